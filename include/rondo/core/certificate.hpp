@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/core/ids.hpp"
+#include "rondo/core/topology.hpp"
+
+namespace rondo {
+
+/// A pair that exchanges data: the bound is its latency distance.
+struct LatencyCertificate {
+  GpuId source;
+  GpuId destination;
+};
+
+/// `bytes` must leave the node set S (FORMATS.md 3; for AllGather the cut of ForestColl, arXiv 2402.06787, section 3).
+struct CutCertificate {
+  std::vector<NodeId> nodes;  ///< S, ascending
+  double bytes = 0;
+};
+
+/// Link lengths, for pairwise demand: every pair's bytes times its shortest distance must be carried by links of this
+/// total capacity (the dual of maximum concurrent flow).
+struct MetricCertificate {
+  std::vector<double> length;  ///< one a link, >= 0
+};
+
+using Certificate = std::variant<LatencyCertificate, CutCertificate, MetricCertificate>;
+
+/// A time before which no schedule of the demand can end, in any number of chunks.
+struct LowerBound {
+  double us = 0;
+  Certificate certificate;
+};
+
+/// "latency", "cut", "metric".
+std::string certificate_kind(const Certificate& certificate);
+
+/// Bytes that must leave S: what originates in S and is wanted outside, once if `demand` is multicast, and every pair
+/// that crosses if it is pairwise. `inside` holds one flag a node.
+double bytes_leaving(const Topology& topology, const Demand& demand, const std::vector<char>& inside);
+
+/// Derives the bound from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one equation in T).
+/// Throws Error(bad_data) when the certificate does not hold: a pair that exchanges nothing, ids out of range, no byte to
+/// leave S or other bytes than stated, a negative length, a metric for multicast demand.
+double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
+
+}  // namespace rondo

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/core/ids.hpp"
+#include "rondo/core/topology.hpp"
+
+namespace rondo {
+
+enum class Collective { allgather, alltoall, broadcast, scatter, gather, custom };
+
+/// "allgather", ... Throws Error(usage) with the list of the known names.
+Collective parse_collective(std::string_view name);
+std::string_view to_string(Collective collective);
+
+/// Data that starts at one GPU and is wanted whole by others, before it is split into chunks.
+struct Contribution {
+  GpuId origin = {};
+  double bytes = 0;
+  std::vector<GpuId> destinations = {};  ///< ascending, without the origin, not empty
+  double ready_us = 0;                   ///< when the origin holds it
+};
+
+/// Who needs which data. Contribution i is split into `chunks_per_contribution()` equal chunks, numbered
+/// i * chunks_per_contribution() + k. Immutable.
+class Demand {
+ public:
+  /// Throws Error(bad_data) for GPU numbers out of range, an empty or repeated destination list, bytes that are not
+  /// positive and finite, a negative or infinite ready time, chunks < 1, or no contribution at all.
+  Demand(Collective collective, double size_bytes, std::size_t num_gpus, std::vector<Contribution> contributions,
+         int chunks_per_contribution);
+
+  Collective collective() const { return collective_; }
+  double size_bytes() const { return size_bytes_; }  ///< as FORMATS.md 2 defines it for the collective
+  std::size_t num_gpus() const { return num_gpus_; }
+  const std::vector<Contribution>& contributions() const { return contributions_; }
+  int chunks_per_contribution() const { return chunks_; }
+
+  std::size_t num_chunks() const { return contributions_.size() * static_cast<std::size_t>(chunks_); }
+  const Contribution& contribution(ChunkId c) const {
+    return contributions_[c.index() / static_cast<std::size_t>(chunks_)];
+  }
+  GpuId origin(ChunkId c) const { return contribution(c).origin; }
+  std::span<const GpuId> destinations(ChunkId c) const { return contribution(c).destinations; }
+  double bytes(ChunkId c) const { return contribution(c).bytes / chunks_; }
+  double ready_us(ChunkId c) const { return contribution(c).ready_us; }
+
+  /// Every contribution has one destination (AllToAll, Scatter, Gather): nothing is gained by copying.
+  bool is_pairwise() const { return pairwise_; }
+  /// All chunks have this many bytes; nothing where they differ.
+  std::optional<double> uniform_chunk_bytes() const { return uniform_chunk_bytes_; }
+
+  /// The same data in another number of chunks.
+  Demand with_chunks(int chunks_per_contribution) const;
+
+ private:
+  Collective collective_;
+  double size_bytes_;
+  std::size_t num_gpus_;
+  std::vector<Contribution> contributions_;
+  int chunks_;
+  bool pairwise_ = true;
+  std::optional<double> uniform_chunk_bytes_;
+};
+
+/// The demand of a named collective (not `custom`) over `num_gpus` GPUs; sizes as in FORMATS.md 2. `root` is the GPU of
+/// Broadcast, Scatter and Gather and has to be absent or 0 for the others. Throws Error(usage) for a root out of range.
+Demand make_demand(Collective collective, double size_bytes, std::size_t num_gpus, int chunks, GpuId root = GpuId{0});
+
+/// Whether `demand` (which may come from a file) asks exactly for its named collective at its size: returns what is
+/// wrong, or nothing. A custom demand is right whenever its bytes sum to the size.
+std::optional<std::string> mismatch_with_collective(const Demand& demand);
+
+/// Throws Error(bad_data), naming the GPUs, when some destination cannot be reached from the origin of its data.
+void check_reachable(const Topology& topology, const Demand& demand);
+
+}  // namespace rondo

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/core/topology.hpp"
+
+namespace rondo {
+
+enum class EpochRule { fastest_link, slowest_link, fixed };
+
+struct EpochOptions {
+  EpochRule rule = EpochRule::fastest_link;
+  double multiplier = 1;  ///< tau is multiplied by it (TE-CCL's EM)
+  double tau_us = 0;      ///< the epoch itself, for EpochRule::fixed
+  int num_epochs = 0;     ///< 0: found by the engine from an incumbent or by upper_bound_epochs
+};
+
+/// The time axis of a time-expanded model for chunks of one size (TE-CCL, sections 3 and appendix F). A chunk that is
+/// sent over link l in epoch k occupies l in epochs k .. k + occupancy[l] - 1 and can be sent on in epoch
+/// k + landing[l]. Both are rounded up, so that what holds on the grid holds in continuous time.
+struct EpochGrid {
+  double tau_us = 0;
+  double chunk_bytes = 0;
+  int num_epochs = 0;
+  std::vector<int> occupancy;  ///< per link, epochs, >= 1
+  std::vector<int> landing;    ///< per link, epochs, >= 1: ceil((chunk_bytes / bandwidth + latency) / tau)
+};
+
+/// The grid of a demand with equal chunks. Throws Error(unavailable) where chunks differ in size and Error(usage) for a
+/// multiplier or tau that is not positive and finite.
+EpochGrid make_epoch_grid(const Topology& topology, const Demand& demand, const EpochOptions& options);
+
+/// Epochs that certainly suffice, when no incumbent is known: every chunk in turn along a shortest path
+/// (in the spirit of TE-CCL, Algorithm 1).
+int upper_bound_epochs(const Topology& topology, const Demand& demand, const EpochGrid& grid);
+
+/// The fabric in which a chunk of the grid's size takes exactly `occupancy` epochs on a link and lands after exactly
+/// `landing` epochs: a schedule of it is a solution on the grid.
+Topology snap_to_grid(const Topology& topology, const EpochGrid& grid);
+
+}  // namespace rondo

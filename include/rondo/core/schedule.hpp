@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rondo/core/certificate.hpp"
+#include "rondo/core/collective.hpp"
+#include "rondo/core/ids.hpp"
+#include "rondo/core/topology.hpp"
+
+namespace rondo {
+
+enum class SendOp : std::uint8_t { copy = 0, reduce = 1 };
+
+/// One chunk over one link (FORMATS.md 3, rule 1).
+struct Send {
+  ChunkId chunk;
+  LinkId link;
+  double start_us = 0;
+  double end_us = 0;      ///< the link is free again
+  double arrival_us = 0;  ///< the chunk is whole at the far end
+  SendOp op = SendOp::copy;
+};
+
+/// Sends, sorted by (start, link, chunk) once canonicalise() has run.
+struct Schedule {
+  std::vector<Send> sends = {};
+  double finish_us = 0;  ///< as claimed; the replay checks it
+};
+
+/// Sorts the sends as FORMATS.md 3 asks.
+void canonicalise(Schedule& schedule);
+
+/// A schedule with all that is needed to replay it and to check its bound: the content of `rondo-schedule` files.
+struct ProvenSchedule {
+  Topology topology;
+  Demand demand;
+  Schedule schedule;
+  std::optional<LowerBound> lower_bound = std::nullopt;
+  std::string producer = {};
+};
+
+}  // namespace rondo

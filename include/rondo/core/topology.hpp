@@ -1,0 +1,90 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rondo/core/ids.hpp"
+#include "rondo/graph/digraph.hpp"
+
+namespace rondo {
+
+enum class NodeKind { gpu, switch_ };
+enum class Forwarding { cut_through, store_and_forward };
+
+struct Node {
+  NodeKind kind = NodeKind::gpu;
+  std::optional<int> chassis = std::nullopt;
+  std::string name = {};
+  bool multicast = true;                            ///< switch: may copy
+  Forwarding forwarding = Forwarding::cut_through;  ///< switch
+  double buffer_bytes = 0;                          ///< switch, store-and-forward
+};
+
+struct Link {
+  NodeId src;
+  NodeId dst;
+  double bandwidth_GBps = 0;
+  double latency_us = 0;
+};
+
+/// At every instant the rates of the transmitting links of the group sum to at most `bandwidth_GBps`.
+struct SharedBandwidth {
+  std::string name;
+  std::vector<LinkId> links;
+  double bandwidth_GBps = 0;
+};
+
+/// What a topology is made from: the fields of FORMATS.md 1.
+struct TopologyData {
+  std::string name = {};
+  std::string source = {};
+  std::vector<Node> nodes = {};
+  std::vector<Link> links = {};
+  std::vector<SharedBandwidth> shared_bandwidth = {};
+};
+
+/// A fabric: GPUs, switches and directed links. Immutable.
+class Topology {
+ public:
+  /// Throws Error(bad_data) for a dangling end, a self-loop, a bandwidth that is not positive and finite, a negative
+  /// or infinite latency, a negative buffer, fewer than two GPUs, or a group with a bad link or bandwidth.
+  /// Reachability depends on the demand and is checked there (check_reachable in collective.hpp).
+  explicit Topology(TopologyData data);
+
+  const std::string& name() const { return data_.name; }
+  const std::string& source() const { return data_.source; }
+  const std::vector<Node>& nodes() const { return data_.nodes; }
+  const std::vector<Link>& links() const { return data_.links; }
+  const std::vector<SharedBandwidth>& shared_bandwidth() const { return data_.shared_bandwidth; }
+  const TopologyData& data() const { return data_; }
+
+  const Node& node(NodeId n) const { return data_.nodes[n.index()]; }
+  const Link& link(LinkId l) const { return data_.links[l.index()]; }
+  std::size_t num_nodes() const { return data_.nodes.size(); }
+  std::size_t num_links() const { return data_.links.size(); }
+  std::size_t num_gpus() const { return gpu_node_.size(); }
+
+  bool is_gpu(NodeId n) const { return node(n).kind == NodeKind::gpu; }
+  NodeId node_of(GpuId g) const { return gpu_node_[g.index()]; }
+  GpuId gpu_of(NodeId n) const { return node_gpu_[n.index()]; }  ///< invalid for a switch
+  std::span<const LinkId> out_links(NodeId n) const { return out_links_[n.index()]; }
+  std::span<const LinkId> in_links(NodeId n) const { return in_links_[n.index()]; }
+
+  /// Nodes and links under the same numbers.
+  const Digraph& graph() const { return graph_; }
+
+ private:
+  TopologyData data_;
+  std::vector<NodeId> gpu_node_;
+  std::vector<GpuId> node_gpu_;
+  std::vector<std::vector<LinkId>> out_links_;
+  std::vector<std::vector<LinkId>> in_links_;
+  Digraph graph_;
+};
+
+/// The same fabric with every switch set to `forwarding`.
+Topology with_switch_forwarding(const Topology& topology, Forwarding forwarding);
+
+}  // namespace rondo
