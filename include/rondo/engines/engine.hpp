@@ -1,0 +1,51 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/core/epoch_grid.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
+#include "rondo/model/formulation.hpp"
+#include "rondo/model/solver.hpp"
+
+namespace rondo {
+
+/// How an engine is to work. The same options give the same schedule.
+struct EngineOptions {
+  std::uint64_t seed = 0;
+  std::string policy = {};    ///< "" = the engine's default; otherwise one of EngineInfo::policies
+  EpochOptions epochs = {};   ///< engines on a grid
+  SolveLimits limits = {};    ///< of each call of a solver
+  double stop_at_us = 0;      ///< a schedule that ends by then is good enough (bound x (1 + gap))
+};
+
+/// The formulations and solvers that engines work with; the registry fills it.
+struct Toolbox {
+  Formulation steady_state_flow;
+  Formulation time_expanded_flow;
+  Formulation multicast_milp;
+  std::shared_ptr<const Solver> lp;
+  std::shared_ptr<const Solver> milp;
+};
+
+struct EngineResult {
+  std::optional<Schedule> schedule = std::nullopt;  ///< absent when a limit came first
+  /// What the engine found besides, for the report: numbers by name with their unit in it ("grid_finish_us").
+  std::map<std::string, double> figures = {};
+  std::vector<std::string> limits_hit = {};  ///< "nodes", "time", "interrupted"
+  std::vector<std::string> remarks = {};     ///< sentences a user should read ("optimal on its epoch grid: ...")
+};
+
+/// Synthesises a schedule for `instance` (whose grid engines make themselves from `options.epochs`). Throws
+/// Error(unavailable) where the engine does not support the instance, saying what would.
+using Engine = std::function<EngineResult(const Instance& instance, const EngineOptions& options, const Toolbox& tools)>;
+
+}  // namespace rondo

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/core/ids.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
+
+/// GPU-to-GPU transfers as continuous-time engines see them: a path through switches, reserved as a whole.
+namespace rondo {
+
+/// One link of a hop. A chunk of b bytes that starts the hop at t occupies the link during
+/// [t + offset_us + b * offset_us_per_byte, + b * us_per_byte).
+struct HopLink {
+  LinkId link;
+  double offset_us = 0;
+  double offset_us_per_byte = 0;  ///< > 0 only behind a store-and-forward switch
+  double us_per_byte = 0;         ///< at the rate of the cut-through section that the link belongs to
+};
+
+/// A way from one GPU to another with only switches between them.
+struct Hop {
+  GpuId src;
+  GpuId dst;
+  std::vector<HopLink> links;
+  double latency_us = 0;   ///< of all links
+  double us_per_byte = 0;  ///< from the start to the arrival, latency aside
+
+  double duration_us(double bytes) const { return latency_us + bytes * us_per_byte; }
+};
+
+/// All hops of a fabric: for every pair of GPUs that links and switches join without a GPU between, the ways with the
+/// fewest links, at most `max_ways` a pair, fastest first.
+class HopTable {
+ public:
+  explicit HopTable(const Topology& topology, std::size_t max_ways = 8);
+
+  const std::vector<Hop>& hops() const { return hops_; }
+  const Hop& hop(int h) const { return hops_[static_cast<std::size_t>(h)]; }
+  std::span<const int> out_of(GpuId g) const { return out_[g.index()]; }
+  std::span<const int> into(GpuId g) const { return in_[g.index()]; }
+  std::size_t num_gpus() const { return out_.size(); }
+
+  /// Time of the fastest relay over GPUs for `bytes`, per (source, destination): source * num_gpus() + destination;
+  /// infinity where there is none, 0 on the diagonal. Chunks move whole from GPU to GPU.
+  std::vector<double> relay_distance_us(double bytes) const;
+
+ private:
+  std::vector<Hop> hops_;
+  std::vector<std::vector<int>> out_;
+  std::vector<std::vector<int>> in_;
+};
+
+/// Which links are taken until when, shared bandwidth included. Times only move forward on a link: a reservation starts
+/// no earlier than the last one on it ended.
+class LinkTimetable {
+ public:
+  explicit LinkTimetable(const Topology& topology);
+
+  /// Whether a chunk of `bytes` may start `hop` at `t_us`.
+  bool can_start(const Hop& hop, double bytes, double t_us) const;
+  /// The earliest start >= `not_before_us`.
+  double earliest_start(const Hop& hop, double bytes, double not_before_us) const;
+  /// Reserves and appends the sends, one a link. Returns the arrival at hop.dst.
+  double reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us, std::vector<Send>& sends);
+  double free_from(LinkId link) const { return free_from_[link.index()]; }
+
+ private:
+  struct Use {
+    double start_us, end_us, rate_GBps;
+  };
+  struct Group {
+    double bandwidth_GBps = 0;
+    std::vector<Use> uses = {};  ///< by start, those that may still matter
+  };
+  /// The end of what stands in the way of `rate_GBps` in [start, end), or a negative number when nothing does.
+  static double group_conflict_end(const Group& group, double start_us, double end_us, double rate_GBps);
+
+  const Topology& topology_;
+  std::vector<double> free_from_;
+  std::vector<Group> groups_;
+  std::vector<std::vector<int>> groups_of_link_;
+};
+
+}  // namespace rondo

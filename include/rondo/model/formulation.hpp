@@ -1,0 +1,48 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/core/epoch_grid.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
+#include "rondo/model/linear_model.hpp"
+#include "rondo/model/solver.hpp"
+
+namespace rondo {
+
+/// What a formulation is built for. `grid` is absent for models without time.
+struct Instance {
+  std::shared_ptr<const Topology> topology;
+  Demand demand;
+  std::optional<EpochGrid> grid = std::nullopt;
+};
+
+/// A decoded solution, possibly fractional.
+struct FlowField {
+  struct Entry {
+    int commodity = 0;  ///< what it counts is the formulation's: an origin GPU, or a chunk
+    LinkId link;
+    int epoch = 0;      ///< 0 in models without time
+    double amount = 0;  ///< bytes of the origin's data; for a chunk, 1 = the whole chunk
+  };
+  std::vector<Entry> entries = {};
+  std::vector<double> link_price = {};  ///< one a link, >= 0: duals of the capacities, where the model has them
+  double finish_us = 0;                 ///< the model's own finish time; not a schedule's
+};
+
+/// A linear model with the way back. All members are pure.
+struct BuiltModel {
+  LinearModel model;
+  std::function<FlowField(const Solution&)> decode;
+  /// Values of all columns for a schedule that lies on the grid; nothing where it does not fit the model.
+  std::function<std::optional<std::vector<double>>(const Schedule&)> encode = nullptr;
+};
+
+/// A formulation is a pure function from an instance to a model.
+using Formulation = std::function<BuiltModel(const Instance&)>;
+
+}  // namespace rondo

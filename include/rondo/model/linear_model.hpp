@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace rondo {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// minimise cost' x  subject to  row_lower <= A x <= row_upper,  column_lower <= x <= column_upper, some x integer.
+/// Infinite bounds are +-kInfinity. Entries of one (row, column) must not repeat.
+struct LinearModel {
+  std::vector<double> cost = {};
+  std::vector<double> column_lower = {};
+  std::vector<double> column_upper = {};
+  std::vector<char> integer = {};
+  std::vector<double> row_lower = {};
+  std::vector<double> row_upper = {};
+  std::vector<int> entry_row = {};
+  std::vector<int> entry_column = {};
+  std::vector<double> entry_value = {};
+
+  int num_columns() const { return static_cast<int>(cost.size()); }
+  int num_rows() const { return static_cast<int>(row_lower.size()); }
+
+  /// Returns the new column's number.
+  int add_column(double lower, double upper, double column_cost, bool is_integer = false) {
+    column_lower.push_back(lower);
+    column_upper.push_back(upper);
+    cost.push_back(column_cost);
+    integer.push_back(is_integer ? 1 : 0);
+    return num_columns() - 1;
+  }
+  /// Returns the new row's number.
+  int add_row(double lower, double upper) {
+    row_lower.push_back(lower);
+    row_upper.push_back(upper);
+    return num_rows() - 1;
+  }
+  void add_entry(int row, int column, double value) {
+    entry_row.push_back(row);
+    entry_column.push_back(column);
+    entry_value.push_back(value);
+  }
+};
+
+}  // namespace rondo

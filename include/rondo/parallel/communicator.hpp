@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rondo {
+
+using Bytes = std::vector<std::byte>;
+
+/// The ranks that solve together. Every member but rank(), size() and is_root() is collective: all ranks call it in the
+/// same order.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  bool is_root() const { return rank() == 0; }
+
+  virtual void barrier() const = 0;
+  /// Returns the root's bytes on every rank; what the others pass is ignored.
+  virtual Bytes broadcast(Bytes bytes, int root) const = 0;
+  /// Returns every rank's bytes, in rank order, on every rank. Messages over 2 GiB are split inside.
+  virtual std::vector<Bytes> all_gather(const Bytes& bytes) const = 0;
+
+  virtual double max(double value) const = 0;
+  virtual double sum(double value) const = 0;
+};
+
+/// One rank, no MPI.
+std::unique_ptr<Communicator> make_local_communicator();
+/// All ranks of the job. MPI has to be initialised (see MpiSession).
+std::unique_ptr<Communicator> make_world_communicator();
+
+/// Initialises MPI for the life of the object.
+class MpiSession {
+ public:
+  MpiSession(int* argc, char*** argv);
+  ~MpiSession();
+  MpiSession(const MpiSession&) = delete;
+  MpiSession& operator=(const MpiSession&) = delete;
+};
+
+/// Collective. Runs `work` on the root alone and makes its outcome everybody's: where it throws Error, every rank throws
+/// the same Error; otherwise every rank gets the returned bytes.
+Bytes on_root(const Communicator& communicator, const std::function<Bytes()>& work);
+
+Bytes to_bytes(const std::string& text);
+std::string to_text(const Bytes& bytes);
+
+}  // namespace rondo

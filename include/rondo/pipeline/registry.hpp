@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rondo/engines/engine.hpp"
+
+/// The one place that names concrete engines, formulations and solvers; also feeds --help.
+namespace rondo {
+
+struct EngineInfo {
+  std::string name;
+  std::string help;
+  std::vector<std::string> policies;
+  Engine run;
+};
+
+/// "list", "flow", "lp", "milp"; `auto` is the pipeline's own.
+const std::vector<EngineInfo>& engine_registry();
+/// Throws Error(usage) listing the known names.
+const EngineInfo& find_engine(const std::string& name);
+Toolbox make_toolbox();
+
+}  // namespace rondo
