@@ -1,0 +1,325 @@
+#include "rondo/core/collective.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "rondo/core/error.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr std::size_t kMaxChunks = std::size_t{1} << 24;
+constexpr std::size_t kMaxDeliveries = 100'000'000;
+
+constexpr std::array<std::pair<Collective, std::string_view>, 6> kNames = {
+    {{Collective::allgather, "allgather"},
+     {Collective::alltoall, "alltoall"},
+     {Collective::broadcast, "broadcast"},
+     {Collective::scatter, "scatter"},
+     {Collective::gather, "gather"},
+     {Collective::custom, "custom"}}};
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ExitCode::bad_data, message);
+}
+
+/// `deliveries`: destinations, summed over contributions.
+void check_caps(std::size_t contributions, std::size_t deliveries, int chunks) {
+  const auto per_contribution = static_cast<std::size_t>(chunks);
+  if (contributions > kMaxChunks / per_contribution) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("{} contributions in {} chunks each are beyond the cap of {} chunks; ask for fewer",
+                    contributions, chunks, kMaxChunks));
+  }
+  if (deliveries > kMaxDeliveries / per_contribution) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("{} destinations in {} chunks each are beyond the cap of {} chunks x destinations; ask "
+                    "for fewer chunks or GPUs",
+                    deliveries, chunks, kMaxDeliveries));
+  }
+}
+
+void check_gpu(std::size_t contribution, const char* role, GpuId gpu, std::size_t num_gpus) {
+  if (!gpu.valid() || gpu.index() >= num_gpus) {
+    refuse(fmt::format("contribution {}: {} is GPU {}, which does not exist; GPUs are 0 to {}", contribution,
+                       role, gpu.value, num_gpus - 1));
+  }
+}
+
+void check_contribution(std::size_t id, const Contribution& contribution, std::size_t num_gpus) {
+  check_gpu(id, "the origin", contribution.origin, num_gpus);
+  if (contribution.destinations.empty()) {
+    refuse(fmt::format("contribution {}: nobody wants it; give at least one destination", id));
+  }
+  for (const GpuId destination : contribution.destinations) {
+    check_gpu(id, "a destination", destination, num_gpus);
+    if (destination == contribution.origin) {
+      refuse(
+          fmt::format("contribution {}: GPU {} is origin and destination; leave it out of the destinations",
+                      id, destination.value));
+    }
+  }
+  const auto repeated =
+      std::adjacent_find(contribution.destinations.begin(), contribution.destinations.end());
+  if (repeated != contribution.destinations.end()) {
+    refuse(fmt::format("contribution {}: destination {} is named twice; name it once", id, repeated->value));
+  }
+  if (!(contribution.bytes > 0) || !std::isfinite(contribution.bytes)) {
+    refuse(fmt::format("contribution {}: bytes is {}; it has to be positive and finite", id,
+                       contribution.bytes));
+  }
+  if (!(contribution.ready_us >= 0) || !std::isfinite(contribution.ready_us)) {
+    refuse(fmt::format("contribution {}: ready_us is {}; it has to be 0 or more and finite", id,
+                       contribution.ready_us));
+  }
+}
+
+bool is_multicast(Collective collective) {
+  return collective == Collective::allgather || collective == Collective::broadcast;
+}
+
+bool has_root(Collective collective) {
+  return collective == Collective::broadcast || collective == Collective::scatter ||
+         collective == Collective::gather;
+}
+
+std::vector<GpuId> all_but(GpuId gpu, std::size_t num_gpus) {
+  std::vector<GpuId> others;
+  others.reserve(num_gpus - 1);
+  for (std::size_t g = 0; g < num_gpus; ++g) {
+    if (GpuId(g) != gpu) others.push_back(GpuId(g));
+  }
+  return others;
+}
+
+std::vector<Contribution> contributions_of(Collective collective, double size_bytes, std::size_t num_gpus,
+                                           GpuId root) {
+  const double share = size_bytes / static_cast<double>(num_gpus);
+  std::vector<Contribution> result;
+  const auto add_pairs_from = [&](GpuId source) {
+    for (const GpuId d : all_but(source, num_gpus)) {
+      result.push_back({.origin = source, .bytes = share, .destinations = {d}});
+    }
+  };
+  switch (collective) {
+    case Collective::allgather:
+      for (std::size_t g = 0; g < num_gpus; ++g) {
+        const GpuId source(g);
+        result.push_back({.origin = source, .bytes = share, .destinations = all_but(source, num_gpus)});
+      }
+      break;
+    case Collective::alltoall:
+      for (std::size_t g = 0; g < num_gpus; ++g) add_pairs_from(GpuId(g));
+      break;
+    case Collective::broadcast:
+      result.push_back({.origin = root, .bytes = size_bytes, .destinations = all_but(root, num_gpus)});
+      break;
+    case Collective::scatter:
+      add_pairs_from(root);
+      break;
+    case Collective::gather:
+      for (const GpuId source : all_but(root, num_gpus)) {
+        result.push_back({.origin = source, .bytes = share, .destinations = {root}});
+      }
+      break;
+    case Collective::custom:
+      throw Error(ExitCode::usage, "collective 'custom' has no shape of its own; give a demand file");
+  }
+  return result;
+}
+
+/// Destinations of the whole collective, before anything of that size is allocated.
+std::size_t num_deliveries(Collective collective, std::size_t num_gpus) {
+  return has_root(collective) ? num_gpus - 1 : num_gpus * (num_gpus - 1);
+}
+
+/// Bytes per (origin, destination), or per (origin, none) for what goes to all others.
+using Totals = std::map<std::pair<GpuId, GpuId>, double>;
+
+Totals totals(const Demand& demand) {
+  const bool multicast = is_multicast(demand.collective());
+  Totals result;
+  for (const Contribution& c : demand.contributions()) {
+    result[{c.origin, multicast ? GpuId{} : c.destinations.front()}] += c.bytes;
+  }
+  return result;
+}
+
+bool nearly_equal(double a, double b) {
+  return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
+}
+
+std::string flow_name(const std::pair<GpuId, GpuId>& flow) {
+  return flow.second.valid() ? fmt::format("from GPU {} to GPU {}", flow.first.value, flow.second.value)
+                             : fmt::format("from GPU {} to all others", flow.first.value);
+}
+
+/// One flag a node: whether `start` reaches it, or (backwards) it reaches `start`.
+std::vector<char> reachable(const Topology& topology, NodeId start, bool backwards) {
+  std::vector<char> seen(topology.num_nodes(), 0);
+  std::vector<NodeId> frontier = {start};
+  seen[start.index()] = 1;
+  while (!frontier.empty()) {
+    const NodeId node = frontier.back();
+    frontier.pop_back();
+    for (const LinkId l : backwards ? topology.in_links(node) : topology.out_links(node)) {
+      const NodeId next = backwards ? topology.link(l).src : topology.link(l).dst;
+      if (seen[next.index()]) continue;
+      seen[next.index()] = 1;
+      frontier.push_back(next);
+    }
+  }
+  return seen;
+}
+
+/// Whether every GPU reaches every other: GPU 0 reaches all and all reach it.
+bool gpus_strongly_connected(const Topology& topology) {
+  const NodeId first = topology.node_of(GpuId{0});
+  const auto forward = reachable(topology, first, false);
+  const auto backward = reachable(topology, first, true);
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
+    const std::size_t n = topology.node_of(GpuId(g)).index();
+    if (!forward[n] || !backward[n]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Collective parse_collective(std::string_view name) {
+  std::string known;
+  for (const auto& [collective, text] : kNames) {
+    if (text == name) return collective;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", text);
+  }
+  throw Error(ExitCode::usage, fmt::format("unknown collective '{}'; known are {}", name, known));
+}
+
+std::string_view to_string(Collective collective) {
+  return std::find_if(kNames.begin(), kNames.end(), [&](const auto& row) { return row.first == collective; })
+      ->second;
+}
+
+Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
+               std::vector<Contribution> contributions, int chunks_per_contribution)
+    : collective_(collective),
+      size_bytes_(size_bytes),
+      num_gpus_(num_gpus),
+      contributions_(std::move(contributions)),
+      chunks_(chunks_per_contribution) {
+  if (!(size_bytes > 0) || !std::isfinite(size_bytes)) {
+    refuse(fmt::format("size_bytes is {}; it has to be positive and finite", size_bytes));
+  }
+  if (chunks_ < 1) refuse(fmt::format("chunks is {}; a contribution has at least 1 chunk", chunks_));
+  if (contributions_.empty()) refuse("the demand is empty; give at least one contribution");
+  std::size_t deliveries = 0;
+  for (const Contribution& c : contributions_) deliveries += c.destinations.size();
+  check_caps(contributions_.size(), deliveries, chunks_);
+  for (std::size_t i = 0; i < contributions_.size(); ++i) {
+    Contribution& contribution = contributions_[i];
+    std::sort(contribution.destinations.begin(), contribution.destinations.end());
+    check_contribution(i, contribution, num_gpus_);
+    pairwise_ = pairwise_ && contribution.destinations.size() == 1;
+  }
+  const double bytes = contributions_.front().bytes;
+  if (std::all_of(contributions_.begin(), contributions_.end(),
+                  [&](const Contribution& c) { return c.bytes == bytes; })) {
+    uniform_chunk_bytes_ = bytes / chunks_;
+  }
+}
+
+Demand Demand::with_chunks(int chunks_per_contribution) const {
+  return Demand(collective_, size_bytes_, num_gpus_, contributions_, chunks_per_contribution);
+}
+
+Demand make_demand(Collective collective, double size_bytes, std::size_t num_gpus, int chunks, GpuId root) {
+  if (!(size_bytes > 0) || !std::isfinite(size_bytes)) {
+    throw Error(ExitCode::usage,
+                fmt::format("size is {} bytes; it has to be positive and finite", size_bytes));
+  }
+  if (chunks < 1) {
+    throw Error(ExitCode::usage,
+                fmt::format("chunks is {}; every contribution has at least 1 chunk", chunks));
+  }
+  if (num_gpus < 2) refuse(fmt::format("a collective needs at least two GPUs; there are {}", num_gpus));
+  if (!root.valid() || root.index() >= num_gpus) {
+    throw Error(ExitCode::usage,
+                fmt::format("root is {}, which is no GPU; GPUs are 0 to {}", root.value, num_gpus - 1));
+  }
+  if (!has_root(collective) && root != GpuId{0}) {
+    throw Error(ExitCode::usage, fmt::format("root is {}, but {} has no root; leave it out", root.value,
+                                             to_string(collective)));
+  }
+  check_caps(1, num_deliveries(collective, num_gpus), chunks);
+  return Demand(collective, size_bytes, num_gpus, contributions_of(collective, size_bytes, num_gpus, root),
+                chunks);
+}
+
+std::optional<std::string> mismatch_with_collective(const Demand& demand) {
+  const Collective collective = demand.collective();
+  const auto& contributions = demand.contributions();
+  if (collective == Collective::custom) {
+    double sum = 0;
+    for (const Contribution& c : contributions) sum += c.bytes;
+    if (nearly_equal(sum, demand.size_bytes())) return std::nullopt;
+    return fmt::format("the contributions have {} bytes together; size_bytes is {}", sum,
+                       demand.size_bytes());
+  }
+  const std::size_t expected_destinations = is_multicast(collective) ? demand.num_gpus() - 1 : 1;
+  for (std::size_t i = 0; i < contributions.size(); ++i) {
+    const std::size_t found = contributions[i].destinations.size();
+    if (found == expected_destinations) continue;
+    return fmt::format("contribution {} has {} destinations; {} over {} GPUs has {}", i, found,
+                       to_string(collective), demand.num_gpus(), expected_destinations);
+  }
+  GpuId root{0};
+  if (has_root(collective)) {
+    const Contribution& first = contributions.front();
+    root = collective == Collective::gather ? first.destinations.front() : first.origin;
+  }
+  const Totals found = totals(demand);
+  const Totals expected = totals(make_demand(collective, demand.size_bytes(), demand.num_gpus(), 1, root));
+  for (const auto& [flow, bytes] : expected) {
+    const auto it = found.find(flow);
+    const double have = it == found.end() ? 0 : it->second;
+    if (nearly_equal(have, bytes)) continue;
+    return fmt::format("{} bytes go {}; {} of {} bytes asks for {}", have, flow_name(flow),
+                       to_string(collective), demand.size_bytes(), bytes);
+  }
+  for (const auto& [flow, bytes] : found) {
+    if (!expected.contains(flow)) {
+      return fmt::format("{} bytes go {}; {} asks for none", bytes, flow_name(flow), to_string(collective));
+    }
+  }
+  return std::nullopt;
+}
+
+void check_reachable(const Topology& topology, const Demand& demand) {
+  if (topology.num_gpus() != demand.num_gpus()) {
+    refuse(fmt::format("the demand is for {} GPUs; topology '{}' has {}", demand.num_gpus(), topology.name(),
+                       topology.num_gpus()));
+  }
+  if (gpus_strongly_connected(topology)) return;
+  std::vector<std::vector<char>> reached(topology.num_gpus());  // per origin, found once
+  for (const Contribution& c : demand.contributions()) {
+    auto& flags = reached[c.origin.index()];
+    if (flags.empty()) flags = reachable(topology, topology.node_of(c.origin), false);
+    for (const GpuId d : c.destinations) {
+      if (flags[topology.node_of(d).index()]) continue;
+      refuse(fmt::format(
+          "GPU {} (node {}) needs data of GPU {} (node {}), but topology '{}' has no path between "
+          "them; add links or leave the destination out",
+          d.value, topology.node_of(d).value, c.origin.value, topology.node_of(c.origin).value,
+          topology.name()));
+    }
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,14 @@
+#include "rondo/core/schedule.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace rondo {
+
+void canonicalise(Schedule& schedule) {
+  std::stable_sort(schedule.sends.begin(), schedule.sends.end(), [](const Send& a, const Send& b) {
+    return std::tie(a.start_us, a.link, a.chunk) < std::tie(b.start_us, b.link, b.chunk);
+  });
+}
+
+}  // namespace rondo
