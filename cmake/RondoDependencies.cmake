@@ -38,7 +38,7 @@ pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
 # LEMON 1.3 is header-only for what we use (max-flow, shortest paths); its headers predate our warnings and C++20.
 find_path(LEMON_INCLUDE lemon/preflow.h REQUIRED)
-find_library(LEMON_LIBRARY NAMES emon lemon REQUIRED)
+find_library(LEMON_LIBRARY NAMES lemon REQUIRED)
 add_library(rondo_lemon INTERFACE)
 target_include_directories(rondo_lemon SYSTEM INTERFACE ${LEMON_INCLUDE})
 target_link_libraries(rondo_lemon INTERFACE ${LEMON_LIBRARY})

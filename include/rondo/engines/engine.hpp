@@ -21,10 +21,10 @@ namespace rondo {
 /// How an engine is to work. The same options give the same schedule.
 struct EngineOptions {
   std::uint64_t seed = 0;
-  std::string policy = {};    ///< "" = the engine's default; otherwise one of EngineInfo::policies
-  EpochOptions epochs = {};   ///< engines on a grid
-  SolveLimits limits = {};    ///< of each call of a solver
-  double stop_at_us = 0;      ///< a schedule that ends by then is good enough (bound x (1 + gap))
+  std::string policy = {};   ///< "" = the engine's default; otherwise one of EngineInfo::policies
+  EpochOptions epochs = {};  ///< engines on a grid
+  SolveLimits limits = {};   ///< of each call of a solver
+  double stop_at_us = 0;     ///< a schedule that ends by then is good enough (bound x (1 + gap))
 };
 
 /// The formulations and solvers that engines work with; the registry fills it.
@@ -41,11 +41,17 @@ struct EngineResult {
   /// What the engine found besides, for the report: numbers by name with their unit in it ("grid_finish_us").
   std::map<std::string, double> figures = {};
   std::vector<std::string> limits_hit = {};  ///< "nodes", "time", "interrupted"
-  std::vector<std::string> remarks = {};     ///< sentences a user should read ("optimal on its epoch grid: ...")
+  std::vector<std::string> remarks = {};  ///< sentences a user should read ("optimal on its epoch grid: ...")
 };
 
-/// Synthesises a schedule for `instance` (whose grid engines make themselves from `options.epochs`). Throws
-/// Error(unavailable) where the engine does not support the instance, saying what would.
-using Engine = std::function<EngineResult(const Instance& instance, const EngineOptions& options, const Toolbox& tools)>;
+/// What is left of an engine's work once it knows the fabric and the data: synthesise for one number of
+/// chunks (that of `demand`), one policy and one seed. May be called many times.
+using PreparedEngine = std::function<EngineResult(const Demand& demand, const EngineOptions& options)>;
+
+/// Does what does not depend on the number of chunks, the policy and the seed (hop tables, flow LPs). Engines
+/// make their grids themselves from `options.epochs`. Throws Error(unavailable) where the engine does not
+/// support the instance, saying what would.
+using Engine = std::function<PreparedEngine(const Instance& instance, const EngineOptions& options,
+                                            const Toolbox& tools)>;
 
 }  // namespace rondo

@@ -5,10 +5,11 @@
 
 #include "rondo/engines/engine.hpp"
 
-/// The engines; each has the signature of `Engine`. registry.cpp names them for the command line.
+/// The engines. `prepare_*` have the signature of `Engine`; registry.cpp names them for the command line.
 namespace rondo {
 
 /// Event-driven list scheduling in continuous time, for any demand; policies in list_policies().
+PreparedEngine prepare_list(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 EngineResult list_engine(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 const std::vector<std::string>& list_policies();
 
@@ -16,10 +17,12 @@ const std::vector<std::string>& list_policies();
 EngineResult flow_engine(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 const std::vector<std::string>& flow_policies();
 
-/// Pairwise demand: time-expanded flow of least time (TE-CCL, section 4.1 and appendix A), then as flow_engine.
+/// Pairwise demand: time-expanded flow of least time (TE-CCL, section 4.1 and appendix A), then as
+/// flow_engine.
 EngineResult lp_engine(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 
-/// The multicast MILP (TE-CCL, section 3, appendices A and F), proven optimal on its epoch grid where limits allow.
+/// The multicast MILP (TE-CCL, section 3, appendices A and F), proven optimal on its epoch grid where limits
+/// allow.
 EngineResult milp_engine(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 
 }  // namespace rondo

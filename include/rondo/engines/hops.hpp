@@ -31,8 +31,8 @@ struct Hop {
   double duration_us(double bytes) const { return latency_us + bytes * us_per_byte; }
 };
 
-/// All hops of a fabric: for every pair of GPUs that links and switches join without a GPU between, the ways with the
-/// fewest links, at most `max_ways` a pair, fastest first.
+/// All hops of a fabric: for every pair of GPUs that links and switches join without a GPU between, the ways
+/// with the fewest links, at most `max_ways` a pair, fastest first.
 class HopTable {
  public:
   explicit HopTable(const Topology& topology, std::size_t max_ways = 8);
@@ -43,8 +43,8 @@ class HopTable {
   std::span<const int> into(GpuId g) const { return in_[g.index()]; }
   std::size_t num_gpus() const { return out_.size(); }
 
-  /// Time of the fastest relay over GPUs for `bytes`, per (source, destination): source * num_gpus() + destination;
-  /// infinity where there is none, 0 on the diagonal. Chunks move whole from GPU to GPU.
+  /// Time of the fastest relay over GPUs for `bytes`, per (source, destination): source * num_gpus() +
+  /// destination; infinity where there is none, 0 on the diagonal. Chunks move whole from GPU to GPU.
   std::vector<double> relay_distance_us(double bytes) const;
 
  private:
@@ -53,8 +53,8 @@ class HopTable {
   std::vector<std::vector<int>> in_;
 };
 
-/// Which links are taken until when, shared bandwidth included. Times only move forward on a link: a reservation starts
-/// no earlier than the last one on it ended.
+/// Which links are taken until when, shared bandwidth included. Times only move forward on a link: a
+/// reservation starts no earlier than the last one on it ended.
 class LinkTimetable {
  public:
   explicit LinkTimetable(const Topology& topology);
@@ -75,7 +75,8 @@ class LinkTimetable {
     double bandwidth_GBps = 0;
     std::vector<Use> uses = {};  ///< by start, those that may still matter
   };
-  /// The end of what stands in the way of `rate_GBps` in [start, end), or a negative number when nothing does.
+  /// The end of what stands in the way of `rate_GBps` in [start, end), or a negative number when nothing
+  /// does.
   static double group_conflict_end(const Group& group, double start_us, double end_us, double rate_GBps);
 
   const Topology& topology_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,10 @@ namespace rondo {
 struct EngineInfo {
   std::string name;
   std::string help;
-  std::vector<std::string> policies;
-  Engine run;
+  std::vector<std::string> policies;  ///< the first one is the default; may be empty
+  /// Whether `auto` gives the engine a try on this instance.
+  std::function<bool(const Instance&)> suits;
+  Engine prepare;
 };
 
 /// "list", "flow", "lp", "milp"; `auto` is the pipeline's own.

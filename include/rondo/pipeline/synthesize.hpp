@@ -22,23 +22,23 @@ namespace rondo {
 
 struct SolveOptions {
   std::string engine = "auto";
-  std::string policy = {};               ///< "" = the engine's default (auto: all)
-  int chunks = 0;                        ///< chunks a contribution; 0 = auto
-  double min_chunk_bytes = 1024;         ///< auto never splits below it
-  std::optional<double> gap = {};        ///< stop once finish / bound - 1 <= gap
+  std::string policy = {};         ///< "" = the engine's default (auto: all)
+  int chunks = 0;                  ///< chunks a contribution; 0 = auto
+  double min_chunk_bytes = 1024;   ///< auto never splits below it
+  std::optional<double> gap = {};  ///< stop once finish / bound - 1 <= gap
   std::optional<double> time_limit_s = {};
   std::uint64_t seed = 0;
-  EpochOptions epochs = {};              ///< engines lp and milp
-  std::int64_t max_nodes = -1;           ///< engine milp; -1 = its default
+  EpochOptions epochs = {};     ///< engines lp and milp
+  std::int64_t max_nodes = -1;  ///< engine milp; -1 = its default
 };
 
 /// A line for people now and then, from the root rank only.
 using Progress = std::function<void(const std::string& line)>;
 
 struct SynthesisResult {
-  ProvenSchedule proven;                     ///< replayed; bound derived from its certificate
-  double gap = 0;                            ///< finish / bound - 1
-  std::string engine;                        ///< that won, with its policy and seed: "list/rarest/3"
+  ProvenSchedule proven;  ///< replayed; bound derived from its certificate
+  double gap = 0;         ///< finish / bound - 1
+  std::string engine;     ///< that won, with its policy and seed: "list/rarest/3"
   std::uint64_t seed = 0;
   std::map<std::string, double> figures = {};       ///< see EngineResult
   std::map<std::string, double> wall_parts_s = {};  ///< "bounds", "search", "replay"
@@ -52,12 +52,12 @@ struct SynthesisResult {
   std::vector<Candidate> candidates = {};  ///< the best of each engine, what the others gave
 };
 
-/// Collective. Bounds, then a portfolio of engines, chunk counts, policies and seeds dealt over the ranks (or the one
-/// engine asked for), then replay and certificate. The same schedule on any number of ranks unless a time limit is set.
-/// `demand` has one chunk a contribution; options.chunks splits it. Throws Error(unavailable) when an engine does not
-/// support the problem or a limit came before any schedule.
-SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Demand& demand, const SolveOptions& options,
-                           const Communicator& communicator, const Progress& progress,
-                           const std::atomic<bool>* interrupt = nullptr);
+/// Collective. Bounds, then a portfolio of engines, chunk counts, policies and seeds dealt over the ranks (or
+/// the one engine asked for), then replay and certificate. The same schedule on any number of ranks unless a
+/// time limit is set. `demand` has one chunk a contribution; options.chunks splits it. Throws
+/// Error(unavailable) when an engine does not support the problem or a limit came before any schedule.
+SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Demand& demand,
+                           const SolveOptions& options, const Communicator& communicator,
+                           const Progress& progress, const std::atomic<bool>* interrupt = nullptr);
 
 }  // namespace rondo

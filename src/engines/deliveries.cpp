@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <numeric>
+
+#include "list_scheduler.hpp"
+#include "rondo/core/random.hpp"
+
+namespace rondo {
+namespace {
+
+/// Grows the tree of one contribution over GPU-to-GPU hops, and remembers the load that all trees put on the
+/// hops.
+class TreePlanner {
+ public:
+  TreePlanner(const HopTable& hops) : hops_(hops), load_us_(hops.hops().size(), 0.0) {
+    graph_.num_nodes =
+        static_cast<int>(hops.num_gpus()) + 1;  // the last one is joined to the tree at no cost
+    for (const Hop& hop : hops.hops()) graph_.arcs.push_back({hop.src.value, hop.dst.value});
+  }
+
+  std::vector<GpuId> receivers(const Contribution& contribution) {
+    const int root = graph_.num_nodes - 1;
+    std::vector<char> in_tree(hops_.num_gpus(), 0);
+    in_tree[contribution.origin.index()] = 1;
+    std::vector<double> length(hops_.hops().size());
+    for (std::size_t h = 0; h < length.size(); ++h) {
+      length[h] = hops_.hops()[h].duration_us(contribution.bytes) *
+                  (1 + (heaviest_us_ > 0 ? load_us_[h] / heaviest_us_ : 0));
+    }
+    std::vector<GpuId> receivers;
+    for (const GpuId destination : contribution.destinations) {
+      if (in_tree[destination.index()]) continue;
+      Digraph graph = graph_;
+      std::vector<double> lengths = length;
+      for (std::size_t g = 0; g < in_tree.size(); ++g) {
+        if (!in_tree[g]) continue;
+        graph.arcs.push_back({root, static_cast<int>(g)});
+        lengths.push_back(0);
+      }
+      const ShortestPaths paths = shortest_paths(graph, lengths, root);
+      for (GpuId g = destination; !in_tree[g.index()];) {
+        const auto h = static_cast<std::size_t>(paths.last_arc[g.index()]);
+        in_tree[g.index()] = 1;
+        receivers.push_back(g);
+        load_us_[h] += contribution.bytes * hops_.hops()[h].us_per_byte;
+        heaviest_us_ = std::max(heaviest_us_, load_us_[h]);
+        g = hops_.hops()[h].src;
+      }
+    }
+    std::sort(receivers.begin(), receivers.end());
+    return receivers;
+  }
+
+ private:
+  const HopTable& hops_;
+  Digraph graph_;
+  std::vector<double> load_us_;
+  double heaviest_us_ = 0;
+};
+
+}  // namespace
+
+Deliveries plan_deliveries(const Topology& topology, const HopTable& hops, const Demand& demand,
+                           std::uint64_t seed) {
+  Deliveries deliveries;
+  deliveries.receivers.resize(demand.contributions().size());
+  TreePlanner planner(hops);
+  std::vector<std::size_t> order(demand.contributions().size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (seed != 0) Random(seed).shuffle(std::span(order));
+  for (const std::size_t i : order) {
+    const Contribution& contribution = demand.contributions()[i];
+    // Where everybody wants the data, everybody relays it.
+    deliveries.receivers[i] = contribution.destinations.size() + 1 == topology.num_gpus()
+                                  ? contribution.destinations
+                                  : planner.receivers(contribution);
+  }
+  return deliveries;
+}
+
+}  // namespace rondo

@@ -1,0 +1,229 @@
+#include "rondo/engines/hops.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "rondo/core/units.hpp"
+
+namespace rondo {
+namespace {
+
+/// Room for rounding when times that ought to be equal are compared; far below the replay's own tolerance.
+double slack_us(double t_us) {
+  return 1e-9 + 1e-12 * t_us;
+}
+
+/// Ways with the fewest links from one GPU to all others, found backwards over the levels of a breadth-first
+/// search that goes on only at switches.
+class WaySearch {
+ public:
+  WaySearch(const Topology& topology, NodeId source, std::size_t max_ways)
+      : topology_(topology), source_(source), max_ways_(max_ways), level_(topology.num_nodes(), -1) {
+    level_[source.index()] = 0;
+    std::vector<NodeId> frontier{source};
+    for (int depth = 1; !frontier.empty(); ++depth) {
+      std::vector<NodeId> next;
+      for (const NodeId n : frontier) {
+        for (const LinkId l : topology.out_links(n)) {
+          const NodeId m = topology.link(l).dst;
+          if (level_[m.index()] >= 0) continue;
+          level_[m.index()] = depth;
+          if (!topology.is_gpu(m)) next.push_back(m);
+        }
+      }
+      frontier = std::move(next);
+    }
+  }
+
+  std::vector<std::vector<LinkId>> ways_to(NodeId target) {
+    ways_.clear();
+    reversed_.clear();
+    if (level_[target.index()] > 0) {
+      target_ = target;
+      extend(target);
+    }
+    return std::move(ways_);
+  }
+
+ private:
+  void extend(NodeId n) {
+    if (n == source_) {
+      ways_.emplace_back(reversed_.rbegin(), reversed_.rend());
+      return;
+    }
+    // Where there are more ways than are kept, different pairs begin at different links, which spreads their
+    // load.
+    const auto in = topology_.in_links(n);
+    const std::size_t first = (source_.index() + target_.index()) % in.size();
+    for (std::size_t i = 0; i < in.size() && ways_.size() < max_ways_; ++i) {
+      const LinkId l = in[(first + i) % in.size()];
+      const NodeId m = topology_.link(l).src;
+      if (level_[m.index()] != level_[n.index()] - 1 || (m != source_ && topology_.is_gpu(m))) continue;
+      reversed_.push_back(l);
+      extend(m);
+      reversed_.pop_back();
+    }
+  }
+
+  const Topology& topology_;
+  NodeId source_;
+  NodeId target_;
+  std::size_t max_ways_;
+  std::vector<int> level_;
+  std::vector<LinkId> reversed_;
+  std::vector<std::vector<LinkId>> ways_;
+};
+
+Hop make_hop(const Topology& topology, GpuId src, GpuId dst, const std::vector<LinkId>& way) {
+  Hop hop{src, dst, {}};
+  double offset_us = 0;
+  double offset_us_per_byte = 0;
+  for (std::size_t i = 0; i < way.size();) {
+    // A cut-through section [i, end): all of its links run at the rate of its slowest one (FORMATS.md 3, rule
+    // 4).
+    std::size_t end = i + 1;
+    double rate = topology.link(way[i]).bandwidth_GBps;
+    while (end < way.size() &&
+           topology.node(topology.link(way[end]).src).forwarding == Forwarding::cut_through) {
+      rate = std::min(rate, topology.link(way[end]).bandwidth_GBps);
+      ++end;
+    }
+    const double us_per_byte = transmission_us(1, rate);
+    for (; i < end; ++i) {
+      hop.links.push_back({way[i], offset_us, offset_us_per_byte, us_per_byte});
+      offset_us += topology.link(way[i]).latency_us;
+    }
+    offset_us_per_byte += us_per_byte;
+  }
+  hop.latency_us = offset_us;
+  hop.us_per_byte = offset_us_per_byte;
+  return hop;
+}
+
+}  // namespace
+
+HopTable::HopTable(const Topology& topology, std::size_t max_ways)
+    : out_(topology.num_gpus()), in_(topology.num_gpus()) {
+  const auto gpus = topology.num_gpus();
+  for (std::size_t s = 0; s < gpus; ++s) {
+    const GpuId src{s};
+    WaySearch search(topology, topology.node_of(src), max_ways);
+    for (std::size_t d = 0; d < gpus; ++d) {
+      if (s == d) continue;
+      const GpuId dst{d};
+      std::vector<Hop> hops;
+      for (const auto& way : search.ways_to(topology.node_of(dst)))
+        hops.push_back(make_hop(topology, src, dst, way));
+      std::stable_sort(hops.begin(), hops.end(),
+                       [](const Hop& a, const Hop& b) { return a.us_per_byte < b.us_per_byte; });
+      for (Hop& hop : hops) {
+        const int h = static_cast<int>(hops_.size());
+        out_[s].push_back(h);
+        in_[d].push_back(h);
+        hops_.push_back(std::move(hop));
+      }
+    }
+  }
+}
+
+std::vector<double> HopTable::relay_distance_us(double bytes) const {
+  Digraph graph{static_cast<int>(num_gpus()), {}};
+  std::vector<double> length;
+  for (const Hop& hop : hops_) {
+    // Of several ways between two GPUs the fastest comes first in hops_ and decides.
+    graph.arcs.push_back({hop.src.value, hop.dst.value});
+    length.push_back(hop.duration_us(bytes));
+  }
+  std::vector<double> distance;
+  distance.reserve(num_gpus() * num_gpus());
+  for (std::size_t s = 0; s < num_gpus(); ++s) {
+    const ShortestPaths paths = shortest_paths(graph, length, static_cast<int>(s));
+    distance.insert(distance.end(), paths.distance.begin(), paths.distance.end());
+  }
+  return distance;
+}
+
+LinkTimetable::LinkTimetable(const Topology& topology)
+    : topology_(topology), free_from_(topology.num_links(), 0.0), groups_of_link_(topology.num_links()) {
+  for (const SharedBandwidth& shared : topology.shared_bandwidth()) {
+    for (const LinkId l : shared.links)
+      groups_of_link_[l.index()].push_back(static_cast<int>(groups_.size()));
+    groups_.push_back({shared.bandwidth_GBps});
+  }
+}
+
+double LinkTimetable::group_conflict_end(const Group& group, double start_us, double end_us,
+                                         double rate_GBps) {
+  // The sum of rates is a step function: it is enough to look where our interval or another one begins.
+  const double slack = slack_us(end_us);
+  const double limit = group.bandwidth_GBps * (1 + 1e-12) - rate_GBps;
+  auto too_much_at = [&](double t) {
+    double sum = 0;
+    double first_end = std::numeric_limits<double>::infinity();
+    for (const Use& use : group.uses) {
+      if (use.start_us <= t + slack && use.end_us > t + slack) {
+        sum += use.rate_GBps;
+        first_end = std::min(first_end, use.end_us);
+      }
+    }
+    return sum > limit ? first_end : -1.0;
+  };
+  double conflict = too_much_at(start_us);
+  for (const Use& use : group.uses) {
+    if (use.start_us > start_us && use.start_us < end_us - slack) {
+      conflict = std::max(conflict, too_much_at(use.start_us));
+    }
+  }
+  return conflict;
+}
+
+bool LinkTimetable::can_start(const Hop& hop, double bytes, double t_us) const {
+  return earliest_start(hop, bytes, t_us) <= t_us + slack_us(t_us);
+}
+
+double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us) const {
+  double t = not_before_us;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const HopLink& part : hop.links) {
+      const double offset = part.offset_us + bytes * part.offset_us_per_byte;
+      double start = t + offset;
+      const double free = free_from_[part.link.index()];
+      if (free > start + slack_us(start)) {
+        t = free - offset;
+        start = free;
+        moved = true;
+      }
+      for (const int g : groups_of_link_[part.link.index()]) {
+        const double rate = transmission_us(1, 1) / part.us_per_byte;
+        const Group& group = groups_[static_cast<std::size_t>(g)];
+        if (rate > group.bandwidth_GBps * (1 + 1e-12)) return std::numeric_limits<double>::infinity();
+        const double conflict = group_conflict_end(group, start, start + bytes * part.us_per_byte, rate);
+        if (conflict > start + slack_us(start)) {
+          t = conflict - offset;
+          start = conflict;
+          moved = true;
+        }
+      }
+    }
+  }
+  return t;
+}
+
+double LinkTimetable::reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us,
+                              std::vector<Send>& sends) {
+  for (const HopLink& part : hop.links) {
+    const double start = t_us + part.offset_us + bytes * part.offset_us_per_byte;
+    const double end = start + bytes * part.us_per_byte;
+    free_from_[part.link.index()] = end;
+    for (const int g : groups_of_link_[part.link.index()]) {
+      auto& uses = groups_[static_cast<std::size_t>(g)].uses;
+      std::erase_if(uses, [&](const Use& use) { return use.end_us < t_us; });
+      uses.push_back({start, end, transmission_us(1, 1) / part.us_per_byte});
+    }
+    sends.push_back({chunk, part.link, start, end, end + topology_.link(part.link).latency_us});
+  }
+  return t_us + hop.duration_us(bytes);
+}
+
+}  // namespace rondo

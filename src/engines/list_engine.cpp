@@ -1,0 +1,64 @@
+#include <memory>
+
+#include "list_scheduler.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/engines/engines.hpp"
+
+namespace rondo {
+namespace {
+
+struct Policy {
+  std::string name;
+  ListRules rules;
+};
+
+/// The first one is the default.
+const std::vector<Policy>& policies() {
+  static const std::vector<Policy> table{
+      {"rarest", {ChunkOrder::rarest, 1.0, false, 0}},
+      {"rarest-far", {ChunkOrder::rarest, 1.0, true, 0}},
+      {"furthest", {ChunkOrder::furthest, 1.0, true, 0}},
+      {"rarest-patient", {ChunkOrder::rarest, 2.0, false, 0}},
+  };
+  return table;
+}
+
+const Policy& find_policy(const std::string& name) {
+  if (name.empty()) return policies().front();
+  std::string known;
+  for (const Policy& policy : policies()) {
+    if (policy.name == name) return policy;
+    known += (known.empty() ? "" : ", ") + policy.name;
+  }
+  throw Error(ExitCode::usage, "policy '" + name + "' is unknown to engine list; known are: " + known);
+}
+
+}  // namespace
+
+const std::vector<std::string>& list_policies() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> result;
+    for (const Policy& policy : policies()) result.push_back(policy.name);
+    return result;
+  }();
+  return names;
+}
+
+PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, const Toolbox&) {
+  const auto topology = instance.topology;
+  const auto hops = std::make_shared<const HopTable>(*topology);
+  return [topology, hops](const Demand& demand, const EngineOptions& options) {
+    ListRules rules = find_policy(options.policy).rules;
+    rules.seed = options.seed;
+    const Deliveries deliveries = plan_deliveries(*topology, *hops, demand, options.seed);
+    EngineResult result;
+    result.schedule = list_schedule(*topology, *hops, demand, deliveries, rules);
+    return result;
+  };
+}
+
+EngineResult list_engine(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
+  return prepare_list(instance, options, tools)(instance.demand, options);
+}
+
+}  // namespace rondo

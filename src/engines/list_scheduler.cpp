@@ -1,0 +1,342 @@
+#include "list_scheduler.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <queue>
+#include <tuple>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/random.hpp"
+#include "rondo/core/units.hpp"
+
+namespace rondo {
+namespace {
+
+/// A set of chunks as bits; all sets of a schedule have the same length.
+using ChunkSet = std::vector<std::uint64_t>;
+
+void insert(ChunkSet& set, std::size_t c) {
+  set[c / 64] |= std::uint64_t{1} << (c % 64);
+}
+void erase(ChunkSet& set, std::size_t c) {
+  set[c / 64] &= ~(std::uint64_t{1} << (c % 64));
+}
+
+std::uint64_t mix(std::uint64_t x) {  // the finaliser of MurmurHash3: a cheap, well-spread tie-break
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ULL;
+  return x ^ (x >> 33);
+}
+
+class ListScheduler {
+ public:
+  ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
+                const Deliveries& deliveries, const ListRules& rules);
+  Schedule run();
+
+ private:
+  enum class EventKind : std::uint8_t { arrival, link_free };
+  struct Event {
+    double t_us;
+    EventKind kind;
+    int where;  ///< GPU or link
+    int chunk;
+    bool operator>(const Event& o) const {
+      return std::tie(t_us, kind, where, chunk) > std::tie(o.t_us, o.kind, o.where, o.chunk);
+    }
+  };
+  struct Choice {
+    int hop = -1;
+    int chunk = -1;
+    bool fallback = false;
+    std::uint64_t key = ~std::uint64_t{0};
+  };
+
+  void apply_events_until(double t_us);
+  void wake_hops_of_link(LinkId link);
+  void serve_receivers(double t_us);
+  bool serve(std::size_t receiver, double t_us);
+  Choice best_chunk(int hop, std::size_t receiver) const;
+  bool may_fall_back(const Hop& hop, std::size_t receiver, double duration_us) const;
+  void promise(std::size_t chunk, GpuId receiver);
+  void update_key(std::size_t chunk);
+  double near_us(std::size_t chunk, std::size_t gpu) const { return near_us_[chunk * num_gpus_ + gpu]; }
+
+  const Topology& topology_;
+  const HopTable& hops_;
+  const Demand& demand_;
+  const Deliveries& deliveries_;
+  const ListRules& rules_;
+  std::size_t num_gpus_;
+  std::size_t num_chunks_;
+  Random random_;
+  LinkTimetable timetable_;
+
+  std::vector<std::size_t> size_class_;  ///< per contribution: chunks of equal bytes
+  std::vector<double> class_bytes_;      ///< per size class
+  double smallest_bytes_ = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> relay_us_;  ///< per size class: HopTable::relay_distance_us
+  std::vector<ChunkSet> holds_;                ///< per GPU: chunks that are there
+  std::vector<ChunkSet> lacks_;                ///< per GPU: wanted chunks that nobody has promised yet
+  std::vector<double> diameter_us_;            ///< per size class: the greatest finite relay distance
+  std::vector<double> lacking_bytes_;          ///< per GPU
+  std::vector<double> in_bandwidth_GBps_;      ///< per GPU
+  std::vector<std::vector<double>> offsets_;   ///< per link: how long after its hop starts it is used
+  std::vector<std::vector<int>> hops_of_link_;
+  std::vector<float> near_us_;      ///< (chunk, GPU): distance from the nearest current or promised holder
+  std::vector<int> holders_;        ///< per chunk, promised ones included
+  std::vector<std::uint64_t> key_;  ///< per chunk: smaller goes first
+  std::vector<char> stalled_;       ///< per hop: had nothing to send when last looked at
+  std::vector<char> waiting_;       ///< per GPU: to be served at this event
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<Send> sends_;
+  std::size_t missing_ = 0;  ///< deliveries nobody has promised yet
+  bool any_way_ = false;     ///< nothing moves under the rules: anything that helps may be sent
+  double finish_us_ = 0;
+};
+
+ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
+                             const Deliveries& deliveries, const ListRules& rules)
+    : topology_(topology),
+      hops_(hops),
+      demand_(demand),
+      deliveries_(deliveries),
+      rules_(rules),
+      num_gpus_(topology.num_gpus()),
+      num_chunks_(demand.num_chunks()),
+      random_(rules.seed),
+      timetable_(topology),
+      lacking_bytes_(num_gpus_, 0.0),
+      in_bandwidth_GBps_(num_gpus_, 0.0),
+      offsets_(topology.num_links()),
+      hops_of_link_(topology.num_links()),
+      near_us_(num_chunks_ * num_gpus_, std::numeric_limits<float>::infinity()),
+      holders_(num_chunks_, 0),
+      key_(num_chunks_, 0),
+      stalled_(hops.hops().size(), 0),
+      waiting_(num_gpus_, 1) {
+  const auto chunks_each = static_cast<std::size_t>(demand.chunks_per_contribution());
+  for (const Contribution& contribution : demand.contributions()) {
+    const double bytes = contribution.bytes / demand.chunks_per_contribution();
+    const auto known = std::find(class_bytes_.begin(), class_bytes_.end(), bytes);
+    size_class_.push_back(static_cast<std::size_t>(known - class_bytes_.begin()));
+    if (known == class_bytes_.end()) {
+      class_bytes_.push_back(bytes);
+      smallest_bytes_ = std::min(smallest_bytes_, bytes);
+      relay_us_.push_back(hops.relay_distance_us(bytes));
+      double diameter = 0;
+      for (const double d : relay_us_.back()) diameter = std::isfinite(d) ? std::max(diameter, d) : diameter;
+      diameter_us_.push_back(diameter);
+    }
+  }
+  for (std::size_t h = 0; h < hops.hops().size(); ++h) {
+    const Hop& hop = hops.hops()[h];
+    for (const HopLink& part : hop.links) {
+      auto& users = hops_of_link_[part.link.index()];
+      if (users.empty() || users.back() != static_cast<int>(h)) users.push_back(static_cast<int>(h));
+      for (const double bytes : class_bytes_) {
+        offsets_[part.link.index()].push_back(part.offset_us + bytes * part.offset_us_per_byte);
+      }
+    }
+  }
+  for (auto& offsets : offsets_) {
+    std::sort(offsets.begin(), offsets.end());
+    offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
+  }
+  for (std::size_t g = 0; g < num_gpus_; ++g) {
+    for (const LinkId l : topology.in_links(topology.node_of(GpuId{g}))) {
+      in_bandwidth_GBps_[g] += topology.link(l).bandwidth_GBps;
+    }
+  }
+
+  const ChunkSet none((num_chunks_ + 63) / 64, 0);
+  holds_.assign(num_gpus_, none);
+  lacks_.assign(num_gpus_, none);
+  for (std::size_t i = 0; i < demand.contributions().size(); ++i) {
+    const Contribution& contribution = demand.contributions()[i];
+    for (std::size_t c = i * chunks_each; c < (i + 1) * chunks_each; ++c) {
+      for (const GpuId g : deliveries.receivers[i]) {
+        insert(lacks_[g.index()], c);
+        lacking_bytes_[g.index()] += demand.bytes(ChunkId{c});
+        ++missing_;
+      }
+      promise(c, contribution.origin);
+      events_.push(
+          {contribution.ready_us, EventKind::arrival, contribution.origin.value, static_cast<int>(c)});
+    }
+  }
+}
+
+void ListScheduler::promise(std::size_t chunk, GpuId receiver) {
+  const auto& relay =
+      relay_us_[size_class_[chunk / static_cast<std::size_t>(demand_.chunks_per_contribution())]];
+  const double* from_receiver = relay.data() + receiver.index() * num_gpus_;
+  float* near = near_us_.data() + chunk * num_gpus_;
+  for (std::size_t g = 0; g < num_gpus_; ++g)
+    near[g] = std::min(near[g], static_cast<float>(from_receiver[g]));
+  ++holders_[chunk];
+  update_key(chunk);
+}
+
+void ListScheduler::update_key(std::size_t chunk) {
+  // 24 bits of distance of the farthest waiting receiver (farther = smaller), 24 bits of holders; the low 16
+  // bits are left to chance.
+  const std::size_t i = chunk / static_cast<std::size_t>(demand_.chunks_per_contribution());
+  double farthest = 0;
+  for (const GpuId g : deliveries_.receivers[i]) farthest = std::max(farthest, near_us(chunk, g.index()));
+  const double diameter = diameter_us_[size_class_[i]];
+  const auto levels = static_cast<double>((1 << 24) - 1);
+  const auto closeness = static_cast<std::uint64_t>(levels * (1 - std::min(1.0, farthest / diameter)));
+  const auto holders = static_cast<std::uint64_t>(holders_[chunk]);
+  key_[chunk] = rules_.chunks == ChunkOrder::rarest
+                    ? (holders << 40) | ((rules_.distance_breaks_ties ? closeness : 0) << 16)
+                    : (closeness << 40) | (holders << 16);
+}
+
+void ListScheduler::wake_hops_of_link(LinkId link) {
+  for (const int h : hops_of_link_[link.index()]) waiting_[hops_.hop(h).dst.index()] = 1;
+}
+
+void ListScheduler::apply_events_until(double t_us) {
+  while (!events_.empty() && events_.top().t_us <= t_us) {
+    const Event event = events_.top();
+    events_.pop();
+    if (event.kind == EventKind::link_free) {
+      wake_hops_of_link(LinkId{event.where});
+      continue;
+    }
+    const GpuId gpu{event.where};
+    insert(holds_[gpu.index()], static_cast<std::size_t>(event.chunk));
+    for (const int h : hops_.out_of(gpu)) {
+      stalled_[static_cast<std::size_t>(h)] = 0;
+      waiting_[hops_.hop(h).dst.index()] = 1;
+    }
+  }
+}
+
+bool ListScheduler::may_fall_back(const Hop& hop, std::size_t receiver, double duration_us) const {
+  const double own = transmission_us(1, 1) / hop.links.back().us_per_byte;
+  const double others = in_bandwidth_GBps_[receiver] - own;
+  if (others <= 1e-9 * own) return true;
+  return transmission_us(lacking_bytes_[receiver], others) >= rules_.patience * duration_us;
+}
+
+ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver) const {
+  const Hop& hop = hops_.hop(h);
+  const ChunkSet& there = holds_[hop.src.index()];
+  const ChunkSet& wanted = lacks_[receiver];
+  Choice best{h, -1, true, ~std::uint64_t{0}};
+  for (std::size_t w = 0; w < wanted.size(); ++w) {
+    for (std::uint64_t bits = there[w] & wanted[w]; bits != 0; bits &= bits - 1) {
+      const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      const double duration = hop.duration_us(demand_.bytes(ChunkId{c}));
+      const bool fallback = near_us(c, receiver) < duration * (1 - 1e-5);
+      if (fallback && (!best.fallback || (!any_way_ && !may_fall_back(hop, receiver, duration)))) continue;
+      const std::uint64_t chance =
+          mix(c * 0x9e3779b97f4a7c15ULL + receiver * 0x2545F491ULL + rules_.seed) & 0xffff;
+      const std::uint64_t key = key_[c] | chance;
+      if (best.chunk < 0 || (best.fallback && !fallback) || key < best.key) {
+        best = {h, static_cast<int>(c), fallback, key};
+      }
+    }
+  }
+  return best;
+}
+
+bool ListScheduler::serve(std::size_t receiver, double t_us) {
+  Choice best;
+  for (const int h : hops_.into(GpuId{receiver})) {
+    const auto i = static_cast<std::size_t>(h);
+    if (stalled_[i]) continue;
+    const Hop& hop = hops_.hop(h);
+    if (!timetable_.can_start(hop, smallest_bytes_, t_us)) continue;
+    const Choice choice = best_chunk(h, receiver);
+    if (choice.chunk < 0) {
+      stalled_[i] = 1;
+      continue;
+    }
+    const bool better = best.hop < 0 || std::make_tuple(choice.fallback, choice.key) <
+                                            std::make_tuple(best.fallback, best.key);
+    if (better && timetable_.can_start(hop, demand_.bytes(ChunkId{choice.chunk}), t_us)) best = choice;
+  }
+  if (best.hop < 0) return false;
+
+  const Hop& hop = hops_.hop(best.hop);
+  const ChunkId chunk{best.chunk};
+  const double bytes = demand_.bytes(chunk);
+  const std::size_t first = sends_.size();
+  const double arrival = timetable_.reserve(hop, chunk, bytes, t_us, sends_);
+  for (std::size_t s = first; s < sends_.size(); ++s) {
+    for (const double offset : offsets_[sends_[s].link.index()]) {
+      events_.push(
+          {std::max(t_us, sends_[s].end_us - offset), EventKind::link_free, sends_[s].link.value, 0});
+    }
+  }
+  events_.push({arrival, EventKind::arrival, hop.dst.value, chunk.value});
+  finish_us_ = std::max(finish_us_, arrival);
+  erase(lacks_[receiver], chunk.index());
+  lacking_bytes_[receiver] -= bytes;
+  --missing_;
+  promise(chunk.index(), hop.dst);
+  return true;
+}
+
+void ListScheduler::serve_receivers(double t_us) {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (bool progress = true; progress;) {
+    progress = false;
+    order.clear();
+    for (std::size_t g = 0; g < num_gpus_; ++g) {
+      if (waiting_[g]) order.emplace_back(-lacking_bytes_[g], g);
+    }
+    random_.shuffle(std::span(order));
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [need, g] : order) {
+      if (serve(g, t_us)) {
+        progress = true;
+      } else {
+        waiting_[g] = 0;
+      }
+    }
+  }
+}
+
+Schedule ListScheduler::run() {
+  while (missing_ > 0) {
+    if (events_.empty()) {
+      if (any_way_) {
+        throw Error(ExitCode::unavailable, "list scheduling: " + std::to_string(missing_) +
+                                               " deliveries have no way that the fabric's shared bandwidth "
+                                               "allows; raise the groups' bandwidth "
+                                               "to at least that of one of their links");
+      }
+      any_way_ = true;
+      std::fill(stalled_.begin(), stalled_.end(), 0);
+      std::fill(waiting_.begin(), waiting_.end(), 1);
+      serve_receivers(finish_us_);
+      continue;
+    }
+    any_way_ = false;
+    const double t = events_.top().t_us;
+    apply_events_until(t + 1e-9 + 1e-12 * t);
+    serve_receivers(t);
+  }
+  Schedule schedule{std::move(sends_), finish_us_};
+  canonicalise(schedule);
+  return schedule;
+}
+
+}  // namespace
+
+Schedule list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
+                       const Deliveries& deliveries, const ListRules& rules) {
+  return ListScheduler(topology, hops, demand, deliveries, rules).run();
+}
+
+}  // namespace rondo

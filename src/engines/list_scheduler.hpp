@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
+#include "rondo/engines/hops.hpp"
+
+namespace rondo {
+
+/// Which chunk goes first among those that may be sent.
+enum class ChunkOrder {
+  rarest,    ///< the one with the fewest current and promised holders
+  furthest,  ///< the one whose farthest waiting GPU is farthest from a holder
+};
+
+struct ListRules {
+  ChunkOrder chunks = ChunkOrder::rarest;
+  /// A slower hop than the nearest holder's way is used once the receiver's other links are busy for at least
+  /// this many times the hop's duration.
+  double patience = 1;
+  /// Weight of a chunk's distance against its number of holders in `rarest` ties (0 = ties by chance alone).
+  bool distance_breaks_ties = true;
+  std::uint64_t seed = 0;
+};
+
+/// The wanted chunks of every GPU, relays included: what the scheduler has to deliver where.
+struct Deliveries {
+  std::vector<std::vector<GpuId>> receivers;  ///< per contribution, ascending
+};
+
+/// Builds a schedule in continuous time, event by event: whenever links fall idle, receivers are served in
+/// turn, the one that lacks most bytes first, each with the best chunk by `rules` that some GPU with an idle
+/// way to it holds. A chunk goes over a hop only if no current or promised holder is nearer to the receiver
+/// than the hop takes, or if the receiver's other links are busy for longer anyway. `hops` has to be the
+/// table of `topology`.
+Schedule list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
+                       const Deliveries& deliveries, const ListRules& rules);
+
+/// The destinations of every contribution, and the GPUs that relay to them where destinations cannot be
+/// reached over one another: shortest ways from the origin, spread over the fabric by the load they put on
+/// links.
+Deliveries plan_deliveries(const Topology& topology, const HopTable& hops, const Demand& demand,
+                           std::uint64_t seed);
+
+}  // namespace rondo
