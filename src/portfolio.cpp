@@ -1,0 +1,85 @@
+#include "portfolio.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+namespace rondo {
+namespace {
+
+constexpr int kMostChunks = 128;
+constexpr double kMostSends = 1e6;
+constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a later round varies
+constexpr std::uint64_t kSeedsPerRound = 2;
+
+double deliveries(const Demand& demand) {
+  double sum = 0;
+  for (const Contribution& c : demand.contributions()) sum += static_cast<double>(c.destinations.size());
+  return sum;
+}
+
+std::vector<std::string> policies_of(const EngineInfo& engine, const SolveOptions& options) {
+  if (!options.policy.empty()) return {options.policy};
+  return engine.policies.empty() ? std::vector<std::string>{""} : engine.policies;
+}
+
+}  // namespace
+
+std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options) {
+  if (options.chunks > 0) return {options.chunks};
+  double smallest = demand.contributions().front().bytes;
+  for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
+  const double most =
+      std::min({static_cast<double>(kMostChunks), std::floor(smallest / options.min_chunk_bytes),
+                std::floor(kMostSends / deliveries(demand))});
+  std::vector<int> counts{1};
+  for (int c = 2; c <= most; c *= 2) counts.push_back(c);
+  if (most > counts.back()) counts.push_back(static_cast<int>(most));
+  return counts;
+}
+
+std::vector<Candidate> first_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
+                                   const SolveOptions& options) {
+  const double sends = deliveries(demand);
+  std::vector<Candidate> batch;
+  for (std::size_t e = 0; e < engines.size(); ++e) {
+    for (const int chunks : chunk_counts(demand, options)) {
+      batch.push_back({e, chunks, policies_of(engines[e], options).front(), options.seed, chunks * sends});
+    }
+  }
+  return batch;
+}
+
+std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
+                                  const SolveOptions& options, const std::vector<Trial>& trials, int round) {
+  // The best (engine, chunks) pairs so far; trials come in a fixed order, so that ties are settled alike
+  // everywhere.
+  std::vector<Trial> ranked = trials;
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Trial& a, const Trial& b) { return a.finish_us < b.finish_us; });
+  std::vector<std::pair<std::size_t, int>> chosen;
+  for (const Trial& trial : ranked) {
+    const std::pair<std::size_t, int> pair{trial.candidate.engine, trial.candidate.chunks};
+    if (!std::isfinite(trial.finish_us) || chosen.size() == kConfigurations) break;
+    const bool varies = !engines[pair.first].policies.empty();
+    if (varies && std::find(chosen.begin(), chosen.end(), pair) == chosen.end()) chosen.push_back(pair);
+  }
+
+  const double sends = deliveries(demand);
+  std::vector<Candidate> batch;
+  for (const auto& [engine, chunks] : chosen) {
+    for (const std::string& policy : policies_of(engines[engine], options)) {
+      for (std::uint64_t s = 0; s < kSeedsPerRound; ++s) {
+        const std::uint64_t seed = options.seed + kSeedsPerRound * static_cast<std::uint64_t>(round - 1) + s;
+        const bool tried = std::any_of(trials.begin(), trials.end(), [&](const Trial& t) {
+          const Candidate& c = t.candidate;
+          return std::tie(c.engine, c.chunks, c.policy, c.seed) == std::tie(engine, chunks, policy, seed);
+        });
+        if (!tried) batch.push_back({engine, chunks, policy, seed, chunks * sends});
+      }
+    }
+  }
+  return batch;
+}
+
+}  // namespace rondo

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/pipeline/registry.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+
+/// Which engines, chunk counts, policies and seeds are tried, in which order. Pure: depends on the problem,
+/// the options and earlier finish times alone, never on ranks or clocks.
+namespace rondo {
+
+struct Candidate {
+  std::size_t engine = 0;  ///< position in the list of engines tried
+  int chunks = 1;          ///< a contribution
+  std::string policy = {};
+  std::uint64_t seed = 0;
+  double work = 1;  ///< estimated sends: what dealing over ranks and the budget count
+};
+
+struct Trial {
+  Candidate candidate;
+  double finish_us = 0;  ///< infinity where there is no schedule
+};
+
+/// Chunk counts worth a try: 1, 2, 4, ... and the largest one that keeps chunks at `min_chunk_bytes` and the
+/// schedule at a million sends; options.chunks alone where it is set. Ascending, never empty.
+std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options);
+
+/// Every engine with every chunk count under its default policy.
+std::vector<Candidate> first_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
+                                   const SolveOptions& options);
+
+/// What is tried after `trials`, in round 1, 2, ...: the best (engine, chunks) of each engine that is near
+/// the best, with every policy and fresh seeds. Empty when there is nothing to vary.
+std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
+                                  const SolveOptions& options, const std::vector<Trial>& trials, int round);
+
+/// Estimated sends of all rounds without a gap or a time limit, which is when the search ends.
+inline constexpr double kWorkBudget = 2e6;
+
+}  // namespace rondo

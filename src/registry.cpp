@@ -1,0 +1,56 @@
+#include "rondo/pipeline/registry.hpp"
+
+#include "rondo/core/error.hpp"
+#include "rondo/engines/engines.hpp"
+#include "rondo/formulations/formulations.hpp"
+#include "rondo/solvers/solvers.hpp"
+
+namespace rondo {
+namespace {
+
+bool always(const Instance&) {
+  return true;
+}
+bool never(const Instance&) {
+  return false;
+}
+bool pairwise(const Instance& instance) {
+  return instance.demand.is_pairwise();
+}
+
+}  // namespace
+
+const std::vector<EngineInfo>& engine_registry() {
+  static const std::vector<EngineInfo> engines{
+      {"list", "event-driven list scheduling in continuous time; any demand", list_policies(), always,
+       prepare_list},
+      {"flow", "steady-state flow, rounded to equal chunks and list-scheduled; AllToAll, Scatter, Gather",
+       flow_policies(), pairwise, prepare_flow},
+      {"lp",
+       "time-expanded linear program of least time, rounded as flow; AllToAll, Scatter, Gather",
+       {},
+       never,
+       prepare_lp},
+      {"milp",
+       "multicast integer program, exact on its epoch grid; up to about 8 GPUs",
+       {},
+       never,
+       prepare_milp},
+  };
+  return engines;
+}
+
+const EngineInfo& find_engine(const std::string& name) {
+  std::string known = "auto";
+  for (const EngineInfo& engine : engine_registry()) {
+    if (engine.name == name) return engine;
+    known += ", " + engine.name;
+  }
+  throw Error(ExitCode::usage, "engine '" + name + "' is unknown; known are: " + known);
+}
+
+Toolbox make_toolbox() {
+  return {steady_state_flow, time_expanded_flow, multicast_milp, make_clp_solver(), make_cbc_solver()};
+}
+
+}  // namespace rondo
