@@ -42,6 +42,9 @@ class MpiSession {
   ~MpiSession();
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
+
+  /// Ends all ranks with `exit_code`: for a failure of one rank alone, which the others would wait for.
+  [[noreturn]] static void abort(int exit_code);
 };
 
 /// Collective. Runs `work` on the root alone and makes its outcome everybody's: where it throws Error, every rank throws

@@ -1,0 +1,64 @@
+#include "rondo/parallel/map_parts.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+
+#include "outcome.hpp"
+
+namespace rondo {
+namespace {
+
+/// The rank of every part: largest first, each to the rank with the least work so far (Graham's LPT rule),
+/// and at equal work to the one with the fewest parts, then the lowest.
+std::vector<int> deal(const std::vector<double>& work_estimates, int ranks) {
+  std::vector<std::size_t> order(work_estimates.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return work_estimates[a] > work_estimates[b]; });
+  std::vector<std::pair<double, std::size_t>> load(static_cast<std::size_t>(ranks));  // work, parts
+  std::vector<int> rank_of(work_estimates.size());
+  for (const std::size_t part : order) {
+    const auto least = std::min_element(load.begin(), load.end());
+    rank_of[part] = static_cast<int>(least - load.begin());
+    least->first += work_estimates[part];
+    ++least->second;
+  }
+  return rank_of;
+}
+
+}  // namespace
+
+std::vector<PartOutcome> map_parts(const Communicator& communicator,
+                                   const std::vector<double>& work_estimates,
+                                   const std::function<Bytes(std::size_t part)>& work) {
+  using Clock = std::chrono::steady_clock;
+  assert(std::all_of(work_estimates.begin(), work_estimates.end(), [](double w) { return w >= 0; }));
+  const std::vector<int> rank_of = deal(work_estimates, communicator.size());
+
+  MessageWriter message;
+  for (std::size_t part = 0; part < rank_of.size(); ++part) {
+    if (rank_of[part] != communicator.rank()) continue;
+    const Clock::time_point start = Clock::now();
+    const Outcome outcome = run_guarded([&] { return work(part); });
+    message.put(std::chrono::duration<double>(Clock::now() - start).count());
+    message.put_outcome(outcome);
+  }
+
+  const std::vector<Bytes> received = communicator.all_gather(message.take());
+  std::vector<MessageReader> readers(received.begin(), received.end());
+  std::vector<PartOutcome> outcomes;
+  outcomes.reserve(rank_of.size());
+  for (const int rank : rank_of) {
+    MessageReader& reader = readers[static_cast<std::size_t>(rank)];
+    const double seconds = reader.get<double>();
+    Outcome outcome = reader.get_outcome();
+    outcomes.push_back({std::move(outcome.value), std::move(outcome.error), rank, seconds});
+  }
+  return outcomes;
+}
+
+}  // namespace rondo
