@@ -1,0 +1,57 @@
+// Every shipped fabric and some generated ones, AllGather and AllToAll, at 1 KB, 1 MB and 1 GB: finish,
+// bound, gap.
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "case_runner.hpp"
+
+int main(int argc, char** argv) {
+  using namespace rondo::benchmarks;
+  const BenchmarkOptions options = parse_options(argc, argv, "fabrics");
+  std::vector<std::string> fabrics;
+  for (const auto& entry : std::filesystem::directory_iterator(RONDO_SOURCE_DIR "/jobs/topologies")) {
+    fabrics.push_back(entry.path().stem().string());
+  }
+  std::sort(fabrics.begin(), fabrics.end());
+  // DGX A100: 300 GB/s to the NVSwitch, 25 GB/s NICs on two spine switches; and two meshes.
+  for (const char* generated :
+       {"rails:boxes=2,rails=2", "rails:boxes=4,rails=2", "torus:dims=8x8", "mesh:dims=8x8"}) {
+    fabrics.emplace_back(generated);
+  }
+
+  std::printf("%-24s %-9s %-5s %14s %14s %9s %7s %7s %9s  %s\n", "fabric", "", "size", "finish us",
+              "bound us", "gap %", "chunks", "wall s", "rss MB", "engine");
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  bool all_valid = true;
+  for (const std::string& fabric : fabrics) {
+    for (const char* collective : {"allgather", "alltoall"}) {
+      for (const char* size : {"1KB", "1MB", "1GB"}) {
+        const CaseResult r = solve_case(options.rondo, options.ranks,
+                                        {"--topology", fabric, "--collective", collective, "--size", size});
+        if (r.exit_code != 0 || !r.verified) {
+          std::printf("%-24s %-9s %-5s failed: exit code %d, verified %d\n", fabric.c_str(), collective, size,
+                      r.exit_code, r.verified);
+          all_valid = false;
+          continue;
+        }
+        std::printf("%-24s %-9s %-5s %14.3f %14.3f %9.3f %7d %7.2f %9.1f  %s\n", fabric.c_str(), collective,
+                    size, r.report["finish_us"].get<double>(), r.report["lower_bound_us"].get<double>(),
+                    100 * r.report["gap"].get<double>(), r.report["chunks"].get<int>(), r.wall_s,
+                    r.report["peak_rss_bytes"]["sum"].get<double>() / 1e6,
+                    r.report["engine"].get<std::string>().c_str());
+        std::fflush(stdout);
+        rows.push_back({{"fabric", fabric},
+                        {"collective", collective},
+                        {"size", size},
+                        {"wall_s", r.wall_s},
+                        {"report", r.report}});
+      }
+    }
+  }
+  write_results(options, rows);
+  return all_valid ? 0 : 1;
+}
