@@ -8,8 +8,8 @@ namespace rondo {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// minimise cost' x  subject to  row_lower <= A x <= row_upper,  column_lower <= x <= column_upper, some x integer.
-/// Infinite bounds are +-kInfinity. Entries of one (row, column) must not repeat.
+/// minimise cost' x  subject to  row_lower <= A x <= row_upper,  column_lower <= x <= column_upper, some x
+/// integer. Infinite bounds are +-kInfinity. Entries of one (row, column) must not repeat.
 struct LinearModel {
   std::vector<double> cost = {};
   std::vector<double> column_lower = {};
@@ -44,5 +44,15 @@ struct LinearModel {
     entry_value.push_back(value);
   }
 };
+
+/// Throws Error(internal) unless the vectors of `model` agree in size, entries lie within it and numbers are
+/// numbers.
+void check_consistent(const LinearModel& model);
+
+/// The greatest amount by which `x` (one value a column) leaves a row's or a column's bounds or integrality.
+double max_violation(const LinearModel& model, const std::vector<double>& x);
+
+/// cost' x
+double objective_of(const LinearModel& model, const std::vector<double>& x);
 
 }  // namespace rondo

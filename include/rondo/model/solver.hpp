@@ -22,7 +22,8 @@ enum class SolveStatus {
 
 std::string to_string(SolveStatus status);
 
-/// Work is limited by nodes and iterations, which give the same answer everywhere; seconds are the user's choice.
+/// Work is limited by nodes and iterations, which give the same answer everywhere; seconds are the user's
+/// choice.
 struct SolveLimits {
   std::int64_t max_iterations = -1;  ///< simplex iterations; -1 = none
   std::int64_t max_nodes = -1;       ///< branch-and-bound nodes; -1 = none
@@ -35,8 +36,8 @@ struct SolveLimits {
 struct Solution {
   SolveStatus status = SolveStatus::failed;
   std::vector<double> x = {};         ///< one a column, where status is optimal or feasible
-  std::vector<double> row_dual = {};  ///< one a row, for continuous models that are optimal; sign of a minimisation:
-                                      ///< d objective / d right-hand side
+  std::vector<double> row_dual = {};  ///< one a row, for continuous models that are optimal; sign of a
+                                      ///< minimisation: d objective / d right-hand side
   double objective = kInfinity;
   double dual_bound = -kInfinity;  ///< no solution is below it
   std::int64_t iterations = 0;
@@ -50,10 +51,14 @@ class Solver {
   virtual ~Solver() = default;
   virtual std::string name() const = 0;
   virtual bool supports_integer() const = 0;
-  /// `start`: one value a column, a feasible point (integer backends) or a guess (others). Throws Error(internal) for
-  /// sizes in `model` that do not agree, Error(unavailable) for integer columns where they are not supported.
+  /// `start`: one value a column, a feasible point (integer backends) or a guess (others). Throws
+  /// Error(internal) for sizes in `model` that do not agree, Error(unavailable) for integer columns where
+  /// they are not supported.
   virtual Solution solve(const LinearModel& model, const SolveLimits& limits,
                          const std::vector<double>* start = nullptr) const = 0;
 };
+
+/// What every backend does first: throws the errors that `Solver::solve` documents.
+void check_solvable(const Solver& solver, const LinearModel& model, const std::vector<double>* start);
 
 }  // namespace rondo

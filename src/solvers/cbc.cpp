@@ -1,0 +1,156 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <coin/CbcEventHandler.hpp>
+#include <coin/CbcModel.hpp>
+#include <coin/CbcSolver.hpp>
+#include <coin/OsiClpSolverInterface.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "coin_matrix.hpp"
+#include "rondo/solvers/solvers.hpp"
+#include "stop_rule.hpp"
+#include "unconstrained.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr double kFeasibilityTolerance = 1e-6;
+
+/// Answers of CbcModel::status() and CbcModel::secondaryStatus().
+enum CbcStatus { kFinished = 0, kStopped = 1, kStoppedByHandler = 5 };
+constexpr int kRelaxationUnbounded = 7;
+
+/// CBC asks at every node, solution and heuristic.
+class StopHandler final : public CbcEventHandler {
+ public:
+  explicit StopHandler(const StopRule& rule) : rule_(rule) {}
+  CbcAction event(CbcEvent) override { return rule_.must_stop() ? stop : noAction; }
+  CbcAction event(CbcEvent which, void*) override { return event(which); }
+  CbcEventHandler* clone() const override { return new StopHandler(*this); }
+
+ private:
+  const StopRule& rule_;
+};
+
+/// CBC takes a start by column names only.
+std::vector<std::pair<std::string, double>> named_start(const OsiSolverInterface& osi,
+                                                        const std::vector<double>& start) {
+  std::vector<std::pair<std::string, double>> named;
+  named.reserve(start.size());
+  for (std::size_t j = 0; j < start.size(); ++j)
+    named.emplace_back(osi.getColName(static_cast<int>(j)), start[j]);
+  return named;
+}
+
+int no_callback(CbcModel*, int) {
+  return 0;
+}
+
+/// Runs what the `cbc` program runs: preprocessing, its cut generators and heuristics, branch and cut, in one
+/// thread.
+void run(CbcModel& cbc, const SolveLimits& limits) {
+  std::vector<std::string> arguments = {"rondo", "-log", "0", "-ratioGap",
+                                        fmt::format("{}", limits.relative_gap)};
+  if (limits.max_nodes >= 0) {
+    arguments.insert(arguments.end(), {"-maxNodes", std::to_string(as_int(limits.max_nodes))});
+  }
+  if (std::isfinite(limits.cutoff))
+    arguments.insert(arguments.end(), {"-cutoff", fmt::format("{}", limits.cutoff)});
+  if (limits.time_limit_s >= 0) {
+    arguments.insert(arguments.end(),
+                     {"-timeMode", "elapsed", "-sec", fmt::format("{}", limits.time_limit_s)});
+  }
+  arguments.insert(arguments.end(), {"-solve", "-quit"});
+  std::vector<const char*> argv;
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+
+  CbcSolverUsefulData data;
+  data.noPrinting_ = true;
+  data.useSignalHandler_ = false;
+  CbcMain0(cbc, data);
+  CbcMain1(static_cast<int>(argv.size()), argv.data(), cbc, no_callback, data);
+}
+
+class CbcBackend final : public Solver {
+ public:
+  std::string name() const override { return "cbc"; }
+  bool supports_integer() const override { return true; }
+
+  Solution solve(const LinearModel& model, const SolveLimits& limits,
+                 const std::vector<double>* start) const override {
+    check_solvable(*this, model, start);
+    if (model.entry_row.empty()) return solve_unconstrained(model);
+    if (std::find(model.integer.begin(), model.integer.end(), char{1}) == model.integer.end()) {
+      return make_clp_solver()->solve(model, limits, start);
+    }
+    const StopRule rule(limits);
+    OsiClpSolverInterface osi;
+    osi.messageHandler()->setLogLevel(0);
+    osi.getModelPtr()->setLogLevel(0);
+    osi.loadProblem(coin_matrix(model), model.column_lower.data(), model.column_upper.data(),
+                    model.cost.data(), model.row_lower.data(), model.row_upper.data());
+    for (int j = 0; j < model.num_columns(); ++j) {
+      if (model.integer[static_cast<std::size_t>(j)] != 0) osi.setInteger(j);
+    }
+    CbcModel cbc(osi);
+    cbc.setLogLevel(0);
+    StopHandler handler(rule);
+    cbc.passInEventHandler(&handler);
+    if (limits.max_iterations >= 0) {
+      cbc.setMaximumNumberIterations(as_int(limits.max_iterations));
+    }
+    if (start != nullptr) cbc.setMIPStart(named_start(osi, *start));
+    run(cbc, limits);
+    return read(cbc, model, rule);
+  }
+
+ private:
+  static Solution read(const CbcModel& cbc, const LinearModel& model, const StopRule& rule) {
+    Solution solution;
+    solution.iterations = cbc.getIterationCount();
+    solution.nodes = cbc.getNodeCount();
+    solution.seconds = rule.seconds();
+    if (cbc.status() == kFinished && cbc.secondaryStatus() == kRelaxationUnbounded) {
+      solution.status = SolveStatus::unbounded;
+      return solution;
+    }
+    if (cbc.isProvenInfeasible()) {
+      solution.status = SolveStatus::infeasible;
+      return solution;
+    }
+    if (std::optional<std::vector<double>> x = best_solution(cbc, model)) {
+      solution.status = cbc.isProvenOptimal() ? SolveStatus::optimal : SolveStatus::feasible;
+      solution.objective = objective_of(model, *x);
+      solution.dual_bound = std::min(cbc.getBestPossibleObjValue(), solution.objective);
+      solution.x = std::move(*x);
+    } else if (cbc.status() == kStopped || cbc.status() == kStoppedByHandler) {
+      solution.status = SolveStatus::no_solution;
+      solution.dual_bound = cbc.getBestPossibleObjValue();
+    }
+    return solution;
+  }
+
+  /// CBC's incumbent with exact integers, if it has one and the model agrees with it.
+  static std::optional<std::vector<double>> best_solution(const CbcModel& cbc, const LinearModel& model) {
+    if (cbc.bestSolution() == nullptr) return std::nullopt;
+    std::vector<double> x(cbc.bestSolution(), cbc.bestSolution() + model.num_columns());
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      if (model.integer[j] != 0) x[j] = std::round(x[j]);
+    }
+    if (max_violation(model, x) > kFeasibilityTolerance) return std::nullopt;
+    return x;
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Solver> make_cbc_solver() {
+  return std::make_shared<CbcBackend>();
+}
+
+}  // namespace rondo

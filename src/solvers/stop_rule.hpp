@@ -1,0 +1,40 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+
+#include "rondo/model/solver.hpp"
+
+namespace rondo {
+
+/// COIN counts in int.
+inline int as_int(std::int64_t count) {
+  return static_cast<int>(std::min<std::int64_t>(count, std::numeric_limits<int>::max()));
+}
+
+/// What the callbacks of a backend ask: is it time to stop? Lives as long as one call of solve().
+class StopRule {
+ public:
+  explicit StopRule(const SolveLimits& limits)
+      : begin_(std::chrono::steady_clock::now()),
+        time_limit_s_(limits.time_limit_s),
+        interrupt_(limits.interrupt) {}
+
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+  bool must_stop() const {
+    return (interrupt_ != nullptr && interrupt_->load(std::memory_order_relaxed)) ||
+           (time_limit_s_ >= 0 && seconds() >= time_limit_s_);
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_;
+  double time_limit_s_;
+  const std::atomic<bool>* interrupt_;
+};
+
+}  // namespace rondo
