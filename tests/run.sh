@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Installs the packages, builds the release with warnings as errors and runs all tests. May be run again, from any folder.
+#   --sanitize   afterwards builds with the address and undefined-behaviour sanitizers and runs the unit tests there
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+sanitize=no
+for argument in "$@"; do
+  case $argument in
+    --sanitize) sanitize=yes ;;
+    *) echo "usage: tests/run.sh [--sanitize]" >&2; exit 64 ;;
+  esac
+done
+
+"$root/jobs/install_packages.sh"
+. "$root/jobs/mpi_env.sh"
+cd "$root"
+summaries=$(mktemp)
+trap 'rm -f "$summaries"' EXIT
+
+# build_and_test PRESET [ctest options...]: ends the script when something fails; keeps ctest's closing lines.
+build_and_test() {
+  local preset=$1 log status=0
+  shift
+  log=build/$preset/ctest.log
+  cmake --preset "$preset" -DRONDO_WARNINGS_AS_ERRORS=ON
+  cmake --build --preset "$preset"
+  ctest --preset "$preset" --parallel "$(nproc)" --no-tests=error "$@" | tee "$log" || status=$?
+  { echo "== ctest, preset $preset"; sed -n '/tests passed/,$p' "$log"; } >> "$summaries"
+  [ "$status" -eq 0 ] || { cat "$summaries"; exit "$status"; }
+}
+
+build_and_test release
+[ $sanitize = no ] || build_and_test sanitize --label-regex unit
+cat "$summaries"
