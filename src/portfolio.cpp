@@ -8,7 +8,7 @@ namespace rondo {
 namespace {
 
 constexpr int kMostChunks = 128;
-constexpr double kMostSends = 1e6;
+constexpr double kMostSends = 4e5;
 constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a later round varies
 constexpr std::uint64_t kSeedsPerRound = 2;
 
@@ -42,9 +42,14 @@ std::vector<Candidate> first_batch(const std::vector<EngineInfo>& engines, const
                                    const SolveOptions& options) {
   const double sends = deliveries(demand);
   std::vector<Candidate> batch;
-  for (std::size_t e = 0; e < engines.size(); ++e) {
-    for (const int chunks : chunk_counts(demand, options)) {
-      batch.push_back({e, chunks, policies_of(engines[e], options).front(), options.seed, chunks * sends});
+  double work = 0;
+  for (const int chunks : chunk_counts(demand, options)) {
+    if (work >= kWorkBudget / 2) break;
+    for (std::size_t e = 0; e < engines.size(); ++e) {
+      for (const std::string& policy : policies_of(engines[e], options)) {
+        batch.push_back({e, chunks, policy, options.seed, chunks * sends});
+        work += chunks * sends;
+      }
     }
   }
   return batch;
@@ -70,7 +75,8 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
   for (const auto& [engine, chunks] : chosen) {
     for (const std::string& policy : policies_of(engines[engine], options)) {
       for (std::uint64_t s = 0; s < kSeedsPerRound; ++s) {
-        const std::uint64_t seed = options.seed + kSeedsPerRound * static_cast<std::uint64_t>(round - 1) + s;
+        const std::uint64_t seed =
+            options.seed + 1 + kSeedsPerRound * static_cast<std::uint64_t>(round - 1) + s;
         const bool tried = std::any_of(trials.begin(), trials.end(), [&](const Trial& t) {
           const Candidate& c = t.candidate;
           return std::tie(c.engine, c.chunks, c.policy, c.seed) == std::tie(engine, chunks, policy, seed);

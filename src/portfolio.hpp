@@ -26,10 +26,10 @@ struct Trial {
 };
 
 /// Chunk counts worth a try: 1, 2, 4, ... and the largest one that keeps chunks at `min_chunk_bytes` and the
-/// schedule at a million sends; options.chunks alone where it is set. Ascending, never empty.
+/// schedule at 400,000 sends; options.chunks alone where it is set. Ascending, never empty.
 std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options);
 
-/// Every engine with every chunk count under its default policy.
+/// Every engine with all of its policies, chunk counts ascending until half the budget is planned.
 std::vector<Candidate> first_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
                                    const SolveOptions& options);
 

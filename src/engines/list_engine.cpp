@@ -15,10 +15,11 @@ struct Policy {
 /// The first one is the default.
 const std::vector<Policy>& policies() {
   static const std::vector<Policy> table{
-      {"rarest", {ChunkOrder::rarest, 1.0, false, 0}},
-      {"rarest-far", {ChunkOrder::rarest, 1.0, true, 0}},
-      {"furthest", {ChunkOrder::furthest, 1.0, true, 0}},
-      {"rarest-patient", {ChunkOrder::rarest, 2.0, false, 0}},
+      {"rarest", {ChunkOrder::rarest, SenderOrder::best_chunk, 1.0, false, 0}},
+      {"rarest-full", {ChunkOrder::rarest, SenderOrder::fullest, 1.0, false, 0}},
+      {"rarest-far-full", {ChunkOrder::rarest, SenderOrder::fullest, 1.0, true, 0}},
+      {"furthest", {ChunkOrder::furthest, SenderOrder::best_chunk, 1.0, true, 0}},
+      {"furthest-full", {ChunkOrder::furthest, SenderOrder::fullest, 1.0, true, 0}},
   };
   return table;
 }

@@ -55,6 +55,7 @@ class ListScheduler {
     int chunk = -1;
     bool fallback = false;
     std::uint64_t key = ~std::uint64_t{0};
+    int alternatives = 0;  ///< chunks that the hop could carry without falling back
   };
 
   void apply_events_until(double t_us);
@@ -62,6 +63,7 @@ class ListScheduler {
   void serve_receivers(double t_us);
   bool serve(std::size_t receiver, double t_us);
   Choice best_chunk(int hop, std::size_t receiver) const;
+  bool goes_first(const Choice& a, const Choice& b) const;
   bool may_fall_back(const Hop& hop, std::size_t receiver, double duration_us) const;
   void promise(std::size_t chunk, GpuId receiver);
   void update_key(std::size_t chunk);
@@ -230,12 +232,14 @@ ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver) con
   const Hop& hop = hops_.hop(h);
   const ChunkSet& there = holds_[hop.src.index()];
   const ChunkSet& wanted = lacks_[receiver];
-  Choice best{h, -1, true, ~std::uint64_t{0}};
+  Choice best{h, -1, true};
+  int alternatives = 0;
   for (std::size_t w = 0; w < wanted.size(); ++w) {
     for (std::uint64_t bits = there[w] & wanted[w]; bits != 0; bits &= bits - 1) {
       const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
       const double duration = hop.duration_us(demand_.bytes(ChunkId{c}));
       const bool fallback = near_us(c, receiver) < duration * (1 - 1e-5);
+      alternatives += fallback ? 0 : 1;
       if (fallback && (!best.fallback || (!any_way_ && !may_fall_back(hop, receiver, duration)))) continue;
       const std::uint64_t chance =
           mix(c * 0x9e3779b97f4a7c15ULL + receiver * 0x2545F491ULL + rules_.seed) & 0xffff;
@@ -245,7 +249,16 @@ ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver) con
       }
     }
   }
+  best.alternatives = alternatives;
   return best;
+}
+
+bool ListScheduler::goes_first(const Choice& a, const Choice& b) const {
+  if (a.fallback != b.fallback) return b.fallback;
+  if (rules_.senders == SenderOrder::fullest && a.alternatives != b.alternatives) {
+    return a.alternatives > b.alternatives;
+  }
+  return a.key < b.key;
 }
 
 bool ListScheduler::serve(std::size_t receiver, double t_us) {
@@ -260,9 +273,9 @@ bool ListScheduler::serve(std::size_t receiver, double t_us) {
       stalled_[i] = 1;
       continue;
     }
-    const bool better = best.hop < 0 || std::make_tuple(choice.fallback, choice.key) <
-                                            std::make_tuple(best.fallback, best.key);
-    if (better && timetable_.can_start(hop, demand_.bytes(ChunkId{choice.chunk}), t_us)) best = choice;
+    if ((best.hop < 0 || goes_first(choice, best)) &&
+        timetable_.can_start(hop, demand_.bytes(ChunkId{choice.chunk}), t_us))
+      best = choice;
   }
   if (best.hop < 0) return false;
 

@@ -16,8 +16,15 @@ enum class ChunkOrder {
   furthest,  ///< the one whose farthest waiting GPU is farthest from a holder
 };
 
+/// Which of the idle ways into a receiver is used first.
+enum class SenderOrder {
+  best_chunk,  ///< the one whose best chunk goes first
+  fullest,     ///< the one that could carry most chunks: ways drain evenly
+};
+
 struct ListRules {
   ChunkOrder chunks = ChunkOrder::rarest;
+  SenderOrder senders = SenderOrder::best_chunk;
   /// A slower hop than the nearest holder's way is used once the receiver's other links are busy for at least
   /// this many times the hop's duration.
   double patience = 1;
