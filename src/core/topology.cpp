@@ -11,9 +11,6 @@
 namespace rondo {
 namespace {
 
-constexpr std::size_t kMaxNodes = 1'000'000;
-constexpr std::size_t kMaxLinks = 100'000'000;
-
 [[noreturn]] void refuse(const std::string& message) {
   throw Error(ExitCode::bad_data, message);
 }

@@ -22,17 +22,20 @@ struct EpochOptions {
 struct EpochGrid {
   double tau_us = 0;
   double chunk_bytes = 0;
-  int num_epochs = 0;
+  int num_epochs = 0;          ///< as asked for; 0 until the engine knows
   std::vector<int> occupancy;  ///< per link, epochs, >= 1
   std::vector<int> landing;    ///< per link, epochs, >= 1: ceil((chunk_bytes / bandwidth + latency) / tau)
 };
 
 /// The grid of a demand with equal chunks. Throws Error(unavailable) where chunks differ in size and Error(usage) for a
-/// multiplier or tau that is not positive and finite.
+/// multiplier or tau that is not positive and finite or a negative number of epochs; Error(unavailable) when a link
+/// would take more than a million epochs.
 EpochGrid make_epoch_grid(const Topology& topology, const Demand& demand, const EpochOptions& options);
 
-/// Epochs that certainly suffice, when no incumbent is known: every chunk in turn along a shortest path
-/// (in the spirit of TE-CCL, Algorithm 1).
+/// Epochs that certainly suffice, when no incumbent is known (in the spirit of TE-CCL, Algorithm 1): every chunk in turn
+/// down the tree of shortest paths from its origin, or to one destination after the other where the fabric does not
+/// carry the whole tree at once (switches that cannot copy, shared bandwidth). Throws Error(bad_data) for a destination
+/// out of reach.
 int upper_bound_epochs(const Topology& topology, const Demand& demand, const EpochGrid& grid);
 
 /// The fabric in which a chunk of the grid's size takes exactly `occupancy` epochs on a link and lands after exactly

@@ -1,0 +1,56 @@
+#include "fabric_builder.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "rondo/core/error.hpp"
+
+namespace rondo {
+
+FabricBuilder::FabricBuilder(std::string name, std::string source)
+    : data_{.name = std::move(name), .source = std::move(source)} {}
+
+NodeId FabricBuilder::add(Node node) {
+  if (data_.nodes.size() == kMaxNodes) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("topology '{}' has more than {} nodes, the cap; make it smaller", data_.name, kMaxNodes));
+  }
+  data_.nodes.push_back(std::move(node));
+  return NodeId(data_.nodes.size() - 1);
+}
+
+NodeId FabricBuilder::gpu(std::string name, std::optional<int> chassis) {
+  return add({.kind = NodeKind::gpu, .chassis = chassis, .name = std::move(name)});
+}
+
+NodeId FabricBuilder::add_switch(std::string name, bool multicast) {
+  return add({.kind = NodeKind::switch_, .name = std::move(name), .multicast = multicast});
+}
+
+void FabricBuilder::link(NodeId src, NodeId dst, LinkFigures figures) {
+  if (data_.links.size() == kMaxLinks) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("topology '{}' has more than {} links, the cap; make it smaller", data_.name, kMaxLinks));
+  }
+  data_.links.push_back({src, dst, figures.bandwidth_GBps, figures.latency_us});
+}
+
+void FabricBuilder::connect(NodeId a, NodeId b, LinkFigures figures) {
+  link(a, b, figures);
+  link(b, a, figures);
+}
+
+void FabricBuilder::connect_all(const std::vector<NodeId>& nodes, LinkFigures figures) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (std::size_t j = i + 1; j < nodes.size(); ++j) connect(nodes[i], nodes[j], figures);
+  }
+}
+
+Topology FabricBuilder::build() && {
+  return Topology(std::move(data_));
+}
+
+}  // namespace rondo

@@ -1,0 +1,59 @@
+#include "rondo/core/generators.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "generator_families.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/random.hpp"
+
+namespace rondo {
+
+const std::vector<TopologyGenerator>& topology_generators() {
+  static const std::vector<TopologyGenerator> families = {
+      ring_family(), mesh_family(),  torus_family(),    hypercube_family(), full_family(),
+      star_family(), rails_family(), fat_tree_family(), dragonfly_family()};
+  return families;
+}
+
+Topology generate_topology(const std::string& family, const std::map<std::string, std::string>& values) {
+  std::string known;
+  for (const TopologyGenerator& generator : topology_generators()) {
+    if (generator.name == family) return generator.generate(values);
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", generator.name);
+  }
+  throw Error(ExitCode::usage, fmt::format("unknown family of topologies '{}'; known are {}", family, known));
+}
+
+Topology degrade(const Topology& topology, double fraction, double factor, std::uint64_t seed) {
+  if (!(fraction >= 0 && fraction <= 1)) {
+    throw Error(ExitCode::usage, fmt::format("the degraded fraction is {}; it has to be 0 to 1", fraction));
+  }
+  if (!(factor > 0 && factor <= 1)) {
+    throw Error(
+        ExitCode::usage,
+        fmt::format("the factor of degraded links is {}; it has to be above 0 and at most 1", factor));
+  }
+  TopologyData data = topology.data();
+  const auto rounded =
+      static_cast<std::size_t>(std::lround(fraction * static_cast<double>(data.links.size())));
+  const std::size_t count = std::min(data.links.size(), fraction > 0 ? std::max<std::size_t>(rounded, 1) : 0);
+  if (count == 0) return topology;
+
+  std::vector<std::size_t> order(data.links.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Random random(seed);
+  random.shuffle(std::span(order));
+  for (std::size_t i = 0; i < count; ++i) data.links[order[i]].bandwidth_GBps *= factor;
+  data.name += "-degraded";
+  data.source +=
+      fmt::format("; {} of {} links at {} of their bandwidth (seed {})", count, order.size(), factor, seed);
+  return Topology(std::move(data));
+}
+
+}  // namespace rondo

@@ -1,0 +1,158 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <functional>
+#include <numeric>
+
+#include "fabric_builder.hpp"
+#include "generator_families.hpp"
+#include "generator_parameters.hpp"
+
+namespace rondo {
+namespace {
+
+const GeneratorParameter kBandwidth = {"bandwidth_GBps", "bandwidth of a link, GB/s", "50"};
+const GeneratorParameter kLatency = {"latency_us", "latency of a link, us", "0.5"};
+
+std::vector<NodeId> add_gpus(FabricBuilder& fabric, std::size_t count) {
+  std::vector<NodeId> gpus;
+  for (std::size_t g = 0; g < count; ++g) gpus.push_back(fabric.gpu(fmt::format("g{}", g)));
+  return gpus;
+}
+
+const ParameterList& ring_parameters() {
+  static const ParameterList list = {
+      {"gpus", "number of GPUs, 2 or more", "8"},
+      kBandwidth,
+      kLatency,
+      {"bidirectional", "true: links both ways; false: from each GPU to the next only", "true"}};
+  return list;
+}
+
+Topology ring(const ParameterValues& values) {
+  const Parameters parameters("ring", ring_parameters(), values);
+  const std::size_t count = parameters.count("gpus", 2);
+  const LinkFigures figures = parameters.link("bandwidth_GBps", "latency_us");
+  const bool bidirectional = parameters.flag("bidirectional");
+  FabricBuilder fabric(fmt::format("ring-{}{}", count, bidirectional ? "" : "-unidirectional"),
+                       "generated: ring");
+  const std::vector<NodeId> gpus = add_gpus(fabric, count);
+  for (std::size_t g = 0; g < count; ++g) {
+    const NodeId next = gpus[(g + 1) % count];
+    fabric.link(gpus[g], next, figures);
+    // In a ring of two the next GPU is the previous one, whose own link already goes the other way.
+    if (bidirectional && count > 2) fabric.link(next, gpus[g], figures);
+  }
+  return std::move(fabric).build();
+}
+
+const ParameterList& lattice_parameters() {
+  static const ParameterList list = {
+      {"dims", "GPUs along each dimension, such as 8x8 or 4x4x4, each 2 or more", "4x4"},
+      {"bandwidth_GBps", "bandwidth of a link, GB/s; a list such as 50,75 gives one value a dimension", "50"},
+      kLatency};
+  return list;
+}
+
+/// Mesh or torus. The last dimension varies fastest in the numbering of GPUs. A torus dimension of 2 has no
+/// link that wraps around, for its ends are neighbours already.
+Topology lattice(const std::string& family, bool wraps, const ParameterValues& values) {
+  const Parameters parameters(family, lattice_parameters(), values);
+  const std::vector<std::size_t> dims = parameters.dims("dims");
+  const std::vector<double> bandwidth = parameters.bandwidth_per_dim("bandwidth_GBps", dims.size());
+  const double latency_us = parameters.latency("latency_us");
+  const std::size_t count = std::accumulate(dims.begin(), dims.end(), std::size_t{1}, std::multiplies<>());
+
+  FabricBuilder fabric(fmt::format("{}-{}", family, fmt::join(dims, "x")), "generated: " + family);
+  std::vector<std::size_t> position(dims.size());
+  for (std::size_t g = 0; g < count; ++g) {
+    std::size_t rest = g;
+    for (std::size_t d = dims.size(); d-- > 0; rest /= dims[d]) position[d] = rest % dims[d];
+    fabric.gpu(fmt::format("g{}", fmt::join(position, ".")));
+  }
+  for (std::size_t g = 0; g < count; ++g) {
+    std::size_t stride = count;
+    for (std::size_t d = 0; d < dims.size(); ++d) {
+      stride /= dims[d];
+      const std::size_t here = g / stride % dims[d];
+      const LinkFigures figures = {bandwidth[d], latency_us};
+      if (here + 1 < dims[d]) {
+        fabric.connect(NodeId(g), NodeId(g + stride), figures);
+      } else if (wraps && dims[d] > 2) {
+        fabric.connect(NodeId(g), NodeId(g - here * stride), figures);
+      }
+    }
+  }
+  return std::move(fabric).build();
+}
+
+Topology mesh(const ParameterValues& values) {
+  return lattice("mesh", false, values);
+}
+
+Topology torus(const ParameterValues& values) {
+  return lattice("torus", true, values);
+}
+
+const ParameterList& hypercube_parameters() {
+  static const ParameterList list = {
+      {"dimensions", "dimensions; 2^dimensions GPUs, 1 to 19", "3"}, kBandwidth, kLatency};
+  return list;
+}
+
+Topology hypercube(const ParameterValues& values) {
+  const Parameters parameters("hypercube", hypercube_parameters(), values);
+  const std::size_t dimensions = parameters.count("dimensions", 1);
+  if (dimensions > 19)
+    parameters.refuse("dimensions", fmt::format("19 or less; {} nodes are the cap", kMaxNodes));
+  const LinkFigures figures = parameters.link("bandwidth_GBps", "latency_us");
+  const std::size_t count = std::size_t{1} << dimensions;
+  FabricBuilder fabric(fmt::format("hypercube-{}", count), "generated: hypercube");
+  for (std::size_t g = 0; g < count; ++g) fabric.gpu(fmt::format("g{:0{}b}", g, dimensions));
+  for (std::size_t g = 0; g < count; ++g) {
+    for (std::size_t d = 0; d < dimensions; ++d) {
+      fabric.link(NodeId(g), NodeId(g ^ (std::size_t{1} << d)), figures);
+    }
+  }
+  return std::move(fabric).build();
+}
+
+const ParameterList& full_parameters() {
+  static const ParameterList list = {{"gpus", "number of GPUs, 2 or more", "8"}, kBandwidth, kLatency};
+  return list;
+}
+
+Topology full(const ParameterValues& values) {
+  const Parameters parameters("full", full_parameters(), values);
+  const std::size_t count = parameters.count("gpus", 2);
+  FabricBuilder fabric(fmt::format("full-{}", count), "generated: fully connected");
+  fabric.connect_all(add_gpus(fabric, count), parameters.link("bandwidth_GBps", "latency_us"));
+  return std::move(fabric).build();
+}
+
+}  // namespace
+
+TopologyGenerator ring_family() {
+  return {"ring", "GPUs in a ring", ring_parameters(), ring};
+}
+
+TopologyGenerator mesh_family() {
+  return {"mesh", "a grid of GPUs without wrap-around", lattice_parameters(), mesh};
+}
+
+TopologyGenerator torus_family() {
+  return {"torus",
+          "a grid of GPUs with wrap-around (none along a dimension of 2: its ends are neighbours already)",
+          lattice_parameters(), torus};
+}
+
+TopologyGenerator hypercube_family() {
+  return {"hypercube", "2^d GPUs, linked where their numbers differ in one bit", hypercube_parameters(),
+          hypercube};
+}
+
+TopologyGenerator full_family() {
+  return {"full", "fully connected: a link from every GPU to every other", full_parameters(), full};
+}
+
+}  // namespace rondo

@@ -1,0 +1,258 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "fabric_builder.hpp"
+#include "generator_families.hpp"
+#include "generator_parameters.hpp"
+
+namespace rondo {
+namespace {
+
+const GeneratorParameter kMulticast = {"multicast", "whether switches may copy: true or false", "true"};
+
+int chassis_number(std::size_t chassis) {
+  return static_cast<int>(chassis);
+}
+
+/// GPUs named c<chassis>g<gpu>.
+std::vector<NodeId> add_chassis(FabricBuilder& fabric, std::size_t chassis, std::size_t count) {
+  std::vector<NodeId> gpus;
+  for (std::size_t g = 0; g < count; ++g) {
+    gpus.push_back(fabric.gpu(fmt::format("c{}g{}", chassis, g), chassis_number(chassis)));
+  }
+  return gpus;
+}
+
+struct HybridCubeMeshEdge {
+  std::size_t a;
+  std::size_t b;
+  int nvlinks;
+};
+
+/// NVLinks between the 8 GPUs of a DGX-1 or NDv2 (SCCL, PPoPP 2021, Figure 1).
+constexpr std::array<HybridCubeMeshEdge, 16> kHybridCubeMesh = {{{0, 1, 2},
+                                                                 {0, 2, 1},
+                                                                 {0, 3, 1},
+                                                                 {0, 4, 2},
+                                                                 {1, 2, 1},
+                                                                 {1, 3, 2},
+                                                                 {1, 5, 1},
+                                                                 {2, 3, 2},
+                                                                 {2, 6, 2},
+                                                                 {3, 7, 1},
+                                                                 {4, 5, 2},
+                                                                 {4, 6, 1},
+                                                                 {4, 7, 1},
+                                                                 {5, 6, 1},
+                                                                 {5, 7, 2},
+                                                                 {6, 7, 2}}};
+
+const ParameterList& star_parameters() {
+  static const ParameterList list = {
+      {"chassis", "number of chassis, 2 or more", "2"},
+      {"gpus", "GPUs a chassis", "8"},
+      {"intra",
+       "inside a chassis: full (every GPU with every other), ndv2 (the hybrid cube mesh of 8 GPUs; double "
+       "links have "
+       "intra_GBps, single ones half of it) or switch",
+       "full"},
+      {"intra_GBps", "bandwidth of a link inside a chassis, GB/s", "50"},
+      {"intra_latency_us", "latency of a link inside a chassis, us", "0.7"},
+      {"uplinks", "GPUs of each chassis that have links to and from the central switch, the first ones", "1"},
+      {"uplink_GBps", "bandwidth of such a link, GB/s", "12.5"},
+      {"uplink_latency_us", "latency of such a link, us", "1.3"},
+      kMulticast};
+  return list;
+}
+
+Topology star(const ParameterValues& values) {
+  const Parameters parameters("star", star_parameters(), values);
+  const std::size_t chassis = parameters.count("chassis", 2);
+  const std::size_t gpus = parameters.count("gpus", 1);
+  const std::string& intra = parameters.choice("intra", {"full", "ndv2", "switch"});
+  const LinkFigures inside = parameters.link("intra_GBps", "intra_latency_us");
+  const LinkFigures uplink = parameters.link("uplink_GBps", "uplink_latency_us");
+  const std::size_t uplinks = parameters.count("uplinks", 1);
+  const bool multicast = parameters.flag("multicast");
+  if (intra == "ndv2" && gpus != 8) parameters.refuse("gpus", "8 where intra is ndv2");
+  if (uplinks > gpus) parameters.refuse("uplinks", fmt::format("at most gpus ({})", gpus));
+
+  FabricBuilder fabric(fmt::format("star-{}x{}-{}", chassis, gpus, intra), "generated: star");
+  std::vector<std::vector<NodeId>> members;
+  for (std::size_t c = 0; c < chassis; ++c) members.push_back(add_chassis(fabric, c, gpus));
+  for (std::size_t c = 0; c < chassis; ++c) {
+    if (intra == "full") {
+      fabric.connect_all(members[c], inside);
+    } else if (intra == "ndv2") {
+      for (const auto& [a, b, nvlinks] : kHybridCubeMesh) {
+        fabric.connect(members[c][a], members[c][b],
+                       {inside.bandwidth_GBps * nvlinks / 2, inside.latency_us});
+      }
+    } else {
+      const NodeId sw = fabric.add_switch(fmt::format("c{}sw", c), multicast);
+      for (const NodeId gpu : members[c]) fabric.connect(gpu, sw, inside);
+    }
+  }
+  const NodeId centre = fabric.add_switch("sw", multicast);
+  for (std::size_t c = 0; c < chassis; ++c) {
+    for (std::size_t g = 0; g < uplinks; ++g) fabric.connect(members[c][g], centre, uplink);
+  }
+  return std::move(fabric).build();
+}
+
+const ParameterList& rails_parameters() {
+  static const ParameterList list = {
+      {"boxes", "number of boxes, 2 or more", "2"},
+      {"gpus", "GPUs a box, each with a NIC", "8"},
+      {"rails", "rail switches; the NIC of GPU g of every box is on rail g mod rails; 'gpus' for one a GPU",
+       "gpus"},
+      {"nvlink_GBps", "bandwidth between a GPU and the NVSwitch of its box, GB/s", "300"},
+      {"nvlink_latency_us", "latency of it, us", "0.5"},
+      {"nic_GBps", "bandwidth between a GPU and its rail switch, GB/s", "25"},
+      {"nic_latency_us", "latency of it, us", "1.5"},
+      kMulticast};
+  return list;
+}
+
+Topology rails(const ParameterValues& values) {
+  const Parameters parameters("rails", rails_parameters(), values);
+  const std::size_t boxes = parameters.count("boxes", 2);
+  const std::size_t gpus = parameters.count("gpus", 1);
+  const std::size_t num_rails = parameters.text("rails") == "gpus" ? gpus : parameters.count("rails", 1);
+  const LinkFigures nvlink = parameters.link("nvlink_GBps", "nvlink_latency_us");
+  const LinkFigures nic = parameters.link("nic_GBps", "nic_latency_us");
+  const bool multicast = parameters.flag("multicast");
+  if (num_rails > gpus) parameters.refuse("rails", fmt::format("at most gpus ({}), or 'gpus'", gpus));
+
+  FabricBuilder fabric(fmt::format("rails-{}x{}-{}", boxes, gpus, num_rails), "generated: rails");
+  std::vector<std::vector<NodeId>> members;
+  for (std::size_t b = 0; b < boxes; ++b) members.push_back(add_chassis(fabric, b, gpus));
+  for (std::size_t b = 0; b < boxes; ++b) {
+    const NodeId nvswitch = fabric.add_switch(fmt::format("c{}nvswitch", b), multicast);
+    for (const NodeId gpu : members[b]) fabric.connect(gpu, nvswitch, nvlink);
+  }
+  std::vector<NodeId> rail;
+  for (std::size_t r = 0; r < num_rails; ++r)
+    rail.push_back(fabric.add_switch(fmt::format("rail{}", r), multicast));
+  for (std::size_t b = 0; b < boxes; ++b) {
+    for (std::size_t g = 0; g < gpus; ++g) fabric.connect(members[b][g], rail[g % num_rails], nic);
+  }
+  return std::move(fabric).build();
+}
+
+const ParameterList& fat_tree_parameters() {
+  static const ParameterList list = {{"leaves", "number of leaf switches", "4"},
+                                     {"gpus", "GPUs a leaf", "4"},
+                                     {"spines", "number of spine switches, each linked with every leaf", "4"},
+                                     {"link_GBps", "bandwidth between a GPU and its leaf, GB/s", "25"},
+                                     {"link_latency_us", "latency of it, us", "0.5"},
+                                     {"uplink_GBps", "bandwidth between a leaf and a spine, GB/s", "25"},
+                                     {"uplink_latency_us", "latency of it, us", "0.5"},
+                                     kMulticast};
+  return list;
+}
+
+Topology fat_tree(const ParameterValues& values) {
+  const Parameters parameters("fat_tree", fat_tree_parameters(), values);
+  const std::size_t leaves = parameters.count("leaves", 1);
+  const std::size_t gpus = parameters.count("gpus", 1);
+  const std::size_t spines = parameters.count("spines", 1);
+  const LinkFigures down = parameters.link("link_GBps", "link_latency_us");
+  const LinkFigures up = parameters.link("uplink_GBps", "uplink_latency_us");
+  const bool multicast = parameters.flag("multicast");
+  if (leaves * gpus < 2) parameters.refuse("gpus", "2 or more under a single leaf");
+
+  FabricBuilder fabric(fmt::format("fat_tree-{}x{}-{}", leaves, gpus, spines),
+                       "generated: two-level fat tree");
+  for (std::size_t l = 0; l < leaves; ++l) {
+    for (std::size_t g = 0; g < gpus; ++g) fabric.gpu(fmt::format("l{}g{}", l, g));
+  }
+  std::vector<NodeId> leaf;
+  std::vector<NodeId> spine;
+  for (std::size_t l = 0; l < leaves; ++l)
+    leaf.push_back(fabric.add_switch(fmt::format("leaf{}", l), multicast));
+  for (std::size_t s = 0; s < spines; ++s)
+    spine.push_back(fabric.add_switch(fmt::format("spine{}", s), multicast));
+  for (std::size_t l = 0; l < leaves; ++l) {
+    for (std::size_t g = 0; g < gpus; ++g) fabric.connect(NodeId(l * gpus + g), leaf[l], down);
+    for (const NodeId s : spine) fabric.connect(leaf[l], s, up);
+  }
+  return std::move(fabric).build();
+}
+
+const ParameterList& dragonfly_parameters() {
+  static const ParameterList list = {
+      {"groups", "number of groups, 2 or more; one global link (each way) joins each two", "9"},
+      {"routers", "routers a group, each linked with every other of the group", "4"},
+      {"hosts", "GPUs a router", "2"},
+      {"host_GBps", "bandwidth between a GPU and its router, GB/s", "25"},
+      {"host_latency_us", "latency of it, us", "0.5"},
+      {"local_GBps", "bandwidth between two routers of a group, GB/s", "25"},
+      {"local_latency_us", "latency of it, us", "0.5"},
+      {"global_GBps", "bandwidth between two groups, GB/s", "25"},
+      {"global_latency_us", "latency of it, us", "1"},
+      kMulticast};
+  return list;
+}
+
+/// The global links of a group are dealt to its routers in turn, in the order of the distance between the
+/// groups, so that turning the groups around maps the fabric onto itself.
+Topology dragonfly(const ParameterValues& values) {
+  const Parameters parameters("dragonfly", dragonfly_parameters(), values);
+  const std::size_t groups = parameters.count("groups", 2);
+  const std::size_t routers = parameters.count("routers", 1);
+  const std::size_t hosts = parameters.count("hosts", 1);
+  const LinkFigures host = parameters.link("host_GBps", "host_latency_us");
+  const LinkFigures local = parameters.link("local_GBps", "local_latency_us");
+  const LinkFigures global = parameters.link("global_GBps", "global_latency_us");
+  const bool multicast = parameters.flag("multicast");
+
+  FabricBuilder fabric(fmt::format("dragonfly-{}x{}x{}", groups, routers, hosts), "generated: dragonfly");
+  for (std::size_t i = 0; i < groups * routers * hosts; ++i) {
+    fabric.gpu(fmt::format("d{}r{}h{}", i / hosts / routers, i / hosts % routers, i % hosts));
+  }
+  std::vector<std::vector<NodeId>> router(groups);
+  for (std::size_t g = 0; g < groups; ++g) {
+    for (std::size_t r = 0; r < routers; ++r) {
+      router[g].push_back(fabric.add_switch(fmt::format("d{}r{}", g, r), multicast));
+      for (std::size_t h = 0; h < hosts; ++h) {
+        fabric.connect(NodeId((g * routers + r) * hosts + h), router[g][r], host);
+      }
+    }
+    fabric.connect_all(router[g], local);
+  }
+  const auto router_towards = [&](std::size_t from, std::size_t to) {
+    const std::size_t distance = (to + groups - from) % groups;
+    return router[from][(distance - 1) % routers];
+  };
+  for (std::size_t a = 0; a < groups; ++a) {
+    for (std::size_t b = a + 1; b < groups; ++b)
+      fabric.connect(router_towards(a, b), router_towards(b, a), global);
+  }
+  return std::move(fabric).build();
+}
+
+}  // namespace
+
+TopologyGenerator star_family() {
+  return {"star", "chassis of GPUs around one switch", star_parameters(), star};
+}
+
+TopologyGenerator rails_family() {
+  return {"rails", "boxes as in DGX A100 or H100: an NVSwitch a box, a NIC a GPU, a switch a rail",
+          rails_parameters(), rails};
+}
+
+TopologyGenerator fat_tree_family() {
+  return {"fat_tree", "two levels of switches: GPUs under leaves, every leaf linked with every spine",
+          fat_tree_parameters(), fat_tree};
+}
+
+TopologyGenerator dragonfly_family() {
+  return {"dragonfly", "groups of routers, fully connected inside, one global link between each two groups",
+          dragonfly_parameters(), dragonfly};
+}
+
+}  // namespace rondo
