@@ -1,0 +1,28 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "rondo/core/error.hpp"
+
+namespace rondo {
+
+/// `action` throws an Error of this code, whose message contains every one of `parts`.
+template <class Action>
+void expect_error(ExitCode code, const std::vector<std::string>& parts, Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    for (const std::string& part : parts) {
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+          << "'" << part << "' is missing in: " << error.what();
+    }
+    return;
+  }
+  FAIL() << "no error; expected one about: " << (parts.empty() ? "" : parts.front());
+}
+
+}  // namespace rondo

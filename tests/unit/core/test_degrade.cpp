@@ -1,0 +1,85 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <span>
+
+#include "expect_error.hpp"
+#include "rondo/core/generators.hpp"
+#include "rondo/core/random.hpp"
+
+namespace rondo {
+namespace {
+
+std::vector<double> bandwidths(const Topology& topology) {
+  std::vector<double> result;
+  for (const Link& link : topology.links()) result.push_back(link.bandwidth_GBps);
+  return result;
+}
+
+std::ptrdiff_t degraded_links(const Topology& topology) {
+  return std::count_if(topology.links().begin(), topology.links().end(),
+                       [](const Link& link) { return link.bandwidth_GBps == 20; });
+}
+
+TEST(Degrade, ChangesTheFractionOfTheLinks) {
+  const Topology ring = generate_topology("ring", {{"gpus", "8"}});  // 16 links of 50 GB/s
+  EXPECT_EQ(degraded_links(degrade(ring, 0.25, 0.4, 1)), 4);
+  EXPECT_EQ(degraded_links(degrade(ring, 1, 0.4, 1)), 16);
+  EXPECT_EQ(degraded_links(degrade(ring, 0.001, 0.4, 1)), 1);
+  EXPECT_EQ(degraded_links(degrade(ring, 0, 0.4, 1)), 0);
+  EXPECT_EQ(degrade(ring, 0.25, 0.4, 1).name(), "ring-8-degraded");
+  EXPECT_EQ(degrade(ring, 0, 0.4, 1).name(), "ring-8");
+}
+
+TEST(Degrade, DependsOnTheSeedAlone) {
+  const Topology torus = generate_topology("torus", {{"dims", "8x8"}});
+  EXPECT_EQ(bandwidths(degrade(torus, 0.1, 0.5, 7)), bandwidths(degrade(torus, 0.1, 0.5, 7)));
+  EXPECT_NE(bandwidths(degrade(torus, 0.1, 0.5, 7)), bandwidths(degrade(torus, 0.1, 0.5, 8)));
+}
+
+TEST(Degrade, RefusesValuesOutOfRange) {
+  const Topology ring = generate_topology("ring", {});
+  for (const double fraction : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    expect_error(ExitCode::usage, {"fraction is", "0 to 1"}, [&] { degrade(ring, fraction, 0.5, 1); });
+  }
+  for (const double factor : {0.0, -1.0, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+    expect_error(ExitCode::usage, {"factor", "at most 1"}, [&] { degrade(ring, 0.5, factor, 1); });
+  }
+}
+
+TEST(Random, IsTheStandardsMersenneTwister) {
+  Random random(5489);  // the standard fixes the 10000th number of the default seed
+  std::uint64_t value = 0;
+  for (int i = 0; i < 10000; ++i) value = random.next();
+  EXPECT_EQ(value, 9981545732273789042ULL);
+}
+
+TEST(Random, StaysInRangeAndMeetsEveryNumber) {
+  Random random(1);
+  std::vector<int> seen(5, 0);
+  for (int i = 0; i < 1000; ++i) {
+    ++seen.at(random.below(5));
+    const double unit = random.unit();
+    EXPECT_GE(unit, 0);
+    EXPECT_LT(unit, 1);
+  }
+  for (const int count : seen) EXPECT_NEAR(count, 200, 60);
+}
+
+TEST(Random, ShufflesAreRepeatablePermutations) {
+  std::vector<int> first(20);
+  std::iota(first.begin(), first.end(), 0);
+  std::vector<int> second = first;
+  const std::vector<int> sorted = first;
+  Random(3).shuffle(std::span(first));
+  Random(3).shuffle(std::span(second));
+  EXPECT_EQ(first, second);
+  EXPECT_NE(first, sorted);
+  std::sort(first.begin(), first.end());
+  EXPECT_EQ(first, sorted);
+}
+
+}  // namespace
+}  // namespace rondo
