@@ -16,14 +16,15 @@ struct LatencyCertificate {
   GpuId destination;
 };
 
-/// `bytes` must leave the node set S (FORMATS.md 3; for AllGather the cut of ForestColl, arXiv 2402.06787, section 3).
+/// `bytes` must leave the node set S (FORMATS.md 3; for AllGather the cut of ForestColl, arXiv 2402.06787,
+/// section 3).
 struct CutCertificate {
   std::vector<NodeId> nodes;  ///< S, ascending
   double bytes = 0;
 };
 
-/// Link lengths, for pairwise demand: every pair's bytes times its shortest distance must be carried by links of this
-/// total capacity (the dual of maximum concurrent flow).
+/// Link lengths, for pairwise demand: every pair's bytes times its shortest distance must be carried by links
+/// of this total capacity (the dual of maximum concurrent flow).
 struct MetricCertificate {
   std::vector<double> length;  ///< one a link, >= 0
 };
@@ -39,13 +40,14 @@ struct LowerBound {
 /// "latency", "cut", "metric".
 std::string certificate_kind(const Certificate& certificate);
 
-/// Bytes that must leave S: what originates in S and is wanted outside, once if `demand` is multicast, and every pair
-/// that crosses if it is pairwise. `inside` holds one flag a node.
+/// Bytes that must leave S: what originates in S and is wanted outside, once if `demand` is multicast, and
+/// every pair that crosses if it is pairwise. `inside` holds one flag a node.
 double bytes_leaving(const Topology& topology, const Demand& demand, const std::vector<char>& inside);
 
-/// Derives the bound from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one equation in T).
-/// Throws Error(bad_data) when the certificate does not hold: a pair that exchanges nothing, ids out of range, no byte to
-/// leave S or other bytes than stated, a negative length, a metric for multicast demand.
+/// Derives the bound from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one
+/// equation in T). Throws Error(bad_data) when the certificate does not hold: a pair that exchanges nothing,
+/// ids out of range, no byte to leave S or other bytes than stated, a negative length, a metric for multicast
+/// demand.
 double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
 
 }  // namespace rondo

@@ -29,10 +29,11 @@ struct Contribution {
 /// i * chunks_per_contribution() + k. Immutable.
 class Demand {
  public:
-  /// Throws Error(bad_data) for GPU numbers out of range, an empty or repeated destination list, bytes that are not
-  /// positive and finite, a negative or infinite ready time, chunks < 1, or no contribution at all.
-  Demand(Collective collective, double size_bytes, std::size_t num_gpus, std::vector<Contribution> contributions,
-         int chunks_per_contribution);
+  /// Throws Error(bad_data) for GPU numbers out of range, an empty or repeated destination list, bytes that
+  /// are not positive and finite, a negative or infinite ready time, chunks < 1, or no contribution at all;
+  /// Error(unavailable) beyond 2^24 chunks or 1e8 destinations summed over chunks. Sorts the destinations.
+  Demand(Collective collective, double size_bytes, std::size_t num_gpus,
+         std::vector<Contribution> contributions, int chunks_per_contribution);
 
   Collective collective() const { return collective_; }
   double size_bytes() const { return size_bytes_; }  ///< as FORMATS.md 2 defines it for the collective
@@ -67,15 +68,18 @@ class Demand {
   std::optional<double> uniform_chunk_bytes_;
 };
 
-/// The demand of a named collective (not `custom`) over `num_gpus` GPUs; sizes as in FORMATS.md 2. `root` is the GPU of
-/// Broadcast, Scatter and Gather and has to be absent or 0 for the others. Throws Error(usage) for a root out of range.
-Demand make_demand(Collective collective, double size_bytes, std::size_t num_gpus, int chunks, GpuId root = GpuId{0});
+/// The demand of a named collective (not `custom`) over `num_gpus` GPUs; sizes as in FORMATS.md 2. `root` is
+/// the GPU of Broadcast, Scatter and Gather and has to be absent or 0 for the others. Throws Error(usage) for
+/// a root out of range.
+Demand make_demand(Collective collective, double size_bytes, std::size_t num_gpus, int chunks,
+                   GpuId root = GpuId{0});
 
-/// Whether `demand` (which may come from a file) asks exactly for its named collective at its size: returns what is
-/// wrong, or nothing. A custom demand is right whenever its bytes sum to the size.
+/// Whether `demand` (which may come from a file) asks exactly for its named collective at its size: returns
+/// what is wrong, or nothing. A custom demand is right whenever its bytes sum to the size.
 std::optional<std::string> mismatch_with_collective(const Demand& demand);
 
-/// Throws Error(bad_data), naming the GPUs, when some destination cannot be reached from the origin of its data.
+/// Throws Error(bad_data), naming the GPUs, when some destination cannot be reached from the origin of its
+/// data.
 void check_reachable(const Topology& topology, const Demand& demand);
 
 }  // namespace rondo

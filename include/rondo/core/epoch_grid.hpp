@@ -16,9 +16,9 @@ struct EpochOptions {
   int num_epochs = 0;     ///< 0: found by the engine from an incumbent or by upper_bound_epochs
 };
 
-/// The time axis of a time-expanded model for chunks of one size (TE-CCL, sections 3 and appendix F). A chunk that is
-/// sent over link l in epoch k occupies l in epochs k .. k + occupancy[l] - 1 and can be sent on in epoch
-/// k + landing[l]. Both are rounded up, so that what holds on the grid holds in continuous time.
+/// The time axis of a time-expanded model for chunks of one size (TE-CCL, sections 3 and appendix F). A chunk
+/// that is sent over link l in epoch k occupies l in epochs k .. k + occupancy[l] - 1 and can be sent on in
+/// epoch k + landing[l]. Both are rounded up, so that what holds on the grid holds in continuous time.
 struct EpochGrid {
   double tau_us = 0;
   double chunk_bytes = 0;
@@ -27,19 +27,19 @@ struct EpochGrid {
   std::vector<int> landing;    ///< per link, epochs, >= 1: ceil((chunk_bytes / bandwidth + latency) / tau)
 };
 
-/// The grid of a demand with equal chunks. Throws Error(unavailable) where chunks differ in size and Error(usage) for a
-/// multiplier or tau that is not positive and finite or a negative number of epochs; Error(unavailable) when a link
-/// would take more than a million epochs.
+/// The grid of a demand with equal chunks. Throws Error(usage) for a multiplier or tau that is not positive
+/// and finite or a negative number of epochs, Error(unavailable) where chunks differ in size or a chunk would
+/// take more than a million epochs on a link.
 EpochGrid make_epoch_grid(const Topology& topology, const Demand& demand, const EpochOptions& options);
 
-/// Epochs that certainly suffice, when no incumbent is known (in the spirit of TE-CCL, Algorithm 1): every chunk in turn
-/// down the tree of shortest paths from its origin, or to one destination after the other where the fabric does not
-/// carry the whole tree at once (switches that cannot copy, shared bandwidth). Throws Error(bad_data) for a destination
-/// out of reach.
+/// Epochs that certainly suffice, when no incumbent is known (in the spirit of TE-CCL, Algorithm 1): every
+/// chunk in turn down the tree of shortest paths from its origin, or to one destination after the other where
+/// the fabric does not carry the whole tree at once (switches that cannot copy, shared bandwidth). Throws
+/// Error(bad_data) for a destination out of reach.
 int upper_bound_epochs(const Topology& topology, const Demand& demand, const EpochGrid& grid);
 
-/// The fabric in which a chunk of the grid's size takes exactly `occupancy` epochs on a link and lands after exactly
-/// `landing` epochs: a schedule of it is a solution on the grid.
+/// The fabric in which a chunk of the grid's size takes exactly `occupancy` epochs on a link and lands after
+/// exactly `landing` epochs: a schedule of it is a solution on the grid.
 Topology snap_to_grid(const Topology& topology, const EpochGrid& grid);
 
 }  // namespace rondo

@@ -5,7 +5,8 @@
 
 namespace rondo {
 
-/// Exit codes after sysexits.h. A resumable stop has a code of its own, so that a batch script can requeue on it.
+/// Exit codes after sysexits.h. A resumable stop has a code of its own, so that a batch script can requeue on
+/// it.
 enum class ExitCode : int {
   ok = 0,
   usage = 64,          ///< the command line
@@ -18,7 +19,8 @@ enum class ExitCode : int {
   stopped = 75,        ///< stopped with a whole state; resume it
 };
 
-/// What the user can do something about. The message names the value, why it is wrong and what would be right.
+/// What the user can do something about. The message names the value, why it is wrong and what would be
+/// right.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}

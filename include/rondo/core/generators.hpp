@@ -21,19 +21,21 @@ struct TopologyGenerator {
   std::string name;  ///< "ring", "torus", ...
   std::string help;
   std::vector<GeneratorParameter> parameters;
-  /// Throws Error(usage) for an unknown parameter or a value out of range.
+  /// Throws Error(usage) for an unknown parameter or a value out of range, Error(unavailable) for a fabric
+  /// beyond the caps of topology.hpp.
   Topology (*generate)(const std::map<std::string, std::string>& values);
 };
 
 /// All families, in the order that `rondo topology list` shows.
 const std::vector<TopologyGenerator>& topology_generators();
 
-/// "torus" with {"dims": "8x8", "bandwidth_GBps": "50"}. Throws Error(usage) for an unknown family (the message lists
-/// the known ones).
+/// "torus" with {"dims": "8x8", "bandwidth_GBps": "50"}. Throws Error(usage) for an unknown family (the
+/// message lists the known ones).
 Topology generate_topology(const std::string& family, const std::map<std::string, std::string>& values);
 
-/// Multiplies the bandwidth of a random `fraction` of the links (rounded to the nearest count, at least one when the
-/// fraction is positive) by `factor`. Throws Error(usage) unless 0 <= fraction <= 1 and 0 < factor <= 1.
+/// Multiplies the bandwidth of a random `fraction` of the links (rounded to the nearest count, at least one
+/// when the fraction is positive) by `factor`. Throws Error(usage) unless 0 <= fraction <= 1 and 0 < factor
+/// <= 1.
 Topology degrade(const Topology& topology, double fraction, double factor, std::uint64_t seed);
 
 }  // namespace rondo

@@ -8,7 +8,8 @@
 
 namespace rondo {
 
-/// Pseudo-random numbers that are the same on every machine and library (the standard's distributions are not).
+/// Pseudo-random numbers that are the same on every machine and library (the standard's distributions are
+/// not).
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}

@@ -19,8 +19,8 @@ struct ReplayResult {
   bool valid() const { return !violation.has_value(); }
 };
 
-/// Executes the sends under the seven rules of FORMATS.md 3 and finds the finish time. Needs nothing but the fabric, the
-/// demand and the sends (in any order), and shares no code with the engines.
+/// Executes the sends under the seven rules of FORMATS.md 3 and finds the finish time. Needs nothing but the
+/// fabric, the demand and the sends (in any order), and shares no code with the engines.
 ReplayResult replay(const Topology& topology, const Demand& demand, std::span<const Send> sends);
 
 }  // namespace rondo

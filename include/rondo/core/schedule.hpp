@@ -33,7 +33,8 @@ struct Schedule {
 /// Sorts the sends as FORMATS.md 3 asks.
 void canonicalise(Schedule& schedule);
 
-/// A schedule with all that is needed to replay it and to check its bound: the content of `rondo-schedule` files.
+/// A schedule with all that is needed to replay it and to check its bound: the content of `rondo-schedule`
+/// files.
 struct ProvenSchedule {
   Topology topology;
   Demand demand;

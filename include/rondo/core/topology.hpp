@@ -52,10 +52,10 @@ inline constexpr std::size_t kMaxLinks = 10'000'000;
 /// A fabric: GPUs, switches and directed links. Immutable.
 class Topology {
  public:
-  /// Throws Error(bad_data) for a dangling end, a self-loop, a bandwidth that is not positive and finite, a negative
-  /// or infinite latency, a negative buffer, fewer than two GPUs, or a group with a bad link or bandwidth;
-  /// Error(unavailable) beyond kMaxNodes or kMaxLinks.
-  /// Reachability depends on the demand and is checked there (check_reachable in collective.hpp).
+  /// Throws Error(bad_data) for a dangling end, a self-loop, a bandwidth that is not positive and finite, a
+  /// negative or infinite latency, a negative buffer, fewer than two GPUs, or a group with a bad link or
+  /// bandwidth; Error(unavailable) beyond kMaxNodes or kMaxLinks. Reachability depends on the demand and is
+  /// checked there (check_reachable in collective.hpp).
   explicit Topology(TopologyData data);
 
   const std::string& name() const { return data_.name; }
