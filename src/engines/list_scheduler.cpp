@@ -146,6 +146,21 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       }
     }
   }
+  // When a link of a group falls idle, hops over the others of the group may start as well.
+  const auto own_hops = hops_of_link_;
+  const auto own_offsets = offsets_;
+  for (const SharedBandwidth& group : topology.shared_bandwidth()) {
+    for (const LinkId l : group.links) {
+      for (const LinkId other : group.links) {
+        if (l == other) continue;
+        auto append = [&](auto& to, const auto& from) {
+          to[l.index()].insert(to[l.index()].end(), from[other.index()].begin(), from[other.index()].end());
+        };
+        append(hops_of_link_, own_hops);
+        append(offsets_, own_offsets);
+      }
+    }
+  }
   for (auto& offsets : offsets_) {
     std::sort(offsets.begin(), offsets.end());
     offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
