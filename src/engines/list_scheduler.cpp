@@ -25,6 +25,10 @@ void erase(ChunkSet& set, std::size_t c) {
   set[c / 64] &= ~(std::uint64_t{1} << (c % 64));
 }
 
+bool contains(const ChunkSet& set, std::size_t c) {
+  return (set[c / 64] >> (c % 64) & 1) != 0;
+}
+
 std::uint64_t mix(std::uint64_t x) {  // the finaliser of MurmurHash3: a cheap, well-spread tie-break
   x ^= x >> 33;
   x *= 0xff51afd7ed558ccdULL;
@@ -58,6 +62,13 @@ class ListScheduler {
     int alternatives = 0;  ///< chunks that the hop could carry without falling back
   };
 
+  struct Transfer {
+    int hop;
+    std::size_t chunk;
+    double arrival_us;
+  };
+
+  Schedule useful_sends() const;
   void apply_events_until(double t_us);
   void wake_hops_of_link(LinkId link);
   void serve_receivers(double t_us);
@@ -96,10 +107,11 @@ class ListScheduler {
   std::vector<char> stalled_;       ///< per hop: had nothing to send when last looked at
   std::vector<char> waiting_;       ///< per GPU: to be served at this event
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<Send> sends_;
-  std::size_t missing_ = 0;  ///< deliveries nobody has promised yet
-  bool any_way_ = false;     ///< nothing moves under the rules: anything that helps may be sent
-  double finish_us_ = 0;
+  std::vector<Send> sends_;          ///< of transfer 0, 1, ..., one a link of its hop
+  std::vector<Transfer> transfers_;  ///< by start
+  std::size_t missing_ = 0;          ///< deliveries nobody has promised yet
+  bool any_way_ = false;             ///< nothing moves under the rules: anything that helps may be sent
+  double latest_us_ = 0;             ///< arrival so far
 };
 
 ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
@@ -306,7 +318,8 @@ bool ListScheduler::serve(std::size_t receiver, double t_us) {
     }
   }
   events_.push({arrival, EventKind::arrival, hop.dst.value, chunk.value});
-  finish_us_ = std::max(finish_us_, arrival);
+  transfers_.push_back({best.hop, chunk.index(), arrival});
+  latest_us_ = std::max(latest_us_, arrival);
   erase(lacks_[receiver], chunk.index());
   lacking_bytes_[receiver] -= bytes;
   --missing_;
@@ -347,7 +360,7 @@ Schedule ListScheduler::run() {
       any_way_ = true;
       std::fill(stalled_.begin(), stalled_.end(), 0);
       std::fill(waiting_.begin(), waiting_.end(), 1);
-      serve_receivers(finish_us_);
+      serve_receivers(latest_us_);
       continue;
     }
     any_way_ = false;
@@ -355,8 +368,32 @@ Schedule ListScheduler::run() {
     apply_events_until(t + 1e-9 + 1e-12 * t);
     serve_receivers(t);
   }
-  Schedule schedule{std::move(sends_), finish_us_};
+  Schedule schedule = useful_sends();
   canonicalise(schedule);
+  return schedule;
+}
+
+/// Without relays that turned out to be needless, the last transfer first: one serves a destination or a
+/// later one.
+Schedule ListScheduler::useful_sends() const {
+  std::vector<ChunkSet> needed(num_gpus_, ChunkSet((num_chunks_ + 63) / 64, 0));
+  for (std::size_t c = 0; c < num_chunks_; ++c) {
+    for (const GpuId g : demand_.destinations(ChunkId{c})) insert(needed[g.index()], c);
+  }
+  Schedule schedule;
+  std::size_t end = sends_.size();
+  for (auto t = transfers_.rbegin(); t != transfers_.rend(); ++t) {
+    const Hop& hop = hops_.hop(t->hop);
+    const std::size_t begin = end - hop.links.size();
+    if (contains(needed[hop.dst.index()], t->chunk)) {
+      insert(needed[hop.src.index()], t->chunk);
+      schedule.sends.insert(schedule.sends.end(), sends_.begin() + static_cast<std::ptrdiff_t>(begin),
+                            sends_.begin() + static_cast<std::ptrdiff_t>(end));
+      // A relay's arrival is followed by that of what it is needed for.
+      schedule.finish_us = std::max(schedule.finish_us, t->arrival_us);
+    }
+    end = begin;
+  }
   return schedule;
 }
 
