@@ -1,0 +1,252 @@
+#include "rondo/core/certificate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/graph/digraph.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ExitCode::bad_data, "certificate: " + message);
+}
+
+std::vector<double> latencies(const Topology& topology) {
+  std::vector<double> result;
+  result.reserve(topology.num_links());
+  for (const Link& link : topology.links()) result.push_back(link.latency_us);
+  return result;
+}
+
+std::vector<double> distances_from(const Topology& topology, const std::vector<double>& length,
+                                   NodeId source) {
+  return shortest_paths(topology.graph(), length, source.value).distance;
+}
+
+/// Per node, the distance from the nearest of `sources`, along the arcs of `graph`.
+std::vector<double> distances_from_any(Digraph graph, std::vector<double> length,
+                                       const std::vector<NodeId>& sources) {
+  const int root = graph.num_nodes++;
+  for (const NodeId source : sources) graph.arcs.push_back({root, source.value});
+  length.resize(graph.arcs.size(), 0);
+  std::vector<double> distance = shortest_paths(graph, length, root).distance;
+  distance.pop_back();
+  return distance;
+}
+
+Digraph reversed(Digraph graph) {
+  for (Arc& arc : graph.arcs) std::swap(arc.src, arc.dst);
+  return graph;
+}
+
+std::vector<NodeId> gpu_nodes(const Topology& topology) {
+  std::vector<NodeId> nodes;
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g) nodes.push_back(topology.node_of(GpuId(g)));
+  return nodes;
+}
+
+/// Something that carries `rate` a microsecond from `from_us` on.
+struct Carrier {
+  double from_us;
+  double rate;
+};
+
+/// The T that solves sum of rate x max(0, T - from) = amount > 0. The left side is piecewise linear in T,
+/// with a corner at each `from`.
+double time_to_carry(std::vector<Carrier> carriers, double amount) {
+  std::sort(carriers.begin(), carriers.end(),
+            [](const Carrier& a, const Carrier& b) { return a.from_us < b.from_us; });
+  double rate = 0;
+  for (std::size_t i = 0; i < carriers.size(); ++i) {
+    rate += carriers[i].rate;
+    const double until_us = i + 1 < carriers.size() ? carriers[i + 1].from_us : kInfinity;
+    const double carried = rate > 0 ? rate * (until_us - carriers[i].from_us) : 0;
+    if (carried >= amount) return carriers[i].from_us + amount / rate;
+    amount -= carried;
+  }
+  return kInfinity;
+}
+
+double bound(const Topology& topology, const Demand& demand, const LatencyCertificate& pair) {
+  for (const GpuId g : {pair.source, pair.destination}) {
+    if (!g.valid() || g.index() >= topology.num_gpus()) {
+      refuse(fmt::format("GPU {} does not exist; GPUs are 0 to {}", g.value, topology.num_gpus() - 1));
+    }
+  }
+  const bool exchanges = std::any_of(
+      demand.contributions().begin(), demand.contributions().end(), [&](const Contribution& part) {
+        return part.origin == pair.source &&
+               std::binary_search(part.destinations.begin(), part.destinations.end(), pair.destination);
+      });
+  if (!exchanges) {
+    refuse(fmt::format("GPU {} sends nothing to GPU {}; a latency bound needs a pair that exchanges data",
+                       pair.source.value, pair.destination.value));
+  }
+  return distances_from(topology, latencies(topology),
+                        topology.node_of(pair.source))[topology.node_of(pair.destination).index()];
+}
+
+/// The distinct sets of GPUs outside S that want something which originates in S.
+std::vector<std::vector<GpuId>> audiences(const Topology& topology, const Demand& demand,
+                                          const std::vector<char>& inside) {
+  std::vector<std::vector<GpuId>> sets;
+  for (const Contribution& part : demand.contributions()) {
+    if (!inside[topology.node_of(part.origin).index()]) continue;
+    std::vector<GpuId> outside;
+    for (const GpuId g : part.destinations) {
+      if (!inside[topology.node_of(g).index()]) outside.push_back(g);
+    }
+    // Most often all that originates in S has the same audience.
+    if (!outside.empty() && (sets.empty() || sets.back() != outside)) sets.push_back(std::move(outside));
+  }
+  std::sort(sets.begin(), sets.end());
+  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+  return sets;
+}
+
+/// min q_e over `leaving` for multicast demand: what remains to be done once a byte has entered its link out
+/// of S.
+double least_tail_us(const Topology& topology, const std::vector<double>& latency,
+                     const std::vector<LinkId>& leaving, const std::vector<std::vector<GpuId>>& audiences) {
+  std::map<NodeId, double> least_latency;  // per head of a leaving link
+  for (const LinkId l : leaving) {
+    const auto [it, added] = least_latency.try_emplace(topology.link(l).dst, latency[l.index()]);
+    if (!added) it->second = std::min(it->second, latency[l.index()]);
+  }
+  double least = kInfinity;
+  for (const auto& [head, latency_us] : least_latency) {
+    const std::vector<double> distance = distances_from(topology, latency, head);
+    for (const std::vector<GpuId>& audience : audiences) {
+      double farthest = 0;
+      for (const GpuId g : audience) farthest = std::max(farthest, distance[topology.node_of(g).index()]);
+      least = std::min(least, latency_us + farthest);
+    }
+  }
+  return least;
+}
+
+double bound(const Topology& topology, const Demand& demand, const CutCertificate& cut) {
+  std::vector<char> inside(topology.num_nodes(), 0);
+  for (const NodeId n : cut.nodes) {
+    if (!n.valid() || n.index() >= topology.num_nodes()) {
+      refuse(fmt::format("node {} of the cut does not exist; nodes are 0 to {}", n.value,
+                         topology.num_nodes() - 1));
+    }
+    inside[n.index()] = 1;
+  }
+  const double bytes = bytes_leaving(topology, demand, inside);
+  if (!(bytes > 0)) refuse("no byte has to leave the cut; it has to separate data from a GPU that wants it");
+  if (!(std::abs(cut.bytes - bytes) <= 1e-9 * bytes)) {
+    refuse(fmt::format("{} bytes are said to leave the cut; the demand gives {}", cut.bytes, bytes));
+  }
+
+  std::vector<NodeId> sources;
+  for (const NodeId n : gpu_nodes(topology)) {
+    if (inside[n.index()]) sources.push_back(n);
+  }
+  const std::vector<double> latency = latencies(topology);
+  const std::vector<double> reached_us = distances_from_any(topology.graph(), latency, sources);
+  std::vector<LinkId> leaving;
+  std::vector<Carrier> carriers;
+  for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    const Link& link = topology.links()[l];
+    const double from_us = reached_us[link.src.index()];
+    if (!inside[link.src.index()] || inside[link.dst.index()] || from_us == kInfinity) continue;
+    leaving.push_back(LinkId(l));
+    carriers.push_back({from_us, link.bandwidth_GBps * kBytesPerUsPerGBps});
+  }
+  double tail_us = kInfinity;
+  if (demand.is_pairwise()) {
+    for (const LinkId l : leaving) tail_us = std::min(tail_us, latency[l.index()]);
+  } else {
+    tail_us = least_tail_us(topology, latency, leaving, audiences(topology, demand, inside));
+  }
+  if (tail_us == kInfinity) {
+    refuse("no link out of the cut leads from a GPU inside to all GPUs outside that want the same data");
+  }
+  return time_to_carry(std::move(carriers), bytes) + tail_us;
+}
+
+/// Sum over pairs of bytes x shortest distance under `length`.
+double demand_distance(const Topology& topology, const Demand& demand, const std::vector<double>& length) {
+  std::vector<std::vector<const Contribution*>> from(topology.num_gpus());
+  for (const Contribution& part : demand.contributions()) from[part.origin.index()].push_back(&part);
+  double sum = 0;
+  for (std::size_t g = 0; g < from.size(); ++g) {
+    if (from[g].empty()) continue;
+    const std::vector<double> distance = distances_from(topology, length, topology.node_of(GpuId(g)));
+    for (const Contribution* part : from[g]) {
+      sum += part->bytes * distance[topology.node_of(part->destinations.front()).index()];
+    }
+  }
+  return sum;
+}
+
+double bound(const Topology& topology, const Demand& demand, const MetricCertificate& metric) {
+  if (!demand.is_pairwise())
+    refuse("a metric holds for pairwise demand only; here some data has several destinations");
+  if (metric.length.size() != topology.num_links()) {
+    refuse(fmt::format("the metric has {} lengths; the fabric has {} links", metric.length.size(),
+                       topology.num_links()));
+  }
+  for (std::size_t l = 0; l < metric.length.size(); ++l) {
+    if (!(metric.length[l] >= 0) || !std::isfinite(metric.length[l])) {
+      refuse(
+          fmt::format("link {} has the length {}; lengths are finite and not negative", l, metric.length[l]));
+    }
+  }
+  const double amount = demand_distance(topology, demand, metric.length);
+  if (!(amount > 0) || !std::isfinite(amount)) {
+    refuse(fmt::format(
+        "the demand's bytes times distances sum to {}; a metric has to keep some pair apart, and all pairs "
+        "have to be connected",
+        amount));
+  }
+  const std::vector<double> latency = latencies(topology);
+  const std::vector<NodeId> gpus = gpu_nodes(topology);
+  const std::vector<double> to_tail = distances_from_any(topology.graph(), latency, gpus);
+  const std::vector<double> from_head = distances_from_any(reversed(topology.graph()), latency, gpus);
+  std::vector<Carrier> carriers;
+  for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    const Link& link = topology.links()[l];
+    const double from_us = to_tail[link.src.index()] + link.latency_us + from_head[link.dst.index()];
+    if (from_us == kInfinity) continue;
+    carriers.push_back({from_us, link.bandwidth_GBps * kBytesPerUsPerGBps * metric.length[l]});
+  }
+  return time_to_carry(std::move(carriers), amount);
+}
+
+}  // namespace
+
+std::string certificate_kind(const Certificate& certificate) {
+  static constexpr const char* kNames[] = {"latency", "cut", "metric"};
+  return kNames[certificate.index()];
+}
+
+double bytes_leaving(const Topology& topology, const Demand& demand, const std::vector<char>& inside) {
+  // A pair is a contribution with one destination, so that one sum serves both kinds of demand.
+  double bytes = 0;
+  for (const Contribution& part : demand.contributions()) {
+    if (!inside[topology.node_of(part.origin).index()]) continue;
+    const bool leaves = std::any_of(part.destinations.begin(), part.destinations.end(),
+                                    [&](GpuId g) { return !inside[topology.node_of(g).index()]; });
+    if (leaves) bytes += part.bytes;
+  }
+  return bytes;
+}
+
+double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate) {
+  return std::visit([&](const auto& kind) { return bound(topology, demand, kind); }, certificate);
+}
+
+}  // namespace rondo

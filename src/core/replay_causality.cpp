@@ -1,0 +1,217 @@
+#include <fmt/format.h>
+
+#include <limits>
+#include <queue>
+#include <utility>
+
+#include "replay_internal.hpp"
+
+/// Rules 2, 3, 5 (store-and-forward switches) and 7: one chunk at a time, in the order of time, from the
+/// chunk's origin.
+///
+/// A send happens only by what has happened before it. Arrivals are taken before the sends that start at the
+/// same instant; a send that comes up before its cause (both within the tolerance) waits for it. So sends
+/// that rest on each other in a circle never happen, however short they are.
+namespace rondo::replay_internal {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// A chunk at a GPU or a store-and-forward switch.
+struct NodeState {
+  double held_us = kNever;            ///< GPU: from when
+  std::vector<std::size_t> stays;     ///< switch: positions in Causality::stays, by arrival
+  std::size_t sent_on = 0;            ///< switch: the first so many stays have been sent on
+  std::vector<std::size_t> uncaused;  ///< sends whose start has passed without a cause
+};
+
+/// A send reaches its far end.
+struct Landing {
+  double time_us;
+  std::size_t send;
+  friend auto operator<=>(const Landing&, const Landing&) = default;
+};
+
+class Derivation {
+ public:
+  Derivation(const Execution& execution, const Transfers& transfers, FirstViolation& first)
+      : execution_(execution),
+        transfers_(transfers),
+        first_(first),
+        at_(execution.topology.num_nodes()),
+        happens_(execution.sends.size(), 0) {}
+
+  Causality run() {
+    for (std::size_t c = 0; c < execution_.demand.num_chunks(); ++c) derive(ChunkId(c));
+    return std::move(result_);
+  }
+
+ private:
+  const Send& send(std::size_t s) const { return execution_.sends[s]; }
+  NodeState& at(NodeId n) { return at_[n.index()]; }
+
+  void derive(ChunkId c) {
+    const Topology& topology = execution_.topology;
+    const NodeId origin = topology.node_of(execution_.demand.origin(c));
+    const std::size_t end = execution_.first_of_chunk[c.index() + 1];
+    std::size_t next = execution_.first_of_chunk[c.index()];
+    at(origin).held_us = execution_.demand.ready_us(c);
+    while (next < end || !landings_.empty()) {
+      if (!landings_.empty() && (next == end || no_later(landings_.top().time_us, send(next).start_us))) {
+        const std::size_t s = landings_.top().send;
+        landings_.pop();
+        land(s);
+      } else {
+        start(next++);
+      }
+    }
+    find_uncaused(c);
+    for (const GpuId g : execution_.demand.destinations(c)) deliver(c, g);
+    reset(origin);
+    for (std::size_t s = execution_.first_of_chunk[c.index()]; s < end; ++s) {
+      reset(execution_.src(s));
+      reset(execution_.dst(s));
+    }
+  }
+
+  void reset(NodeId n) {
+    NodeState& state = at(n);
+    state.held_us = kNever;
+    state.stays.clear();
+    state.sent_on = 0;
+    state.uncaused.clear();
+  }
+
+  void start(std::size_t s) {
+    if (execution_.is_cut_through(execution_.src(s))) return;  // happens as soon as its crossing is reached
+    if (has_cause(s)) {
+      happen(s);
+    } else {
+      at(execution_.src(s)).uncaused.push_back(s);
+    }
+  }
+
+  /// Rules 2 and 3. At a store-and-forward switch the send takes what has arrived and was not sent on yet,
+  /// oldest first: which arrival it takes does not matter to the bytes that wait, their number does. When all
+  /// has been sent on, a switch that may copy sends the last one again, which has then waited until now.
+  /// Nothing empties the buffer sooner.
+  bool has_cause(std::size_t s) {
+    const NodeId n = execution_.src(s);
+    NodeState& state = at(n);
+    if (execution_.topology.is_gpu(n)) {
+      return state.held_us != kNever && no_later(state.held_us, send(s).start_us);
+    }
+    if (state.sent_on < state.stays.size()) {
+      ++state.sent_on;
+    } else if (state.stays.empty() || !execution_.topology.node(n).multicast) {
+      return false;
+    }
+    Stay& stay = result_.stays[state.stays[state.sent_on - 1]];
+    stay.to_us = std::max(stay.to_us, send(s).start_us);
+    return true;
+  }
+
+  void happen(std::size_t s) {
+    happens_[s] = 1;
+    const bool cuts_through = execution_.is_cut_through(execution_.dst(s));
+    const double enters_us = send(s).start_us + execution_.topology.link(send(s).link).latency_us;
+    landings_.push({cuts_through ? enters_us : send(s).arrival_us, s});
+  }
+
+  void land(std::size_t s) {
+    const NodeId n = execution_.dst(s);
+    if (execution_.is_cut_through(n)) {
+      const std::int32_t id = transfers_.entered[s];
+      if (id == Transfers::kNone) return;
+      for (const std::size_t onward : transfers_.crossings[static_cast<std::size_t>(id)].out) {
+        if (!happens_[onward]) happen(onward);
+      }
+      return;
+    }
+    NodeState& state = at(n);
+    if (!execution_.topology.is_gpu(n)) {
+      state.stays.push_back(result_.stays.size());
+      result_.stays.push_back({s, send(s).arrival_us, send(s).arrival_us});
+    } else if (state.held_us == kNever) {
+      state.held_us = send(s).arrival_us;
+    }
+    std::erase_if(state.uncaused, [&](std::size_t waiting) {
+      if (!no_later(send(s).arrival_us, send(waiting).start_us) || !has_cause(waiting)) return false;
+      happen(waiting);
+      return true;
+    });
+  }
+
+  void find_uncaused(ChunkId c) {
+    for (std::size_t s = execution_.first_of_chunk[c.index()]; s < execution_.first_of_chunk[c.index() + 1];
+         ++s) {
+      if (!happens_[s]) blame(s);
+      const NodeId n = execution_.dst(s);
+      if (!execution_.is_switch(n, Forwarding::store_and_forward)) continue;
+      // Each switch is looked at once: stays that were not sent on are cleared with the report.
+      NodeState& state = at(n);
+      for (; state.sent_on < state.stays.size(); ++state.sent_on) {
+        const Stay& stay = result_.stays[state.stays[state.sent_on]];
+        first_.offer(stay.from_us, 5, send(stay.send), [&] {
+          return fmt::format(
+              "rule 5: chunk {} arrives over link {} at switch {} at {} us and does not leave it", c.value,
+              send(stay.send).link.value, n.value, stay.from_us);
+        });
+      }
+    }
+  }
+
+  void blame(std::size_t s) {
+    const NodeId n = execution_.src(s);
+    if (execution_.topology.is_gpu(n)) {
+      first_.offer(send(s).start_us, 2, send(s), [&] {
+        const double held = at(n).held_us;
+        const int gpu = execution_.topology.gpu_of(n).value;
+        return fmt::format(
+            "rule 2: {}, but GPU {} {}", execution_.describe(s), gpu,
+            held == kNever ? "never holds the chunk" : fmt::format("holds the chunk only from {} us", held));
+      });
+    } else if (execution_.is_cut_through(n)) {
+      first_.offer(send(s).start_us, 4, send(s), [&] {
+        return fmt::format(
+            "rule 4: {} leaves a cut-through switch, but no transfer from a GPU brings the chunk there",
+            execution_.describe(s));
+      });
+    } else {
+      first_.offer(send(s).start_us, 3, send(s), [&] {
+        return fmt::format(
+            "rule 3: {} leaves a store-and-forward switch, but no arrival of the chunk by then is left "
+            "to be sent on",
+            execution_.describe(s));
+      });
+    }
+  }
+
+  /// Rule 7.
+  void deliver(ChunkId c, GpuId g) {
+    const double held = at(execution_.topology.node_of(g)).held_us;
+    if (held == kNever) {
+      first_.offer(kNever, 7, {c, LinkId{}}, [&] {
+        return fmt::format("rule 7: chunk {} never arrives at GPU {}, its destination", c.value, g.value);
+      });
+    } else {
+      result_.finish_us = std::max(result_.finish_us, held);
+    }
+  }
+
+  const Execution& execution_;
+  const Transfers& transfers_;
+  FirstViolation& first_;
+  Causality result_;
+  std::vector<NodeState> at_;
+  std::vector<char> happens_;  ///< per send
+  std::priority_queue<Landing, std::vector<Landing>, std::greater<>> landings_;
+};
+
+}  // namespace
+
+Causality derive(const Execution& execution, const Transfers& transfers, FirstViolation& first) {
+  return Derivation(execution, transfers, first).run();
+}
+
+}  // namespace rondo::replay_internal
