@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "rondo/core/certificate.hpp"
@@ -11,13 +12,17 @@ namespace rondo {
 /// certificate.
 struct Bounds {
   std::vector<LowerBound> all = {};
+  std::vector<std::string> remarks = {};  ///< sentences a user should read: what was left out and why
   const LowerBound& best() const { return all.front(); }
 };
 
-/// Latency bound of the farthest pair; cuts by max-flow for every demand (for AllGather the exact cut of
-/// ForestColl, arXiv 2402.06787, section 3, by Newton steps on T; single GPUs and their complements and
-/// chassis besides, since with latency another cut may give more); for pairwise demand the metric from the
-/// duals of the steady-state flow.
+/// Latency bound of the farthest pair that exchanges data; cuts by max-flow for every demand (for AllGather
+/// the exact cut of ForestColl, arXiv 2402.06787, section 3, by Newton steps on T; single GPUs and chassis
+/// and their complements besides, since with latency another cut may give more); for pairwise demand the
+/// metric from the duals of the steady-state flow, up to kMaxMetricColumns columns.
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools);
+
+/// Origins x links beyond which lower_bounds does not solve the steady-state flow.
+inline constexpr std::size_t kMaxMetricColumns = 100'000;
 
 }  // namespace rondo

@@ -1,0 +1,226 @@
+#include "rondo/engines/bounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "rondo/core/units.hpp"
+#include "rondo/graph/digraph.hpp"
+
+namespace rondo {
+namespace {
+
+/// One flag a node.
+using NodeSet = std::vector<char>;
+
+/// Relative; far above the rounding errors of a max-flow, far below what a bound is quoted to.
+constexpr double kFlowTolerance = 1e-9;
+/// bound_of needs shortest paths from every link that leaves a cut; the cuts beyond are those of least
+/// bandwidth bound.
+constexpr std::size_t kMaxEvaluatedCuts = 256;
+
+/// A cut and its bound without latency: bytes that must leave over bandwidth that leaves.
+struct CutCandidate {
+  NodeSet inside;
+  double bytes = 0;
+  double bandwidth_bound_us = 0;
+};
+
+NodeSet complement(NodeSet set) {
+  for (char& flag : set) flag = flag ? 0 : 1;
+  return set;
+}
+
+class CutSearch {
+ public:
+  CutSearch(const Topology& topology, const Demand& demand) : topology_(topology), demand_(demand) {}
+
+  /// All different cuts found, best first.
+  std::vector<CutCandidate> run() {
+    add_simple_cuts();
+    // A destination that the flow at T satisfies stays satisfied at every larger T: one pass over them is
+    // enough.
+    for (std::size_t d = 0; d < topology_.num_gpus(); ++d) add_violated_cuts(GpuId{d});
+    std::stable_sort(candidates_.begin(), candidates_.end(),
+                     [](const CutCandidate& a, const CutCandidate& b) {
+                       return a.bandwidth_bound_us > b.bandwidth_bound_us;
+                     });
+    return std::move(candidates_);
+  }
+
+ private:
+  void add_simple_cuts() {
+    std::map<int, NodeSet> chassis;
+    for (std::size_t n = 0; n < topology_.num_nodes(); ++n) {
+      const Node& node = topology_.nodes()[n];
+      if (node.kind == NodeKind::gpu) {
+        NodeSet single(topology_.num_nodes(), 0);
+        single[n] = 1;
+        add(single);
+        add(complement(std::move(single)));
+      }
+      if (node.chassis) {
+        chassis.try_emplace(*node.chassis, topology_.num_nodes(), 0).first->second[n] = 1;
+      }
+    }
+    for (const auto& [id, set] : chassis) {
+      add(set);
+      add(complement(set));
+    }
+  }
+
+  /// Returns the bound without latency; 0 where nothing has to leave or the set is known.
+  double add(NodeSet inside) {
+    if (!seen_.insert(inside).second) return 0;
+    const double bytes = bytes_leaving(topology_, demand_, inside);
+    double bandwidth = 0;
+    for (const Link& link : topology_.links()) {
+      if (inside[link.src.index()] && !inside[link.dst.index()]) bandwidth += link.bandwidth_GBps;
+    }
+    if (bytes <= 0 || bandwidth <= 0) return 0;
+    const double bound = transmission_us(bytes, bandwidth);
+    time_us_ = std::max(time_us_, bound);
+    candidates_.push_back({std::move(inside), bytes, bound});
+    return bound;
+  }
+
+  /// Newton's method on T: as long as the data that `destination` wants cannot reach it by T, the minimum cut
+  /// is one that needs longer.
+  void add_violated_cuts(GpuId destination) {
+    const int super_source = static_cast<int>(topology_.num_nodes());
+    Digraph graph = topology_.graph();
+    ++graph.num_nodes;
+    std::map<GpuId, double> wanted;
+    for (const Contribution& c : demand_.contributions()) {
+      if (std::binary_search(c.destinations.begin(), c.destinations.end(), destination))
+        wanted[c.origin] += c.bytes;
+    }
+    double total = 0;
+    for (const auto& [origin, bytes] : wanted) {
+      graph.arcs.push_back({super_source, topology_.node_of(origin).value});
+      total += bytes;
+    }
+    std::vector<double> capacity(graph.arcs.size());
+    while (total > 0) {
+      std::size_t arc = 0;
+      for (const Link& link : topology_.links()) {
+        capacity[arc++] = link.bandwidth_GBps * kBytesPerUsPerGBps * time_us_ / total;
+      }
+      for (const auto& [origin, bytes] : wanted) capacity[arc++] = bytes / total;
+      MinCut cut = min_cut(graph, capacity, super_source, topology_.node_of(destination).value);
+      if (cut.value >= 1 - kFlowTolerance) return;
+      cut.source_side.pop_back();
+      const double before = time_us_;
+      if (add(std::move(cut.source_side)) <= before * (1 + kFlowTolerance)) return;
+    }
+  }
+
+  const Topology& topology_;
+  const Demand& demand_;
+  double time_us_ = 0;  ///< the best bound so far, without latency
+  std::vector<CutCandidate> candidates_;
+  std::set<NodeSet> seen_;
+};
+
+LowerBound evaluated(const Topology& topology, const Demand& demand, Certificate certificate) {
+  const double us = bound_of(topology, demand, certificate);
+  return {us, std::move(certificate)};
+}
+
+/// Latency distances over all nodes from the GPUs that send.
+std::map<GpuId, std::vector<double>> latency_distances(const Topology& topology, const Demand& demand) {
+  std::vector<double> latency;
+  for (const Link& link : topology.links()) latency.push_back(link.latency_us);
+  std::map<GpuId, std::vector<double>> from;
+  for (const Contribution& c : demand.contributions()) {
+    auto [entry, is_new] = from.try_emplace(c.origin);
+    if (!is_new) continue;
+    entry->second = shortest_paths(topology.graph(), latency, topology.node_of(c.origin).value).distance;
+  }
+  return from;
+}
+
+LatencyCertificate farthest_pair(const Topology& topology, const Demand& demand) {
+  const auto from = latency_distances(topology, demand);
+  LatencyCertificate farthest;
+  double distance = -1;
+  for (const Contribution& c : demand.contributions()) {
+    for (const GpuId d : c.destinations) {
+      const double to_d = from.at(c.origin)[topology.node_of(d).index()];
+      if (to_d > distance) {
+        distance = to_d;
+        farthest = {c.origin, d};
+      }
+    }
+  }
+  return farthest;
+}
+
+void add_cuts(const Topology& topology, const Demand& demand, double latency_us,
+              std::vector<LowerBound>& bounds) {
+  const std::vector<CutCandidate> candidates = CutSearch(topology, demand).run();
+  double best_us = 0;
+  std::size_t evaluated_cuts = 0;
+  for (const CutCandidate& candidate : candidates) {
+    // Latency adds at most its longest distance before, on and behind the links that leave.
+    if (candidate.bandwidth_bound_us + 3 * latency_us < best_us || evaluated_cuts++ == kMaxEvaluatedCuts)
+      break;
+    CutCertificate certificate{{}, candidate.bytes};
+    for (std::size_t n = 0; n < topology.num_nodes(); ++n) {
+      if (candidate.inside[n]) certificate.nodes.push_back(NodeId{n});
+    }
+    bounds.push_back(evaluated(topology, demand, std::move(certificate)));
+    best_us = std::max(best_us, bounds.back().us);
+  }
+}
+
+/// The metric certificate knows no shared bandwidth: its prices have to come from the links alone.
+Instance without_shared_bandwidth(const Instance& instance) {
+  if (instance.topology->shared_bandwidth().empty()) return instance;
+  TopologyData data = instance.topology->data();
+  data.shared_bandwidth.clear();
+  return {std::make_shared<const Topology>(std::move(data)), instance.demand};
+}
+
+void add_metric(const Instance& instance, const Toolbox& tools, Bounds& bounds) {
+  const std::size_t columns =
+      latency_distances(*instance.topology, instance.demand).size() * instance.topology->num_links();
+  if (columns > kMaxMetricColumns) {
+    bounds.remarks.push_back(fmt::format(
+        "no metric bound: the steady-state flow has {} columns, more than {}; the cut bounds stand alone",
+        columns, kMaxMetricColumns));
+    return;
+  }
+  const BuiltModel built = tools.steady_state_flow(without_shared_bandwidth(instance));
+  const Solution solution = tools.lp->solve(built.model, {});
+  if (solution.status != SolveStatus::optimal) {
+    bounds.remarks.push_back(fmt::format("no metric bound: the steady-state flow ended '{}' in {}",
+                                         to_string(solution.status), tools.lp->name()));
+    return;
+  }
+  bounds.all.push_back(
+      evaluated(*instance.topology, instance.demand, MetricCertificate{built.decode(solution).link_price}));
+}
+
+}  // namespace
+
+Bounds lower_bounds(const Instance& instance, const Toolbox& tools) {
+  const Topology& topology = *instance.topology;
+  Bounds found;
+  found.all.push_back(evaluated(topology, instance.demand, farthest_pair(topology, instance.demand)));
+  add_cuts(topology, instance.demand, found.all.front().us, found.all);
+  if (instance.demand.is_pairwise()) add_metric(instance, tools, found);
+
+  std::vector<std::size_t> order(found.all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return found.all[a].us > found.all[b].us; });
+  Bounds bounds{{}, std::move(found.remarks)};
+  for (const std::size_t i : order) bounds.all.push_back(std::move(found.all[i]));
+  return bounds;
+}
+
+}  // namespace rondo
