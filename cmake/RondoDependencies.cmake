@@ -18,7 +18,9 @@ if(RONDO_WARNINGS_AS_ERRORS)
   target_compile_options(rondo_options INTERFACE -Werror)
 endif()
 if(RONDO_SANITIZE)
-  add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  # GCC 12 warns of uninitialised memory inside the standard library when it instruments.
+  add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+                      -Wno-maybe-uninitialized)
   add_link_options(-fsanitize=address,undefined)
 endif()
 

@@ -43,11 +43,13 @@ ShortestPaths shortest_paths(const Digraph& graph, const std::vector<double>& le
   const Lemon lemon_graph(graph);
   lemon::StaticDigraph::ArcMap<double> lengths(lemon_graph.graph);
   lemon_graph.copy_values(length, lengths);
-  lemon::Dijkstra<lemon::StaticDigraph, lemon::StaticDigraph::ArcMap<double>> search(lemon_graph.graph, lengths);
+  lemon::Dijkstra<lemon::StaticDigraph, lemon::StaticDigraph::ArcMap<double>> search(lemon_graph.graph,
+                                                                                     lengths);
   search.run(lemon_graph.graph.node(source));
 
   const auto n = static_cast<std::size_t>(graph.num_nodes);
-  ShortestPaths result{std::vector<double>(n, std::numeric_limits<double>::infinity()), std::vector<int>(n, -1)};
+  ShortestPaths result{std::vector<double>(n, std::numeric_limits<double>::infinity()),
+                       std::vector<int>(n, -1)};
   for (int v = 0; v < graph.num_nodes; ++v) {
     const auto node = lemon_graph.graph.node(v);
     if (!search.reached(node)) continue;

@@ -11,8 +11,8 @@ namespace rondo {
 
 using Bytes = std::vector<std::byte>;
 
-/// The ranks that solve together. Every member but rank(), size() and is_root() is collective: all ranks call it in the
-/// same order.
+/// The ranks that solve together. Every member but rank(), size() and is_root() is collective: all ranks call
+/// it in the same order.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -47,8 +47,8 @@ class MpiSession {
   [[noreturn]] static void abort(int exit_code);
 };
 
-/// Collective. Runs `work` on the root alone and makes its outcome everybody's: where it throws Error, every rank throws
-/// the same Error; otherwise every rank gets the returned bytes.
+/// Collective. Runs `work` on the root alone and makes its outcome everybody's: where it throws Error, every
+/// rank throws the same Error; otherwise every rank gets the returned bytes.
 Bytes on_root(const Communicator& communicator, const std::function<Bytes()>& work);
 
 Bytes to_bytes(const std::string& text);
