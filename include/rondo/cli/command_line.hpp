@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rondo/parallel/communicator.hpp"
+
+namespace rondo {
+
+/// Collective. Runs `rondo ARGUMENTS...` and returns the exit code (see ExitCode), the same on every rank.
+/// The root alone prints: results to standard output, progress and errors to standard error. Throws nothing
+/// that a user could mend; what it throws is a fault of ours and may have struck one rank alone.
+int run_command_line(const std::vector<std::string>& arguments, const Communicator& communicator);
+
+}  // namespace rondo

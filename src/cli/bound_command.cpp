@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include "command.hpp"
+#include "problem.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/engines/bounds.hpp"
+#include "rondo/pipeline/registry.hpp"
+#include "table.hpp"
+
+namespace rondo::cli {
+namespace {
+
+std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
+  std::vector<OptionGroup> groups = problem_options();
+  groups.push_back({"Output", {{"json", "", "", "print all bounds with their certificates as JSON"}}});
+  return groups;
+}
+
+/// One line on what the certificate says.
+struct Summary {
+  std::string operator()(const LatencyCertificate& c) const {
+    return fmt::format("latency from GPU {} to GPU {}", c.source.value, c.destination.value);
+  }
+  std::string operator()(const CutCertificate& c) const {
+    return fmt::format("{} must leave {} nodes", format_size(c.bytes), c.nodes.size());
+  }
+  std::string operator()(const MetricCertificate& c) const {
+    return fmt::format("lengths of {} links", c.length.size());
+  }
+};
+
+std::string as_table(const Problem& problem, const Bounds& bounds) {
+  std::vector<std::vector<std::string>> rows = {{"lower bound", "at most", "kind", "certificate"}};
+  for (const LowerBound& bound : bounds.all) {
+    const double bandwidth = algorithm_bandwidth_GBps(problem.demand.size_bytes(), bound.us);
+    rows.push_back({fmt::format("{:.7g} us", bound.us), fmt::format("{:.4g} GB/s", bandwidth),
+                    certificate_kind(bound.certificate), std::visit(Summary{}, bound.certificate)});
+  }
+  std::string text = format_table(rows);
+  for (const std::string& remark : bounds.remarks) text += remark + "\n";
+  return text;
+}
+
+std::string as_json(const Problem& problem, const Bounds& bounds) {
+  Json all = Json::array();
+  for (const LowerBound& bound : bounds.all) all.push_back(lower_bound_to_json(bound));
+  const Json json = {{"topology", problem.topology->name()},
+                     {"collective", to_string(problem.demand.collective())},
+                     {"size_bytes", problem.demand.size_bytes()},
+                     {"lower_bounds", std::move(all)}};
+  return json.dump(1) + "\n";
+}
+
+std::string bound(const Settings& settings) {
+  const Problem problem = read_problem(settings);
+  const Bounds bounds = lower_bounds({problem.topology, problem.demand}, make_toolbox());
+  return settings.has("json") ? as_json(problem, bounds) : as_table(problem, bounds);
+}
+
+}  // namespace
+
+Command bound_command() {
+  return {.name = "bound",
+          .arguments = "--topology NAME|FILE|SPEC --collective NAME --size SIZE [options]",
+          .summary = "lower bounds on the finish time, with certificates, without solving",
+          .positional = "",
+          .notes =
+              "No schedule ends earlier than the first bound shown, in any number of chunks.\n\n"
+              "Example:\n"
+              "  rondo bound --topology ndv2-2 --collective allgather --size 1GB\n",
+          .options = option_groups,
+          .run = on_root_alone(bound)};
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rondo/parallel/communicator.hpp"
+#include "settings.hpp"
+
+/// The subcommands: one file each, all listed in commands.cpp.
+namespace rondo::cli {
+
+struct Command {
+  std::string name;        ///< one word, or two for `rondo topology ...`
+  std::string arguments;   ///< what follows the name in the usage line
+  std::string summary;     ///< one line
+  std::string positional;  ///< the option that an argument without dashes sets; empty: none
+  std::string notes;       ///< the end of --help: what is not said by the options, examples
+  /// The options, without common_options(). The arguments matter to `topology generate`, whose options are
+  /// its family's.
+  std::function<std::vector<OptionGroup>(const std::vector<std::string>& arguments)> options;
+  /// Collective. Returns what goes to standard output.
+  std::function<std::string(const Settings& settings, const Communicator& communicator)> run;
+};
+
+/// For a command that needs no other rank: the root works alone, and its outcome is everybody's.
+std::function<std::string(const Settings&, const Communicator&)> on_root_alone(
+    std::string (*work)(const Settings& settings));
+
+Command solve_command();
+Command verify_command();
+Command bound_command();
+Command export_command();
+Command info_command();
+Command topology_list_command();
+Command topology_show_command();
+Command topology_generate_command();
+Command topology_check_command();
+
+/// All commands, in the order of `rondo --help`.
+const std::vector<Command>& commands();
+
+}  // namespace rondo::cli

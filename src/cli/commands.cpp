@@ -1,0 +1,21 @@
+#include "command.hpp"
+
+namespace rondo::cli {
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all = {
+      solve_command(),         verify_command(),         bound_command(),
+      export_command(),        info_command(),           topology_list_command(),
+      topology_show_command(), topology_check_command(), topology_generate_command(),
+  };
+  return all;
+}
+
+std::function<std::string(const Settings&, const Communicator&)> on_root_alone(
+    std::string (*work)(const Settings& settings)) {
+  return [work](const Settings& settings, const Communicator& communicator) {
+    return to_text(on_root(communicator, [&] { return to_bytes(work(settings)); }));
+  };
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,70 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "command.hpp"
+#include "nearest.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/io/files.hpp"
+#include "rondo/io/json_files.hpp"
+#include "verification.hpp"
+
+namespace rondo::cli {
+namespace {
+
+/// A form that schedules can be written in.
+struct Format {
+  std::string name;
+  std::string (*write)(const ProvenSchedule& proven);
+};
+
+std::string write_json(const ProvenSchedule& proven) {
+  return schedule_to_json(proven).dump() + "\n";
+}
+
+const std::vector<Format>& formats() {
+  static const std::vector<Format> all = {{"json", write_json}};
+  return all;
+}
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (const Format& format : formats()) names.push_back(format.name);
+  return names;
+}
+
+std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
+  return {{"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}},
+          {"Output",
+           {{"format", "NAME", formats().front().name, join(format_names())},
+            {"output", "FILE", "", "file to write; replaced if it exists"}}}};
+}
+
+std::string run_export(const Settings& settings) {
+  const std::string& name = settings.text("format");
+  const auto format =
+      std::find_if(formats().begin(), formats().end(), [&](const Format& f) { return f.name == name; });
+  if (format == formats().end()) {
+    throw Error(ExitCode::usage, fmt::format("--format is '{}'; known are: {}", name, join(format_names())));
+  }
+  const std::string& output = settings.text("output");
+  write_text_file(output, format->write(load_schedule(settings.text("path"))));
+  return fmt::format("wrote {}\n", output);
+}
+
+}  // namespace
+
+Command export_command() {
+  return {.name = "export",
+          .arguments = "PATH --format NAME --output FILE",
+          .summary = "write a schedule in another form",
+          .positional = "path",
+          .notes =
+              "json is the format rondo-schedule.\n\n"
+              "Example:\n"
+              "  rondo export runs/a --format json --output schedule.json\n",
+          .options = option_groups,
+          .run = on_root_alone(run_export)};
+}
+
+}  // namespace rondo::cli

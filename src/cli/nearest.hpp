@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace rondo::cli {
+
+/// " (did you mean 'X'?)" for the name that takes the fewest edits, or nothing when none is near (Levenshtein
+/// distance beyond a third of the length, at least 2).
+std::string did_you_mean(const std::string& word, const std::vector<std::string>& names);
+
+/// "a, b, c".
+std::string join(const std::vector<std::string>& words);
+
+}  // namespace rondo::cli

@@ -1,0 +1,94 @@
+#include "problem.hpp"
+
+#include <fmt/format.h>
+
+#include "fabrics.hpp"
+#include "input.hpp"
+#include "nearest.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/units.hpp"
+
+namespace rondo::cli {
+namespace {
+
+std::string collective_names() {
+  std::vector<std::string> names;
+  for (int c = 0; c <= static_cast<int>(Collective::custom); ++c) {
+    names.emplace_back(to_string(static_cast<Collective>(c)));
+  }
+  return join(names);
+}
+
+Demand read_demand(const std::filesystem::path& path, const Topology& topology) {
+  return read_as(path, [&](const Json& json) { return demand_from_json(json, topology, 1); });
+}
+
+Demand demand_of(const Settings& settings, const Topology& topology, GpuId root) {
+  if (settings.has("demand")) {
+    if (settings.has("size") || (settings.has("collective") && settings.text("collective") != "custom")) {
+      throw Error(ExitCode::usage,
+                  "--demand says what is wanted and how large it is; leave --size and --collective out");
+    }
+    return read_demand(settings.text("demand"), topology);
+  }
+  const Collective collective = parse_collective(settings.text("collective"));
+  if (collective == Collective::custom) {
+    throw Error(ExitCode::usage, "collective 'custom' needs --demand FILE, which says who wants what");
+  }
+  return make_demand(collective, parse_size(settings.text("size")), topology.num_gpus(), 1, root);
+}
+
+}  // namespace
+
+std::vector<OptionGroup> problem_options() {
+  return {fabric_options(),
+          {"Collective",
+           {{"collective", "NAME", "", collective_names()},
+            {"size", "SIZE", "",
+             "as in nccl-tests: AllGather, AllToAll what a GPU ends with, its own part included; else the "
+             "root's buffer. B, KB, MB, GB (decimal), KiB, MiB, GiB"},
+            {"root", "GPU", "0", "of broadcast, scatter and gather: 0 to GPUs - 1"},
+            {"demand", "FILE", "", "a custom collective: JSON of format rondo-demand"}}}};
+}
+
+Problem read_problem(const Settings& settings) {
+  auto topology =
+      std::make_shared<const Topology>(changed_topology(load_topology(settings.text("topology")), settings));
+  const GpuId root(
+      static_cast<std::int32_t>(settings.integer("root", 0, std::numeric_limits<std::int32_t>::max())));
+  Demand demand = demand_of(settings, *topology, root);
+  check_reachable(*topology, demand);
+  return {std::move(topology), std::move(demand), root};
+}
+
+Json problem_to_json(const Problem& problem, const Json& options) {
+  Json json = {{"format", "rondo-problem"},
+               {"version", 1},
+               {"collective", to_string(problem.demand.collective())},
+               {"size_bytes", problem.demand.size_bytes()},
+               {"root", problem.root.value}};
+  if (problem.demand.collective() == Collective::custom) json["demand"] = demand_to_json(problem.demand);
+  json["options"] = options;
+  json["topology"] = topology_to_json(*problem.topology);
+  return json;
+}
+
+Problem problem_from_json(const Json& json) {
+  try {
+    if (json.at("format") != "rondo-problem" || json.at("version") != 1) {
+      throw Error(ExitCode::bad_data, "this is no rondo-problem of version 1");
+    }
+    auto topology = std::make_shared<const Topology>(topology_from_json(json.at("topology")));
+    const GpuId root(json.at("root").get<std::int32_t>());
+    const Collective collective = parse_collective(json.at("collective").get<std::string>());
+    Demand demand =
+        collective == Collective::custom
+            ? demand_from_json(json.at("demand"), *topology, 1)
+            : make_demand(collective, json.at("size_bytes").get<double>(), topology->num_gpus(), 1, root);
+    return {std::move(topology), std::move(demand), root};
+  } catch (const Json::exception& error) {
+    throw Error(ExitCode::bad_data, fmt::format("this is no rondo-problem of version 1: {}", error.what()));
+  }
+}
+
+}  // namespace rondo::cli

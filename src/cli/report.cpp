@@ -1,0 +1,106 @@
+#include "report.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rondo/core/error.hpp"
+#include "rondo/io/schedule_hdf5.hpp"
+#include "versions.hpp"
+
+namespace rondo::cli {
+namespace {
+
+/// Of this process, in bytes.
+double peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);  // Linux counts KiB
+}
+
+/// In order, each once.
+std::vector<std::string> distinct(const std::vector<std::string>& words) {
+  std::vector<std::string> result;
+  for (const std::string& word : words) {
+    if (std::find(result.begin(), result.end(), word) == result.end()) result.push_back(word);
+  }
+  return result;
+}
+
+Json candidates_to_json(const std::vector<SynthesisResult::Candidate>& candidates) {
+  Json json = Json::array();
+  for (const auto& candidate : candidates) {
+    json.push_back(
+        {{"engine", candidate.engine}, {"chunks", candidate.chunks}, {"finish_us", candidate.finish_us}});
+  }
+  return json;
+}
+
+}  // namespace
+
+Json make_report(const SynthesisResult& result, const Communicator& communicator,
+                 std::chrono::steady_clock::time_point start) {
+  const double peak = peak_rss_bytes();
+  const auto largest = static_cast<std::uint64_t>(communicator.max(peak));
+  const auto total = static_cast<std::uint64_t>(communicator.sum(peak));
+  const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const ProvenSchedule& proven = result.proven;
+  const Figures figures = figures_of(proven);
+  return {{"format", "rondo-report"},
+          {"version", 1},
+          {"topology", proven.topology.name()},
+          {"gpus", proven.topology.num_gpus()},
+          {"collective", to_string(proven.demand.collective())},
+          {"size_bytes", proven.demand.size_bytes()},
+          {"finish_us", figures.finish_us},
+          {"lower_bound_us", figures.lower_bound_us},
+          {"lower_bound_kind", certificate_kind(proven.lower_bound->certificate)},
+          {"gap", figures.gap},
+          {"algorithm_bandwidth_GBps", figures.algorithm_bandwidth_GBps},
+          {"engine", result.engine},
+          {"seed", result.seed},
+          {"chunks", proven.demand.chunks_per_contribution()},
+          {"sends", proven.schedule.sends.size()},
+          {"schedule_digest", schedule_digest(proven.demand, proven.schedule)},
+          {"ranks", communicator.size()},
+          {"wall_s", wall_s},
+          {"wall_parts_s", result.wall_parts_s},
+          {"peak_rss_bytes", {{"max", largest}, {"sum", total}}},
+          {"limits_hit", distinct(result.limits_hit)},
+          {"remarks", distinct(result.remarks)},
+          {"figures", result.figures},
+          {"candidates", candidates_to_json(result.candidates)},
+          {"versions", library_versions()}};
+}
+
+Figures figures_of_report(const Json& report) {
+  try {
+    return {.finish_us = report.at("finish_us").get<double>(),
+            .algorithm_bandwidth_GBps = report.at("algorithm_bandwidth_GBps").get<double>(),
+            .lower_bound_us = report.at("lower_bound_us").get<double>(),
+            .gap = report.at("gap").get<double>()};
+  } catch (const Json::exception& error) {
+    throw Error(ExitCode::bad_data, fmt::format("this is no rondo-report of version 1: {}", error.what()));
+  }
+}
+
+void check_report(const Json& report, const ProvenSchedule& proven) {
+  const auto expect = [&](const char* name, const Json& value) {
+    if (!report.contains(name) || report[name] != value) {
+      throw Error(ExitCode::bad_data,
+                  fmt::format("{} is {}, but the schedule has {}", name,
+                              report.contains(name) ? report[name].dump() : "missing", value.dump()));
+    }
+  };
+  const Figures figures = figures_of(proven);
+  expect("schedule_digest", schedule_digest(proven.demand, proven.schedule));
+  expect("sends", proven.schedule.sends.size());
+  expect("finish_us", figures.finish_us);
+  expect("lower_bound_us", figures.lower_bound_us);
+  expect("gap", figures.gap);
+  expect("algorithm_bandwidth_GBps", figures.algorithm_bandwidth_GBps);
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <chrono>
+
+#include "rondo/io/json_files.hpp"
+#include "rondo/parallel/communicator.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+#include "verification.hpp"
+
+/// report.json: what a run came to.
+namespace rondo::cli {
+
+/// Collective (memory is gathered from all ranks). `start` is when the command began.
+Json make_report(const SynthesisResult& result, const Communicator& communicator,
+                 std::chrono::steady_clock::time_point start);
+
+/// Throws Error(bad_data) where a figure is missing.
+Figures figures_of_report(const Json& report);
+
+/// Throws Error(bad_data) unless the report speaks of this schedule.
+void check_report(const Json& report, const ProvenSchedule& proven);
+
+}  // namespace rondo::cli

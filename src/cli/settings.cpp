@@ -1,0 +1,230 @@
+#include "settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "nearest.hpp"
+#include "rondo/core/error.hpp"
+
+namespace po = boost::program_options;
+
+namespace rondo::cli {
+namespace {
+
+constexpr unsigned kHelpColumns = 110;
+
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ExitCode::usage, message);
+}
+
+po::options_description describe(const OptionGroup& group) {
+  po::options_description description(group.title, kHelpColumns, kHelpColumns / 2);
+  for (const Option& option : group.options) {
+    if (option.value.empty()) {
+      description.add_options()(option.name.c_str(), po::bool_switch(), option.help.c_str());
+      continue;
+    }
+    auto* value = po::value<std::string>()->value_name(option.value);
+    if (!option.default_value.empty()) value->default_value(option.default_value);
+    description.add_options()(option.name.c_str(), value, option.help.c_str());
+  }
+  return description;
+}
+
+po::options_description describe(const std::vector<OptionGroup>& groups) {
+  po::options_description all;
+  for (const OptionGroup& group : groups) all.add(describe(group));
+  return all;
+}
+
+std::vector<std::string> names_of(const std::vector<OptionGroup>& groups) {
+  std::vector<std::string> names;
+  for (const OptionGroup& group : groups) {
+    for (const Option& option : group.options) names.push_back(option.name);
+  }
+  return names;
+}
+
+/// Runs `parse`, which throws the exceptions of Boost.Program_options; `where` begins their messages.
+template <class Parse>
+po::parsed_options translated(const std::vector<OptionGroup>& groups, const std::string& where,
+                              const Parse& parse) {
+  try {
+    return parse();
+  } catch (const po::unknown_option& error) {
+    std::string name = error.get_option_name();
+    name.erase(0, name.find_first_not_of('-'));
+    refuse(fmt::format("{}option '{}' is unknown{}; --help lists all", where, name,
+                       did_you_mean(name, names_of(groups))));
+  } catch (const po::error& error) {
+    refuse(fmt::format("{}{}; see --help", where, error.what()));
+  }
+}
+
+/// Arguments without dashes become the value of `positional`, of which there is one.
+void assign_positional(po::parsed_options& parsed, const std::string& positional) {
+  std::vector<po::option> named;
+  bool assigned = false;
+  for (po::option& option : parsed.options) {
+    if (option.position_key >= 0) {
+      if (positional.empty() || assigned) {
+        refuse(fmt::format("argument '{}' is one too many; options begin with --, see --help",
+                           option.value.empty() ? "" : option.value.front()));
+      }
+      assigned = true;
+      option.string_key = positional;
+      option.position_key = -1;
+    }
+    named.push_back(std::move(option));
+  }
+  parsed.options = std::move(named);
+}
+
+std::map<std::string, std::string> values_of(const std::vector<OptionGroup>& groups,
+                                             const po::variables_map& map) {
+  std::map<std::string, std::string> values;
+  for (const OptionGroup& group : groups) {
+    for (const Option& option : group.options) {
+      if (map.count(option.name) == 0) continue;
+      const po::variable_value& value = map[option.name];
+      values[option.name] =
+          option.value.empty() ? (value.as<bool>() ? "true" : "false") : value.as<std::string>();
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+Settings parse_settings(const std::vector<OptionGroup>& groups, const std::string& positional,
+                        const std::vector<std::string>& arguments,
+                        const std::function<std::string(const std::string&)>& read_file) {
+  const po::options_description description = describe(groups);
+  // Guessing is off: an abbreviation that is unique today may be another option tomorrow.
+  const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+  po::variables_map map;
+  const auto store = [&](const std::string& where, const auto& parse) {
+    translated(groups, where, [&] {
+      po::parsed_options parsed = parse();
+      assign_positional(parsed, positional);
+      po::store(parsed, map);
+      return parsed;
+    });
+  };
+  store("", [&] { return po::command_line_parser(arguments).options(description).style(style).run(); });
+  if (map.count("config") > 0) {
+    const auto path = map["config"].as<std::string>();
+    std::istringstream config(read_file(path));
+    store(fmt::format("{}: ", path), [&] { return po::parse_config_file(config, description); });
+  }
+  return {groups, positional, values_of(groups, map)};
+}
+
+std::string describe_options(const std::vector<OptionGroup>& groups) {
+  std::ostringstream text;
+  for (const OptionGroup& group : groups) text << describe(group) << '\n';
+  return text.str();
+}
+
+OptionGroup common_options() {
+  return {
+      "General",
+      {{"config", "FILE", "", "read options from FILE, one 'name = value' a line; the command line wins"},
+       {"print-config", "", "", "print the options as they are set, in the form --config reads, and stop"},
+       {"help", "", "", "print this and stop"}}};
+}
+
+const Option& Settings::option(const std::string& name) const {
+  for (const OptionGroup& group : groups_) {
+    for (const Option& option : group.options) {
+      if (option.name == name) return option;
+    }
+  }
+  throw Error(ExitCode::internal, fmt::format("option '{}' was never declared", name));
+}
+
+std::string Settings::shown(const std::string& name) const {
+  return name == positional_ ? option(name).value : "--" + name;
+}
+
+bool Settings::has(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found != values_.end() && !(option(name).value.empty() && found->second == "false");
+}
+
+const std::string& Settings::text(const std::string& name) const {
+  const auto found = values_.find(name);
+  if (found == values_.end()) refuse(fmt::format("{} is missing: {}", shown(name), option(name).help));
+  return found->second;
+}
+
+std::int64_t Settings::integer(const std::string& name, std::int64_t least, std::int64_t most) const {
+  const std::string& value = text(name);
+  std::int64_t result = 0;
+  const char* end = value.data() + value.size();
+  const auto [stop, code] = std::from_chars(value.data(), end, result);
+  if (code != std::errc{} || stop != end || result < least || result > most) {
+    refuse(fmt::format("{} is '{}'; it has to be a whole number from {} to {}", shown(name), value, least,
+                       most));
+  }
+  return result;
+}
+
+std::uint64_t Settings::seed(const std::string& name) const {
+  return static_cast<std::uint64_t>(integer(name, 0));
+}
+
+double Settings::positive(const std::string& name) const {
+  const double result = parse_number(text(name), shown(name));
+  if (result <= 0) refuse(fmt::format("{} is {}; it has to be more than 0", shown(name), text(name)));
+  return result;
+}
+
+double Settings::fraction(const std::string& name) const {
+  std::string value = text(name);
+  const bool percent = value.ends_with('%');
+  if (percent) value.pop_back();
+  const double result = parse_number(value, shown(name)) / (percent ? 100 : 1);
+  if (result < 0) refuse(fmt::format("{} is {}; it has to be 0 or more", shown(name), text(name)));
+  return result;
+}
+
+std::string Settings::to_config() const {
+  std::string config;
+  for (const OptionGroup& group : groups_) {
+    for (const Option& option : group.options) {
+      const auto found = values_.find(option.name);
+      if (found == values_.end() || option.name == "config" || option.name == "print-config" ||
+          option.name == "help") {
+        continue;
+      }
+      const std::string& value = found->second;
+      if (value.empty() || value.find_first_of("#\n\r") != std::string::npos || value.front() == ' ' ||
+          value.back() == ' ') {
+        refuse(
+            fmt::format("{} is '{}', which a configuration file cannot hold: it cuts values at '#' and at "
+                        "the end of a line, and blanks around them",
+                        shown(option.name), value));
+      }
+      config += fmt::format("{} = {}\n", option.name, value);
+    }
+  }
+  return config;
+}
+
+double parse_number(const std::string& text, const std::string& what) {
+  double result = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, result);
+  if (code != std::errc{} || stop != end || !std::isfinite(result)) {
+    refuse(fmt::format("{} is '{}', which is not a finite number", what, text));
+  }
+  return result;
+}
+
+}  // namespace rondo::cli

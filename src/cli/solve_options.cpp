@@ -1,0 +1,129 @@
+#include "solve_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "nearest.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/pipeline/registry.hpp"
+
+namespace rondo::cli {
+namespace {
+
+constexpr int kMostChunks = 1 << 20;
+
+std::string engine_help() {
+  std::string help = "auto: a portfolio of engines over all ranks";
+  for (const EngineInfo& engine : engine_registry())
+    help += fmt::format("; {}: {}", engine.name, engine.help);
+  return help;
+}
+
+std::string policy_help() {
+  std::string help = "order in which an engine serves its work (default: its first; with auto: all)";
+  for (const EngineInfo& engine : engine_registry()) {
+    if (!engine.policies.empty()) help += fmt::format("; {}: {}", engine.name, join(engine.policies));
+  }
+  return help;
+}
+
+void check_policy(const std::string& engine, const std::string& policy) {
+  if (engine == "auto") {
+    throw Error(ExitCode::usage,
+                fmt::format("--policy is '{}', but auto tries all; name an --engine with it", policy));
+  }
+  const std::vector<std::string>& known = find_engine(engine).policies;
+  if (std::find(known.begin(), known.end(), policy) != known.end()) return;
+  throw Error(ExitCode::usage,
+              fmt::format("--policy is '{}'; engine {} has {}{}", policy, engine,
+                          known.empty() ? "none" : join(known), did_you_mean(policy, known)));
+}
+
+EpochOptions read_epochs(const Settings& settings) {
+  EpochOptions epochs;
+  epochs.multiplier = settings.positive("epoch-multiplier");
+  const std::string& rule = settings.text("epoch");
+  if (rule == "fastest_link") {
+    epochs.rule = EpochRule::fastest_link;
+  } else if (rule == "slowest_link") {
+    epochs.rule = EpochRule::slowest_link;
+  } else {
+    epochs.rule = EpochRule::fixed;
+    epochs.tau_us = parse_number(rule, "--epoch (fastest_link, slowest_link or microseconds)");
+    if (epochs.tau_us <= 0) {
+      throw Error(ExitCode::usage, fmt::format("--epoch is {} us; it has to be more than 0", rule));
+    }
+  }
+  return epochs;
+}
+
+Json epoch_to_json(const EpochOptions& epochs) {
+  switch (epochs.rule) {
+    case EpochRule::fastest_link:
+      return "fastest_link";
+    case EpochRule::slowest_link:
+      return "slowest_link";
+    case EpochRule::fixed:
+      break;
+  }
+  return epochs.tau_us;
+}
+
+Json or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json(nullptr);
+}
+
+}  // namespace
+
+std::vector<OptionGroup> solve_option_groups() {
+  return {{"Search",
+           {{"engine", "NAME", "auto", engine_help()},
+            {"policy", "NAME", "", policy_help()},
+            {"chunks", "N|auto", "auto",
+             "equal chunks that each contribution (AllToAll: each pair's part) is split into"},
+            {"min-chunk-bytes", "BYTES", "1024", "--chunks auto never splits below it"}}},
+          {"When to stop (default: after a fixed amount of work)",
+           {{"gap", "G", "", "finish / lower bound - 1 that is good enough: 0.01 or 1%"},
+            {"time-limit", "S", "", "wall time in seconds; the schedule may then differ from run to run"},
+            {"max-nodes", "N", "",
+             "branch-and-bound nodes of a call of the MILP solver (default: the engine's)"}}},
+          {"Epochs (engines lp and milp)",
+           {{"epoch", "RULE|US", "fastest_link",
+             "fastest_link or slowest_link: time of a chunk on it; or microseconds"},
+            {"epoch-multiplier", "X", "1", "multiplies the epoch"}}}};
+}
+
+SolveOptions read_solve_options(const Settings& settings) {
+  SolveOptions options;
+  options.engine = settings.text("engine");
+  if (options.engine != "auto") find_engine(options.engine);
+  if (settings.has("policy")) {
+    options.policy = settings.text("policy");
+    check_policy(options.engine, options.policy);
+  }
+  if (settings.text("chunks") != "auto")
+    options.chunks = static_cast<int>(settings.integer("chunks", 1, kMostChunks));
+  options.min_chunk_bytes = settings.positive("min-chunk-bytes");
+  if (settings.has("gap")) options.gap = settings.fraction("gap");
+  if (settings.has("time-limit")) options.time_limit_s = settings.positive("time-limit");
+  if (settings.has("max-nodes")) options.max_nodes = settings.integer("max-nodes", 0);
+  options.seed = settings.seed("seed");
+  options.epochs = read_epochs(settings);
+  return options;
+}
+
+Json solve_options_to_json(const SolveOptions& options) {
+  return {{"engine", options.engine},
+          {"policy", options.policy},
+          {"chunks", options.chunks == 0 ? Json("auto") : Json(options.chunks)},
+          {"min_chunk_bytes", options.min_chunk_bytes},
+          {"gap", or_null(options.gap)},
+          {"time_limit_s", or_null(options.time_limit_s)},
+          {"max_nodes", options.max_nodes < 0 ? Json(nullptr) : Json(options.max_nodes)},
+          {"seed", options.seed},
+          {"epoch", epoch_to_json(options.epochs)},
+          {"epoch_multiplier", options.epochs.multiplier}};
+}
+
+}  // namespace rondo::cli

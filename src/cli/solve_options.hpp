@@ -1,0 +1,16 @@
+#pragma once
+
+#include "rondo/io/json_files.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+#include "settings.hpp"
+
+/// How to solve: the options of `rondo solve` beyond the problem.
+namespace rondo::cli {
+
+std::vector<OptionGroup> solve_option_groups();
+/// Throws Error(usage).
+SolveOptions read_solve_options(const Settings& settings);
+/// As they stand in problem.json.
+Json solve_options_to_json(const SolveOptions& options);
+
+}  // namespace rondo::cli

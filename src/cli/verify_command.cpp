@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+
+#include "command.hpp"
+#include "input.hpp"
+#include "rondo/core/units.hpp"
+#include "run_folder.hpp"
+#include "verification.hpp"
+
+namespace rondo::cli {
+namespace {
+
+std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
+  return {{"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}}};
+}
+
+std::string verify(const Settings& settings) {
+  const std::filesystem::path path = settings.text("path");
+  const ProvenSchedule proven = load_schedule(path);
+  if (std::filesystem::is_directory(path)) {
+    check_run(path);
+  } else {
+    naming_file(path, [&] { check_schedule(proven); });
+  }
+  return fmt::format("valid: {} of {} on {}, {} GPUs, {} chunks, {} sends; {}\n",
+                     to_string(proven.demand.collective()), format_size(proven.demand.size_bytes()),
+                     proven.topology.name(), proven.topology.num_gpus(), proven.demand.num_chunks(),
+                     proven.schedule.sends.size(), describe(figures_of(proven)));
+}
+
+}  // namespace
+
+Command verify_command() {
+  return {.name = "verify",
+          .arguments = "PATH",
+          .summary = "replay a schedule and derive its lower bound again from its certificate",
+          .positional = "path",
+          .notes =
+              "Of a folder, also checks that problem.json and report.json are of this schedule.\n"
+              "Exit code 0 when all of it holds, 65 with the first violation named otherwise.\n\n"
+              "Examples:\n"
+              "  rondo verify runs/a\n"
+              "  rondo verify schedule.json\n",
+          .options = option_groups,
+          .run = on_root_alone(verify)};
+}
+
+}  // namespace rondo::cli
