@@ -88,7 +88,7 @@ std::vector<OptionGroup> solve_option_groups() {
             {"time-limit", "S", "", "wall time in seconds; the schedule may then differ from run to run"},
             {"max-nodes", "N", "",
              "branch-and-bound nodes of a call of the MILP solver (default: the engine's)"}}},
-          {"Epochs (engines lp and milp)",
+          {"Epochs (engines on a time grid)",
            {{"epoch", "RULE|US", "fastest_link",
              "fastest_link or slowest_link: time of a chunk on it; or microseconds"},
             {"epoch-multiplier", "X", "1", "multiplies the epoch"}}}};

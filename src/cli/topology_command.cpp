@@ -18,11 +18,11 @@ namespace rondo::cli {
 namespace {
 
 std::string list(const Settings&) {
-  std::vector<std::vector<std::string>> shipped;
-  for (const std::string& name : shipped_topologies())
-    shipped.push_back({"  " + name, topology_line(load_topology(name))});
-  std::string text = "Shipped:\n" + format_table(shipped) +
-                     "\nGenerated (FAMILY:NAME=VALUE,NAME=VALUE; defaults in brackets):\n";
+  std::string text = "Shipped:\n";
+  for (const std::string& name : shipped_topologies()) {
+    text += fmt::format("  {}\n", topology_line(load_topology(name)));
+  }
+  text += "\nGenerated (FAMILY:NAME=VALUE,NAME=VALUE; defaults in brackets):\n";
   for (const TopologyGenerator& family : topology_generators()) {
     text += fmt::format("  {}: {}\n", family.name, family.help);
     std::vector<std::vector<std::string>> rows;

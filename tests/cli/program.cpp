@@ -1,0 +1,115 @@
+#include "program.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+namespace rondo::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> command_line(const std::vector<std::string>& arguments, int ranks) {
+  std::vector<std::string> words;
+  if (ranks > 1) words = {RONDO_MPIEXEC, "-n", std::to_string(ranks)};
+  words.emplace_back(RONDO_PROGRAM);
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return words;
+}
+
+/// An empty file of its own for a stream of the program.
+fs::path stream_file() {
+  std::string name = (fs::temp_directory_path() / "rondo-stream-XXXXXX").string();
+  const int file = mkstemp(name.data());
+  if (file < 0) throw std::runtime_error("mkstemp failed");
+  close(file);
+  return name;
+}
+
+}  // namespace
+
+Process::Process(const std::vector<std::string>& arguments, int ranks, const fs::path& folder)
+    : out_(stream_file()), err_(stream_file()) {
+  std::vector<std::string> words = command_line(arguments, ranks);
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init(&files);
+  posix_spawn_file_actions_addchdir_np(&files, folder.c_str());
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out_.c_str(), O_WRONLY | O_TRUNC, 0);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err_.c_str(), O_WRONLY | O_TRUNC, 0);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // so that its ranks can be ended with it
+  const int error = posix_spawn(&pid_, argv[0], &files, &attributes, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) throw std::runtime_error("cannot start " + words.front());
+}
+
+Process::~Process() {
+  if (pid_ > 0) {
+    kill(-pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  fs::remove(out_);
+  fs::remove(err_);
+}
+
+void Process::signal(int number) const {
+  kill(pid_, number);
+}
+
+Outcome Process::wait(std::chrono::seconds limit) {
+  const auto deadline = std::chrono::steady_clock::now() + limit;
+  int status = 0;
+  while (waitpid(pid_, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > deadline) {
+      ADD_FAILURE() << "still at work after " << limit.count() << " s";
+      kill(-pid_, SIGKILL);
+      waitpid(pid_, &status, 0);
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  pid_ = -1;
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out_), read_file(err_)};
+}
+
+Outcome run(const std::vector<std::string>& arguments, int ranks, const fs::path& folder) {
+  return Process(arguments, ranks, folder).wait();
+}
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (fs::temp_directory_path() / "rondo-test-XXXXXX").string();
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_file(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+}  // namespace rondo::test

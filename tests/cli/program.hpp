@@ -1,0 +1,56 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+/// Runs the real `rondo`, alone or under mpirun, and keeps what it says.
+namespace rondo::test {
+
+struct Outcome {
+  int exit_code = -1;  ///< -1: ended by a signal, or by us when its time was up
+  std::string out;
+  std::string err;
+};
+
+/// A program at work.
+class Process {
+ public:
+  /// Starts `rondo ARGUMENTS` in `folder`; on more than one rank under mpirun.
+  Process(const std::vector<std::string>& arguments, int ranks, const std::filesystem::path& folder);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void signal(int number) const;
+  /// Waits; ends the program when it takes longer than `limit`.
+  Outcome wait(std::chrono::seconds limit = std::chrono::seconds(60));
+
+ private:
+  std::filesystem::path out_;
+  std::filesystem::path err_;
+  pid_t pid_ = -1;
+};
+
+Outcome run(const std::vector<std::string>& arguments, int ranks, const std::filesystem::path& folder);
+
+/// A folder that lives as long as the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+std::string read_file(const std::filesystem::path& path);
+void write_file(const std::filesystem::path& path, const std::string& text);
+
+}  // namespace rondo::test
