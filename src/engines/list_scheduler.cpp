@@ -213,18 +213,21 @@ void ListScheduler::promise(std::size_t chunk, GpuId receiver) {
 }
 
 void ListScheduler::update_key(std::size_t chunk) {
-  // 24 bits of distance of the farthest waiting receiver (farther = smaller), 24 bits of holders; the low 16
-  // bits are left to chance.
+  // 24 bits of holders and 24 bits of distance of the farthest waiting receiver (farther = smaller); the low
+  // 16 bits are left to chance.
+  const auto holders = static_cast<std::uint64_t>(holders_[chunk]);
+  if (rules_.chunks == ChunkOrder::rarest && !rules_.distance_breaks_ties) {
+    key_[chunk] = holders << 40;
+    return;
+  }
   const std::size_t i = chunk / static_cast<std::size_t>(demand_.chunks_per_contribution());
   double farthest = 0;
   for (const GpuId g : deliveries_.receivers[i]) farthest = std::max(farthest, near_us(chunk, g.index()));
   const double diameter = diameter_us_[size_class_[i]];
   const auto levels = static_cast<double>((1 << 24) - 1);
   const auto closeness = static_cast<std::uint64_t>(levels * (1 - std::min(1.0, farthest / diameter)));
-  const auto holders = static_cast<std::uint64_t>(holders_[chunk]);
-  key_[chunk] = rules_.chunks == ChunkOrder::rarest
-                    ? (holders << 40) | ((rules_.distance_breaks_ties ? closeness : 0) << 16)
-                    : (closeness << 40) | (holders << 16);
+  key_[chunk] = rules_.chunks == ChunkOrder::rarest ? (holders << 40) | (closeness << 16)
+                                                    : (closeness << 40) | (holders << 16);
 }
 
 void ListScheduler::wake_hops_of_link(LinkId link) {
@@ -259,18 +262,20 @@ ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver) con
   const Hop& hop = hops_.hop(h);
   const ChunkSet& there = holds_[hop.src.index()];
   const ChunkSet& wanted = lacks_[receiver];
+  const std::uint64_t salt = receiver * 0x2545F491ULL + rules_.seed;
+  const bool count = rules_.senders == SenderOrder::fullest;
   Choice best{h, -1, true};
   int alternatives = 0;
   for (std::size_t w = 0; w < wanted.size(); ++w) {
     for (std::uint64_t bits = there[w] & wanted[w]; bits != 0; bits &= bits - 1) {
       const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      const std::uint64_t key = key_[c] | (mix(c * 0x9e3779b97f4a7c15ULL + salt) & 0xffff);
+      // Distances are looked up last: they are far apart in memory.
+      if (!count && !best.fallback && key >= best.key) continue;
       const double duration = hop.duration_us(demand_.bytes(ChunkId{c}));
       const bool fallback = near_us(c, receiver) < duration * (1 - 1e-5);
       alternatives += fallback ? 0 : 1;
       if (fallback && (!best.fallback || (!any_way_ && !may_fall_back(hop, receiver, duration)))) continue;
-      const std::uint64_t chance =
-          mix(c * 0x9e3779b97f4a7c15ULL + receiver * 0x2545F491ULL + rules_.seed) & 0xffff;
-      const std::uint64_t key = key_[c] | chance;
       if (best.chunk < 0 || (best.fallback && !fallback) || key < best.key) {
         best = {h, static_cast<int>(c), fallback, key};
       }
