@@ -1,0 +1,106 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "portfolio.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/generators.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+
+namespace rondo {
+namespace {
+
+std::shared_ptr<const Topology> fabric(const std::string& family,
+                                       const std::map<std::string, std::string>& values) {
+  return std::make_shared<const Topology>(generate_topology(family, values));
+}
+
+SynthesisResult solve(const std::shared_ptr<const Topology>& topology, Collective collective, double bytes,
+                      const SolveOptions& options = {}) {
+  const Demand demand = make_demand(collective, bytes, topology->num_gpus(), 1);
+  return synthesize(topology, demand, options, *make_local_communicator(), [](const std::string&) {});
+}
+
+TEST(ChunkCounts, PowersOfTwoAndTheLargest) {
+  const Demand demand = make_demand(Collective::allgather, 4 * 11'000, 4, 1);
+  EXPECT_EQ(chunk_counts(demand, {}), (std::vector<int>{1, 2, 4, 8, 10}));
+  SolveOptions fixed;
+  fixed.chunks = 3;
+  EXPECT_EQ(chunk_counts(demand, fixed), std::vector<int>{3});
+}
+
+TEST(ChunkCounts, NeverBelowTheSmallestChunkUnlessTheDataIsSmaller) {
+  const Demand demand = make_demand(Collective::allgather, 4 * 100, 4, 1);
+  EXPECT_EQ(chunk_counts(demand, {}), std::vector<int>{1});
+}
+
+TEST(Portfolio, LaterRoundsVaryTheBestAndRepeatNothing) {
+  const Demand demand = make_demand(Collective::allgather, 4e6, 4, 1);
+  const std::vector<EngineInfo> engines{find_engine("list")};
+  std::vector<Trial> trials;
+  for (const Candidate& c : first_batch(engines, demand, {})) {
+    trials.push_back({c, c.chunks == 2 ? 1.0 : std::numeric_limits<double>::infinity()});
+  }
+  for (int round = 1; round < 4; ++round) {
+    for (const Candidate& c : next_batch(engines, demand, {}, trials, round)) {
+      EXPECT_EQ(c.chunks, 2);
+      EXPECT_TRUE(std::none_of(trials.begin(), trials.end(), [&](const Trial& t) {
+        return t.candidate.policy == c.policy && t.candidate.seed == c.seed && t.candidate.chunks == c.chunks;
+      }));
+      trials.push_back({c, 1.0});
+    }
+  }
+}
+
+TEST(Synthesize, AllGatherOnARingMeetsItsBound) {
+  // Four GPUs in a ring both ways: every GPU takes in three parts over two links.
+  const auto ring = fabric("ring", {{"gpus", "4"}, {"bandwidth_GBps", "1"}, {"latency_us", "0"}});
+  const SynthesisResult result = solve(ring, Collective::allgather, 4e6);
+  EXPECT_NEAR(result.proven.lower_bound->us, 1500, 1e-6);
+  EXPECT_NEAR(result.proven.schedule.finish_us, 1500, 1e-3);
+  EXPECT_TRUE(replay(*ring, result.proven.demand, result.proven.schedule.sends).valid());
+}
+
+TEST(Synthesize, AllToAllOnARingStaysNearItsBound) {
+  const auto ring = fabric("ring", {{"gpus", "4"}, {"bandwidth_GBps", "1"}, {"latency_us", "0"}});
+  const SynthesisResult result = solve(ring, Collective::alltoall, 4e6);
+  EXPECT_NEAR(result.proven.lower_bound->us, 2000, 1e-3);  // 4 x (1 + 2 + 1) link crossings over 8 links
+  EXPECT_LT(result.gap, 0.02);
+  EXPECT_GE(result.gap, -1e-9);
+}
+
+TEST(Synthesize, SameSeedSameSchedule) {
+  const auto torus = fabric("torus", {{"dims", "3x3"}});
+  const auto a = solve(torus, Collective::allgather, 9e6).proven.schedule.sends;
+  const auto b = solve(torus, Collective::allgather, 9e6).proven.schedule.sends;
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), [](const Send& x, const Send& y) {
+    return x.chunk == y.chunk && x.link == y.link && x.start_us == y.start_us;
+  }));
+}
+
+TEST(Synthesize, StopsAtTheGap) {
+  const auto torus = fabric("torus", {{"dims", "3x3"}});
+  SolveOptions options;
+  options.gap = 0.5;
+  EXPECT_LE(solve(torus, Collective::allgather, 9e6, options).gap, 0.5);
+}
+
+TEST(Synthesize, EngineThatDoesNotSupportTheDemandSaysSo) {
+  SolveOptions options;
+  options.engine = "flow";
+  try {
+    solve(fabric("ring", {{"gpus", "4"}}), Collective::allgather, 4e6, options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::unavailable);
+  }
+  options.engine = "magic";
+  EXPECT_THROW(solve(fabric("ring", {{"gpus", "4"}}), Collective::allgather, 4e6, options), Error);
+}
+
+}  // namespace
+}  // namespace rondo
