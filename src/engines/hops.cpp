@@ -74,8 +74,11 @@ class WaySearch {
   std::vector<std::vector<LinkId>> ways_;
 };
 
-Hop make_hop(const Topology& topology, GpuId src, GpuId dst, const std::vector<LinkId>& way) {
-  Hop hop{src, dst, {}};
+}  // namespace
+
+Hop make_hop(const Topology& topology, std::span<const LinkId> way) {
+  Hop hop{
+      topology.gpu_of(topology.link(way.front()).src), topology.gpu_of(topology.link(way.back()).dst), {}};
   double offset_us = 0;
   double offset_us_per_byte = 0;
   for (std::size_t i = 0; i < way.size();) {
@@ -100,8 +103,6 @@ Hop make_hop(const Topology& topology, GpuId src, GpuId dst, const std::vector<L
   return hop;
 }
 
-}  // namespace
-
 HopTable::HopTable(const Topology& topology, std::size_t max_ways)
     : out_(topology.num_gpus()), in_(topology.num_gpus()) {
   const auto gpus = topology.num_gpus();
@@ -112,8 +113,7 @@ HopTable::HopTable(const Topology& topology, std::size_t max_ways)
       if (s == d) continue;
       const GpuId dst{d};
       std::vector<Hop> hops;
-      for (const auto& way : search.ways_to(topology.node_of(dst)))
-        hops.push_back(make_hop(topology, src, dst, way));
+      for (const auto& way : search.ways_to(topology.node_of(dst))) hops.push_back(make_hop(topology, way));
       std::stable_sort(hops.begin(), hops.end(),
                        [](const Hop& a, const Hop& b) { return a.us_per_byte < b.us_per_byte; });
       for (Hop& hop : hops) {

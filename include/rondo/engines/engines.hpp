@@ -13,16 +13,17 @@ PreparedEngine prepare_list(const Instance& instance, const EngineOptions& optio
 EngineResult list_engine(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 const std::vector<std::string>& list_policies();
 
-/// Pairwise demand: steady-state flow, decomposed into paths, rounded to equal chunks, list-scheduled.
-EngineResult flow_engine(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
+/// Pairwise demand: steady-state flow, decomposed into paths, rounded to equal chunks, list-scheduled;
+/// policies in flow_policies().
+PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 const std::vector<std::string>& flow_policies();
 
 /// Pairwise demand: time-expanded flow of least time (TE-CCL, section 4.1 and appendix A), then as
-/// flow_engine.
-EngineResult lp_engine(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
+/// `flow`.
+PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 
 /// The multicast MILP (TE-CCL, section 3, appendices A and F), proven optimal on its epoch grid where limits
 /// allow.
-EngineResult milp_engine(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
+PreparedEngine prepare_milp(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 
 }  // namespace rondo

@@ -31,6 +31,9 @@ struct Hop {
   double duration_us(double bytes) const { return latency_us + bytes * us_per_byte; }
 };
 
+/// The hop over `way`: consecutive links from a GPU to a GPU with only switches between.
+Hop make_hop(const Topology& topology, std::span<const LinkId> way);
+
 /// All hops of a fabric: for every pair of GPUs that links and switches join without a GPU between, the ways
 /// with the fewest links, at most `max_ways` a pair, fastest first.
 class HopTable {

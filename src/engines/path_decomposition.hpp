@@ -1,0 +1,60 @@
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/engines/hops.hpp"
+#include "rondo/graph/digraph.hpp"
+#include "rondo/model/formulation.hpp"
+
+namespace rondo {
+
+/// A simple path from the source of a flow to one of its sinks.
+struct FlowPath {
+  std::vector<int> arcs;
+  double amount = 0;
+};
+
+struct Sink {
+  int node = 0;
+  double amount = 0;
+};
+
+/// Splits the flow of one source (one value an arc) into paths, one list a sink; together a sink's paths
+/// carry what it wants, up to rounding errors of the flow. Cycles are cancelled. Every path follows the
+/// largest flows back from its sink, so that there are few of them.
+std::vector<std::vector<FlowPath>> decompose_flow(const Digraph& graph, std::vector<double> flow, int source,
+                                                  const std::vector<Sink>& sinks);
+
+/// A way of a contribution from its origin to its destination.
+struct Route {
+  std::vector<int> hops;              ///< into RouteTable::hops
+  double bytes = 0;                   ///< what the model sends this way
+  std::vector<double> start_us = {};  ///< per hop, when the model starts it; empty in models without time
+};
+
+struct RouteTable {
+  std::vector<Hop> hops;  ///< those of the HopTable first
+  std::vector<std::vector<Route>> of_contribution = {};
+};
+
+/// Turns paths over links into routes; hops that the HopTable lacks (longer ways through switches) are added.
+class RouteBuilder {
+ public:
+  RouteBuilder(const Topology& topology, const Demand& demand);
+
+  /// `start_us`: per link of the path, or empty.
+  void add(std::size_t contribution, const std::vector<LinkId>& path, double bytes,
+           const std::vector<double>& start_us = {});
+  RouteTable build() { return std::move(table_); }
+
+ private:
+  int hop_over(const std::vector<LinkId>& way);
+
+  const Topology& topology_;
+  RouteTable table_;
+  std::map<std::vector<LinkId>, int> hop_of_way_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "path_decomposition.hpp"
+#include "rondo/core/collective.hpp"
+#include "rondo/core/topology.hpp"
+
+namespace rondo {
+
+/// One route for every chunk.
+struct RoutedChunks {
+  std::vector<Route> routes;
+  std::vector<int> route_of_chunk;
+};
+
+enum class RoutingStart {
+  model,     ///< the model's routes in the model's proportions
+  shortest,  ///< shortest routes
+};
+
+/// Gives every chunk of `demand` a route so that no link carries much more than the others: the proportions
+/// of `start` rounded to whole chunks, then local search over the model's routes and such that avoid loaded
+/// links. It minimises sum_links load^p + sum_chunks duration^p for growing p (in the limit the greatest load
+/// or duration, the second greatest, ...). Durations keep small sizes, which latency decides, on short ways.
+/// `seed` sets the order in which contributions are looked at.
+RoutedChunks round_to_chunks(const Topology& topology, const Demand& demand, const RouteTable& table,
+                             RoutingStart start, std::uint64_t seed);
+
+}  // namespace rondo

@@ -1,0 +1,258 @@
+#include "route_scheduling.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <queue>
+#include <set>
+#include <tuple>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/random.hpp"
+
+namespace rondo {
+namespace {
+
+/// Times that ought to be equal, after different sums.
+double slack_us(double t_us) {
+  return 1e-9 + 1e-12 * t_us;
+}
+
+class RouteScheduler {
+ public:
+  RouteScheduler(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
+                 const RoutedChunks& routed, RouteOrder order, std::uint64_t seed);
+  Schedule run();
+
+ private:
+  /// A hop and the rest of a route behind it. Chunks that wait for the same leg differ in nothing but their
+  /// numbers.
+  struct Waiting {
+    double start_us;  ///< in the model
+    std::uint64_t tie;
+    int chunk;
+    bool operator>(const Waiting& o) const {
+      return std::tie(start_us, tie, chunk) > std::tie(o.start_us, o.tie, o.chunk);
+    }
+  };
+  struct Leg {
+    int hop;
+    int next;  ///< -1 at the destination
+    std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting = {};
+  };
+  struct Event {
+    double t_us;
+    int chunk;  ///< that has arrived where its next leg starts, or -1
+    int hop;    ///< whose links are idle, or -1
+    bool operator>(const Event& o) const {
+      return std::tie(t_us, chunk, hop) > std::tie(o.t_us, o.chunk, o.hop);
+    }
+  };
+  struct Urgency {
+    double first, second;
+    auto operator<=>(const Urgency&) const = default;
+  };
+
+  std::vector<int> intern(const Route& route);
+  Urgency urgency(const Leg& leg) const;
+  int most_urgent_leg(int hop) const;
+  void arrive(int chunk);
+  void serve(double t_us);
+  void start(int leg, double t_us);
+  void wake(int hop, double t_us);
+  double bytes(int chunk) const { return demand_.bytes(ChunkId{chunk}); }
+  const Hop& hop(int h) const { return hops_[static_cast<std::size_t>(h)]; }
+  Leg& leg(int l) { return legs_[static_cast<std::size_t>(l)]; }
+  const Leg& leg(int l) const { return legs_[static_cast<std::size_t>(l)]; }
+
+  const std::vector<Hop>& hops_;
+  const Demand& demand_;
+  const RoutedChunks& routed_;
+  RouteOrder order_;
+  Random random_;
+  double mean_bytes_;
+  LinkTimetable timetable_;
+  std::vector<Leg> legs_;
+  std::map<std::pair<int, int>, int> leg_of_;  ///< (hop, next) -> leg
+  std::vector<std::vector<int>> legs_of_hop_;
+  std::vector<std::vector<int>> legs_of_route_;
+  std::vector<std::size_t> position_;  ///< per chunk: legs behind it
+  std::vector<double> remaining_us_;   ///< per link: load still to be carried
+  std::vector<double> wake_us_;        ///< per hop: when it is looked at next
+  std::set<int> woken_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  Schedule schedule_;
+  std::size_t delivered_ = 0;
+};
+
+RouteScheduler::RouteScheduler(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
+                               const RoutedChunks& routed, RouteOrder order, std::uint64_t seed)
+    : hops_(hops),
+      demand_(demand),
+      routed_(routed),
+      order_(order),
+      random_(seed),
+      mean_bytes_(0),
+      timetable_(topology),
+      legs_of_hop_(hops.size()),
+      position_(demand.num_chunks(), 0),
+      remaining_us_(topology.num_links(), 0.0),
+      wake_us_(hops.size(), -1) {
+  for (const Route& route : routed.routes) legs_of_route_.push_back(intern(route));
+  for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
+    const int chunk = static_cast<int>(c);
+    mean_bytes_ += bytes(chunk) / static_cast<double>(demand.num_chunks());
+    for (const int h : routed.routes[static_cast<std::size_t>(routed.route_of_chunk[c])].hops) {
+      for (const HopLink& part : hop(h).links)
+        remaining_us_[part.link.index()] += bytes(chunk) * part.us_per_byte;
+    }
+    events_.push({demand.ready_us(ChunkId{chunk}), chunk, -1});
+  }
+}
+
+/// The route's legs, first to last; routes that end alike share theirs.
+std::vector<int> RouteScheduler::intern(const Route& route) {
+  std::vector<int> legs;
+  int next = -1;
+  for (auto h = route.hops.rbegin(); h != route.hops.rend(); ++h) {
+    const auto [entry, is_new] = leg_of_.try_emplace({*h, next}, static_cast<int>(legs_.size()));
+    if (is_new) {
+      legs_.push_back({*h, next});
+      legs_of_hop_[static_cast<std::size_t>(*h)].push_back(entry->second);
+    }
+    next = entry->second;
+    legs.push_back(next);
+  }
+  std::reverse(legs.begin(), legs.end());
+  return legs;
+}
+
+RouteScheduler::Urgency RouteScheduler::urgency(const Leg& l) const {
+  double tail_us = 0;
+  double greatest_us = 0;
+  double sum_us = 0;
+  for (int n = l.next; n >= 0; n = leg(n).next) {
+    tail_us += hop(leg(n).hop).duration_us(mean_bytes_);
+    for (const HopLink& part : hop(leg(n).hop).links) {
+      const double remaining = remaining_us_[part.link.index()];
+      greatest_us = std::max(greatest_us, remaining);
+      sum_us += remaining;
+    }
+  }
+  switch (order_) {
+    case RouteOrder::load:
+      return {sum_us + tail_us, 0};
+    case RouteOrder::model:
+      return {-l.waiting.top().start_us, greatest_us + tail_us};
+    case RouteOrder::bottleneck:
+      break;
+  }
+  return {greatest_us + tail_us, sum_us};
+}
+
+int RouteScheduler::most_urgent_leg(int h) const {
+  int best = -1;
+  Urgency most{};
+  for (const int l : legs_of_hop_[static_cast<std::size_t>(h)]) {
+    if (leg(l).waiting.empty()) continue;
+    const Urgency u = urgency(leg(l));
+    if (best < 0 || u > most) {
+      best = l;
+      most = u;
+    }
+  }
+  return best;
+}
+
+void RouteScheduler::arrive(int chunk) {
+  const auto c = static_cast<std::size_t>(chunk);
+  const auto route = static_cast<std::size_t>(routed_.route_of_chunk[c]);
+  const auto& legs = legs_of_route_[route];
+  if (position_[c] == legs.size()) {
+    ++delivered_;
+    return;
+  }
+  const auto& starts = routed_.routes[route].start_us;
+  const int l = legs[position_[c]];
+  leg(l).waiting.push({starts.empty() ? 0.0 : starts[position_[c]], random_.next(), chunk});
+  woken_.insert(leg(l).hop);
+}
+
+void RouteScheduler::start(int l, double t_us) {
+  const int chunk = leg(l).waiting.top().chunk;
+  leg(l).waiting.pop();
+  const Hop& h = hop(leg(l).hop);
+  const double arrival = timetable_.reserve(h, ChunkId{chunk}, bytes(chunk), t_us, schedule_.sends);
+  for (const HopLink& part : h.links) remaining_us_[part.link.index()] -= bytes(chunk) * part.us_per_byte;
+  ++position_[static_cast<std::size_t>(chunk)];
+  schedule_.finish_us = std::max(schedule_.finish_us, arrival);
+  events_.push({arrival, chunk, -1});
+}
+
+/// Has the hop looked at again when its links are idle.
+void RouteScheduler::wake(int h, double t_us) {
+  const int l = most_urgent_leg(h);
+  if (l < 0) return;
+  const double idle = timetable_.earliest_start(hop(h), bytes(leg(l).waiting.top().chunk), t_us);
+  double& wake_us = wake_us_[static_cast<std::size_t>(h)];
+  if (!std::isfinite(idle) || (wake_us > t_us && wake_us <= idle)) return;
+  wake_us = idle;
+  events_.push({idle, -1, h});
+}
+
+/// Hops that compete for links at this moment start in the order of their most urgent chunks.
+void RouteScheduler::serve(double t_us) {
+  struct Offer {
+    Urgency urgency;
+    std::uint64_t tie;
+    int leg;
+  };
+  std::vector<Offer> offers;
+  for (const int h : woken_) {
+    const int l = most_urgent_leg(h);
+    if (l >= 0) offers.push_back({urgency(leg(l)), random_.next(), l});
+  }
+  std::sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
+    return std::tie(b.urgency, a.tie, a.leg) < std::tie(a.urgency, b.tie, b.leg);
+  });
+  for (const Offer& offer : offers) {
+    const Leg& l = leg(offer.leg);
+    if (timetable_.can_start(hop(l.hop), bytes(l.waiting.top().chunk), t_us)) start(offer.leg, t_us);
+  }
+  for (const int h : woken_) wake(h, t_us);
+  woken_.clear();
+}
+
+Schedule RouteScheduler::run() {
+  while (!events_.empty()) {
+    // What happens at the same time is decided together, at the latest of the times that are equal.
+    double t = events_.top().t_us;
+    const double until = t + slack_us(t);
+    for (; !events_.empty() && events_.top().t_us <= until; events_.pop()) {
+      const Event event = events_.top();
+      t = std::max(t, event.t_us);
+      if (event.chunk >= 0) arrive(event.chunk);
+      if (event.hop >= 0) woken_.insert(event.hop);
+    }
+    serve(t);
+  }
+  if (delivered_ < demand_.num_chunks()) {
+    throw Error(ExitCode::unavailable,
+                "a link is faster than the shared bandwidth that it belongs to, so that no chunk can cross "
+                "it; give the "
+                "link at most the bandwidth of the group");
+  }
+  canonicalise(schedule_);
+  return std::move(schedule_);
+}
+
+}  // namespace
+
+Schedule schedule_routes(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
+                         const RoutedChunks& routed, RouteOrder order, std::uint64_t seed) {
+  return RouteScheduler(topology, hops, demand, routed, order, seed).run();
+}
+
+}  // namespace rondo

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "path_decomposition.hpp"
+#include "rondo/core/collective.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
+#include "rounding.hpp"
+
+namespace rondo {
+
+/// Which of the chunks that wait for a link goes first.
+enum class RouteOrder {
+  bottleneck,  ///< the longest rest: time of its later hops + greatest load that a later link still has to
+               ///< carry
+  load,        ///< the greatest sum of loads that its later links still have to carry
+  model,       ///< the one that the model starts first
+};
+
+/// List scheduling of routed chunks in continuous time: whenever a hop's links are idle, the first of its
+/// waiting chunks by `order` takes all of them; hops that compete serve the more urgent chunk. Remaining ties
+/// go by `seed`. Throws Error(unavailable) where a link is faster than the shared bandwidth it belongs to.
+Schedule schedule_routes(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
+                         const RoutedChunks& routed, RouteOrder order, std::uint64_t seed);
+
+}  // namespace rondo
