@@ -201,7 +201,7 @@ Json check_run(const fs::path& folder) {
   const std::string problem_text = read_text_file(folder / kProblem);
   const Problem problem = read_as(folder / kProblem, problem_from_json);
   const ProvenSchedule proven = load_schedule(folder / kSchedule);
-  const Json report = read_as(folder / kReport, identity);
+  Json report = read_as(folder / kReport, identity);
   naming_file(folder / kSchedule, [&] {
     if (verify_user_block(folder / kSchedule).problem_digest != digest_of(problem_text) ||
         topology_to_json(*problem.topology) != topology_to_json(proven.topology) ||
