@@ -4,6 +4,7 @@
 #include <memory>
 #include <set>
 
+#include "multicast_coding.hpp"
 #include "multicast_layout.hpp"
 #include "rondo/formulations/formulations.hpp"
 
@@ -220,49 +221,17 @@ class Builder {
   LinearModel model_;
 };
 
-/// Transfers one after another, the links of each in depth-first order and under the epoch of its start.
-class Decoder {
- public:
-  Decoder(const MulticastLayout& layout, const Solution& solution) : layout_(layout), x_(solution.x) {}
-
-  FlowField decode() {
-    const auto num_routes = static_cast<int>(layout_.routes().size());
-    for (std::size_t i = 0; i < layout_.demand().num_chunks(); ++i) {
-      for (int x = 0; x < num_routes; ++x) {
-        if (layout_.route(x).parent >= 0) continue;
-        const Window window = layout_.start_window(ChunkId{i}, x);
-        for (int k = window.first; k <= window.last; ++k) visit(ChunkId{i}, x, k);
-      }
-    }
-    return std::move(field_);
-  }
-
- private:
-  void visit(ChunkId c, int x, int k) {
-    if (!layout_.start_window(c, x).contains(k)) return;
-    const double amount = x_[static_cast<std::size_t>(layout_.start_column(c, x, k))];
-    if (amount < kNothing) return;
-    const Route& route = layout_.route(x);
-    field_.entries.push_back({c.value, route.link, k, amount});
-    if (route.ends_at_gpu()) {
-      field_.finish_us = std::max(field_.finish_us, (k + route.landing) * layout_.grid().tau_us);
-    }
-    for (const int next : route.onward) visit(c, next, k);
-  }
-
-  static constexpr double kNothing = 1e-6;
-  const MulticastLayout& layout_;
-  const std::vector<double>& x_;
-  FlowField field_;
-};
-
 }  // namespace
 
 BuiltModel multicast_milp(const Instance& instance) {
   const auto layout = std::make_shared<const MulticastLayout>(instance);
+  const auto model = std::make_shared<const LinearModel>(Builder(*layout).build());
   BuiltModel built;
-  built.model = Builder(*layout).build();
-  built.decode = [layout](const Solution& solution) { return Decoder(*layout, solution).decode(); };
+  built.model = *model;
+  built.decode = [layout](const Solution& solution) { return decode_multicast(*layout, solution); };
+  built.encode = [layout, model](const Schedule& schedule) {
+    return encode_multicast(*layout, *model, schedule);
+  };
   return built;
 }
 

@@ -26,12 +26,12 @@ enum CbcStatus { kFinished = 0, kStopped = 1, kStoppedByHandler = 5 };
 constexpr int kRelaxationUnbounded = 7;
 
 /// CBC asks at every node, solution and heuristic.
-class StopHandler final : public CbcEventHandler {
+class CbcStopHandler final : public CbcEventHandler {
  public:
-  explicit StopHandler(const StopRule& rule) : rule_(rule) {}
+  explicit CbcStopHandler(const StopRule& rule) : rule_(rule) {}
   CbcAction event(CbcEvent) override { return rule_.must_stop() ? stop : noAction; }
   CbcAction event(CbcEvent which, void*) override { return event(which); }
-  CbcEventHandler* clone() const override { return new StopHandler(*this); }
+  CbcEventHandler* clone() const override { return new CbcStopHandler(*this); }
 
  private:
   const StopRule& rule_;
@@ -61,10 +61,6 @@ void run(CbcModel& cbc, const SolveLimits& limits) {
   }
   if (std::isfinite(limits.cutoff))
     arguments.insert(arguments.end(), {"-cutoff", fmt::format("{}", limits.cutoff)});
-  if (limits.time_limit_s >= 0) {
-    arguments.insert(arguments.end(),
-                     {"-timeMode", "elapsed", "-sec", fmt::format("{}", limits.time_limit_s)});
-  }
   arguments.insert(arguments.end(), {"-solve", "-quit"});
   std::vector<const char*> argv;
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
@@ -97,53 +93,61 @@ class CbcBackend final : public Solver {
     for (int j = 0; j < model.num_columns(); ++j) {
       if (model.integer[static_cast<std::size_t>(j)] != 0) osi.setInteger(j);
     }
+    ClpStopHandler lp_handler(
+        rule);  // CBC itself does not ask while it solves its first relaxation and preprocesses
+    osi.getModelPtr()->passInEventHandler(&lp_handler);
     CbcModel cbc(osi);
     cbc.setLogLevel(0);
-    StopHandler handler(rule);
+    CbcStopHandler handler(rule);
     cbc.passInEventHandler(&handler);
     if (limits.max_iterations >= 0) {
       cbc.setMaximumNumberIterations(as_int(limits.max_iterations));
     }
     if (start != nullptr) cbc.setMIPStart(named_start(osi, *start));
     run(cbc, limits);
-    return read(cbc, model, rule);
+    return read(cbc, model, rule, start);
   }
 
  private:
-  static Solution read(const CbcModel& cbc, const LinearModel& model, const StopRule& rule) {
+  static Solution read(const CbcModel& cbc, const LinearModel& model, const StopRule& rule,
+                       const std::vector<double>* start) {
     Solution solution;
     solution.iterations = cbc.getIterationCount();
     solution.nodes = cbc.getNodeCount();
     solution.seconds = rule.seconds();
-    if (cbc.status() == kFinished && cbc.secondaryStatus() == kRelaxationUnbounded) {
-      solution.status = SolveStatus::unbounded;
-      return solution;
-    }
-    if (cbc.isProvenInfeasible()) {
-      solution.status = SolveStatus::infeasible;
-      return solution;
-    }
-    if (std::optional<std::vector<double>> x = best_solution(cbc, model)) {
-      solution.status = cbc.isProvenOptimal() ? SolveStatus::optimal : SolveStatus::feasible;
+    // When a callback has stopped a relaxation, what CBC concludes from it proves nothing.
+    const bool finished = cbc.status() == kFinished && !rule.fired();
+    if (std::optional<std::vector<double>> x = best_solution(cbc, model, start)) {
+      solution.status = finished && cbc.isProvenOptimal() ? SolveStatus::optimal : SolveStatus::feasible;
       solution.objective = objective_of(model, *x);
-      solution.dual_bound = std::min(cbc.getBestPossibleObjValue(), solution.objective);
       solution.x = std::move(*x);
-    } else if (cbc.status() == kStopped || cbc.status() == kStoppedByHandler) {
+    } else if (finished && cbc.secondaryStatus() == kRelaxationUnbounded) {
+      solution.status = SolveStatus::unbounded;
+    } else if (finished && cbc.isProvenInfeasible()) {
+      solution.status = SolveStatus::infeasible;
+    } else if (rule.fired() || cbc.status() == kStopped || cbc.status() == kStoppedByHandler) {
       solution.status = SolveStatus::no_solution;
-      solution.dual_bound = cbc.getBestPossibleObjValue();
+    }
+    if (!rule.fired() && solution.status != SolveStatus::unbounded) {
+      solution.dual_bound = std::min(cbc.getBestPossibleObjValue(), solution.objective);
     }
     return solution;
   }
 
-  /// CBC's incumbent with exact integers, if it has one and the model agrees with it.
-  static std::optional<std::vector<double>> best_solution(const CbcModel& cbc, const LinearModel& model) {
-    if (cbc.bestSolution() == nullptr) return std::nullopt;
-    std::vector<double> x(cbc.bestSolution(), cbc.bestSolution() + model.num_columns());
-    for (std::size_t j = 0; j < x.size(); ++j) {
-      if (model.integer[j] != 0) x[j] = std::round(x[j]);
+  /// CBC's incumbent with exact integers, or the start where CBC was stopped before it looked at it.
+  static std::optional<std::vector<double>> best_solution(const CbcModel& cbc, const LinearModel& model,
+                                                          const std::vector<double>* start) {
+    std::optional<std::vector<double>> best;
+    if (cbc.bestSolution() != nullptr) {
+      best.emplace(cbc.bestSolution(), cbc.bestSolution() + model.num_columns());
+      for (std::size_t j = 0; j < best->size(); ++j) {
+        if (model.integer[j] != 0) (*best)[j] = std::round((*best)[j]);
+      }
+    } else if (start != nullptr) {
+      best = *start;
     }
-    if (max_violation(model, x) > kFeasibilityTolerance) return std::nullopt;
-    return x;
+    if (best && max_violation(model, *best) > kFeasibilityTolerance) best.reset();
+    return best;
   }
 };
 

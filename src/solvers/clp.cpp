@@ -1,4 +1,3 @@
-#include <coin/ClpEventHandler.hpp>
 #include <coin/ClpSimplex.hpp>
 #include <coin/ClpSolve.hpp>
 
@@ -11,17 +10,6 @@ namespace rondo {
 namespace {
 
 constexpr double kFeasibilityTolerance = 1e-6;
-
-/// CLP asks at every event, at least once an iteration.
-class StopHandler final : public ClpEventHandler {
- public:
-  explicit StopHandler(const StopRule& rule) : rule_(rule) {}
-  int event(Event) override { return rule_.must_stop() ? 0 : -1; }
-  ClpEventHandler* clone() const override { return new StopHandler(*this); }
-
- private:
-  const StopRule& rule_;
-};
 
 /// CLP's problem status after a solve; see ClpModel::status().
 enum ClpStatus { kOptimal = 0, kPrimalInfeasible = 1, kDualInfeasible = 2, kLimit = 3, kEvent = 5 };
@@ -55,7 +43,7 @@ class ClpBackend final : public Solver {
     clp.setLogLevel(0);
     clp.loadProblem(coin_matrix(model), model.column_lower.data(), model.column_upper.data(),
                     model.cost.data(), model.row_lower.data(), model.row_upper.data());
-    StopHandler handler(rule);
+    ClpStopHandler handler(rule);
     clp.passInEventHandler(&handler);
     if (limits.max_iterations >= 0) {
       clp.setMaximumIterations(as_int(limits.max_iterations));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <coin/ClpEventHandler.hpp>
 #include <cstdint>
 #include <limits>
 
@@ -27,14 +28,31 @@ class StopRule {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   }
   bool must_stop() const {
-    return (interrupt_ != nullptr && interrupt_->load(std::memory_order_relaxed)) ||
-           (time_limit_s_ >= 0 && seconds() >= time_limit_s_);
+    if ((interrupt_ != nullptr && interrupt_->load(std::memory_order_relaxed)) ||
+        (time_limit_s_ >= 0 && seconds() >= time_limit_s_)) {
+      fired_ = true;
+    }
+    return fired_;
   }
+  /// Whether a callback has been told to stop.
+  bool fired() const { return fired_; }
 
  private:
   std::chrono::steady_clock::time_point begin_;
   double time_limit_s_;
   const std::atomic<bool>* interrupt_;
+  mutable std::atomic<bool> fired_{false};
+};
+
+/// Stops CLP, which asks at every event, at least once an iteration.
+class ClpStopHandler final : public ClpEventHandler {
+ public:
+  explicit ClpStopHandler(const StopRule& rule) : rule_(rule) {}
+  int event(Event) override { return rule_.must_stop() ? 0 : -1; }
+  ClpEventHandler* clone() const override { return new ClpStopHandler(*this); }
+
+ private:
+  const StopRule& rule_;
 };
 
 }  // namespace rondo
