@@ -29,6 +29,9 @@ Json demand_to_json(const Demand& demand);
 ProvenSchedule schedule_from_json(const Json& json);
 Json schedule_to_json(const ProvenSchedule& proven);
 
+/// Text for people and tools: objects and arrays without inner structure on one line each, the rest indented.
+std::string format_json(const Json& json);
+
 /// A number of a file for people: the shortest text that reads back as the same double.
 std::string format_number(double value);
 

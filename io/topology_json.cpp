@@ -1,0 +1,154 @@
+#include "topology_json.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "json_object.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr std::size_t kMaxSourceBytes = 16'384;
+
+/// Ids say no more than the position; what they say has to be true, or links would join other nodes than
+/// meant.
+void check_id(const JsonObject& object, std::size_t position) {
+  const std::int64_t id = object.integer("id");
+  if (id == static_cast<std::int64_t>(position)) return;
+  object.refuse(fmt::format("id is {}{}; ids are 0, 1, 2, ... in file order, so it has to be {}", id,
+                            id < static_cast<std::int64_t>(position) ? ", a duplicate" : "", position));
+}
+
+Forwarding read_forwarding(const JsonObject& object) {
+  const std::string name = object.text_or("forwarding", "cut_through");
+  if (name == "cut_through") return Forwarding::cut_through;
+  if (name == "store_and_forward") return Forwarding::store_and_forward;
+  object.refuse(fmt::format("forwarding is '{}'; it has to be cut_through or store_and_forward", name));
+}
+
+Node read_node(const JsonObject& object, std::size_t position) {
+  Node node;
+  const std::string kind = object.text("kind");
+  if (kind == "gpu") {
+    object.check_keys({"id", "kind", "chassis", "name"}, {"buffer_bytes"});
+  } else if (kind == "switch") {
+    object.check_keys({"id", "kind", "chassis", "name", "multicast", "forwarding", "buffer_bytes"});
+    node.kind = NodeKind::switch_;
+    node.multicast = object.flag_or("multicast", true);
+    node.forwarding = read_forwarding(object);
+    node.buffer_bytes = object.number_or("buffer_bytes", 0);
+  } else {
+    object.refuse(fmt::format("kind is '{}'; it has to be gpu or switch", kind));
+  }
+  check_id(object, position);
+  if (object.has("chassis")) node.chassis = static_cast<int>(object.integer("chassis"));
+  node.name = object.text_or("name", "");
+  return node;
+}
+
+NodeId read_end(const JsonObject& object, const char* key, std::size_t num_nodes) {
+  return NodeId(static_cast<std::int32_t>(
+      object.integer(key, {.least = 0, .greatest = static_cast<std::int64_t>(num_nodes) - 1})));
+}
+
+Link read_link(const JsonObject& object, std::size_t position, std::size_t num_nodes) {
+  object.check_keys({"id", "src", "dst", "bandwidth_GBps", "latency_us"}, {"bandwidth_steps"});
+  check_id(object, position);
+  return {.src = read_end(object, "src", num_nodes),
+          .dst = read_end(object, "dst", num_nodes),
+          .bandwidth_GBps = object.number("bandwidth_GBps"),
+          .latency_us = object.number("latency_us")};
+}
+
+SharedBandwidth read_group(const JsonObject& object, std::size_t num_links) {
+  object.check_keys({"name", "links", "bandwidth_GBps"});
+  SharedBandwidth group;
+  group.name = object.text_or("name", "");
+  for (const std::int64_t link :
+       object.integers("links", {.least = 0, .greatest = static_cast<std::int64_t>(num_links) - 1})) {
+    group.links.push_back(LinkId(static_cast<std::int32_t>(link)));
+  }
+  group.bandwidth_GBps = object.number("bandwidth_GBps");
+  return group;
+}
+
+/// `read(element, position)` for every element of the array `key`.
+template <class Read>
+void for_each_object(const JsonObject& parent, const char* key, Read read) {
+  const Json& array = parent.array(key);
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    read(JsonObject(array[i], element_place(parent.place_of(key), i)), i);
+  }
+}
+
+Json node_to_json(std::size_t id, const Node& node) {
+  Json json = {{"id", id}, {"kind", node.kind == NodeKind::gpu ? "gpu" : "switch"}};
+  if (node.chassis) json["chassis"] = *node.chassis;
+  if (!node.name.empty()) json["name"] = node.name;
+  if (node.kind == NodeKind::switch_) {
+    json["multicast"] = node.multicast;
+    json["forwarding"] = node.forwarding == Forwarding::cut_through ? "cut_through" : "store_and_forward";
+    if (node.buffer_bytes != 0) json["buffer_bytes"] = node.buffer_bytes;
+  }
+  return json;
+}
+
+Json link_to_json(std::size_t id, const Link& link) {
+  return {{"id", id},
+          {"src", link.src.value},
+          {"dst", link.dst.value},
+          {"bandwidth_GBps", link.bandwidth_GBps},
+          {"latency_us", link.latency_us}};
+}
+
+Json group_to_json(const SharedBandwidth& group) {
+  Json links = Json::array();
+  for (const LinkId l : group.links) links.push_back(l.value);
+  return {{"name", group.name}, {"links", std::move(links)}, {"bandwidth_GBps", group.bandwidth_GBps}};
+}
+
+}  // namespace
+
+Topology read_topology(const Json& json, const std::string& place) {
+  const JsonObject object(json, place);
+  object.check_format("rondo-topology");
+  object.check_keys({"format", "version", "name", "source", "nodes", "links", "shared_bandwidth"});
+  TopologyData data;
+  data.name = object.text_or("name", "");
+  data.source = object.text_or("source", "", kMaxSourceBytes);
+  for_each_object(object, "nodes", [&](const JsonObject& element, std::size_t i) {
+    data.nodes.push_back(read_node(element, i));
+  });
+  for_each_object(object, "links", [&](const JsonObject& element, std::size_t i) {
+    data.links.push_back(read_link(element, i, data.nodes.size()));
+  });
+  if (object.has("shared_bandwidth")) {
+    for_each_object(object, "shared_bandwidth", [&](const JsonObject& element, std::size_t) {
+      data.shared_bandwidth.push_back(read_group(element, data.links.size()));
+    });
+  }
+  return Topology(std::move(data));
+}
+
+Topology topology_from_json(const Json& json) {
+  return read_topology(json, "");
+}
+
+Json topology_to_json(const Topology& topology) {
+  Json nodes = Json::array();
+  for (const Node& node : topology.nodes()) nodes.push_back(node_to_json(nodes.size(), node));
+  Json links = Json::array();
+  for (const Link& link : topology.links()) links.push_back(link_to_json(links.size(), link));
+  Json groups = Json::array();
+  for (const SharedBandwidth& group : topology.shared_bandwidth()) groups.push_back(group_to_json(group));
+  return {{"format", "rondo-topology"},
+          {"version", 1},
+          {"name", topology.name()},
+          {"source", topology.source()},
+          {"nodes", std::move(nodes)},
+          {"links", std::move(links)},
+          {"shared_bandwidth", std::move(groups)}};
+}
+
+}  // namespace rondo

@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+
+#include "expect_error.hpp"
+#include "rondo/io/json_files.hpp"
+
+namespace rondo {
+namespace {
+
+Topology ring() {
+  TopologyData data{.name = "ring", .nodes = std::vector<Node>(3)};
+  for (std::int32_t n = 0; n < 3; ++n) {
+    data.links.push_back(
+        {.src = NodeId{n}, .dst = NodeId{(n + 1) % 3}, .bandwidth_GBps = 1, .latency_us = 1});
+  }
+  return Topology(std::move(data));
+}
+
+Json demand_file() {
+  return parse_json(R"({"format": "rondo-demand", "version": 1, "chunks": [
+    {"id": 0, "bytes": 100.5, "sources": [0], "destinations": [1, 2], "reduce": false, "tenant": 0,
+     "priority": 1.0, "ready_us": 0},
+    {"id": 1, "bytes": 50, "sources": [2], "destinations": [0], "ready_us": 2.5}]})",
+                    "demand.json");
+}
+
+template <class Change>
+void expect_refused(ExitCode code, std::initializer_list<std::string> fragments, Change change) {
+  Json json = demand_file();
+  change(json["chunks"][1]);
+  SCOPED_TRACE(json.dump());
+  expect_error(code, fragments, [&] { demand_from_json(json, ring(), 1); });
+}
+
+TEST(DemandJson, ReadsContributionsAndSplitsThem) {
+  const Demand demand = demand_from_json(demand_file(), ring(), 2);
+  EXPECT_EQ(demand.collective(), Collective::custom);
+  EXPECT_EQ(demand.size_bytes(), 150.5);
+  ASSERT_EQ(demand.contributions().size(), 2U);
+  EXPECT_EQ(demand.num_chunks(), 4U);
+  EXPECT_EQ(demand.contributions()[0].destinations, (std::vector<GpuId>{GpuId{1}, GpuId{2}}));
+  EXPECT_EQ(demand.contributions()[1].origin, GpuId{2});
+  EXPECT_EQ(demand.contributions()[1].ready_us, 2.5);
+  EXPECT_EQ(demand.bytes(ChunkId{0}), 50.25);
+}
+
+TEST(DemandJson, RoundTrips) {
+  const Json once = demand_to_json(demand_from_json(demand_file(), ring(), 1));
+  EXPECT_EQ(once["chunks"][1].dump(),
+            R"({"id":1,"bytes":50.0,"sources":[2],"destinations":[0],"ready_us":2.5})");
+  EXPECT_EQ(demand_to_json(demand_from_json(once, ring(), 1)), once);
+}
+
+TEST(DemandJson, RefusesWhatNoEngineSupports) {
+  expect_refused(ExitCode::unavailable, {"chunks[1]", "'reduce'"}, [](Json& c) { c["reduce"] = true; });
+  expect_refused(ExitCode::unavailable, {"chunks[1]", "'tenant'"}, [](Json& c) { c["tenant"] = 3; });
+  expect_refused(ExitCode::unavailable, {"chunks[1]", "'priority'"}, [](Json& c) { c["priority"] = 2; });
+  expect_refused(ExitCode::unavailable, {"chunks[1]", "'sources'"}, [](Json& c) { c["sources"] = {1, 2}; });
+}
+
+TEST(DemandJson, RefusesBadInput) {
+  expect_refused(ExitCode::bad_data, {"chunks[1]", "unknown key 'byte'"}, [](Json& c) { c["byte"] = 1; });
+  expect_refused(ExitCode::bad_data, {"chunks[1]", "id is 0"}, [](Json& c) { c["id"] = 0; });
+  expect_refused(ExitCode::bad_data, {"chunks[1].sources[0]", "3", "from 0 to 2"},
+                 [](Json& c) { c["sources"] = {3}; });
+  expect_refused(ExitCode::bad_data, {"chunks[1]", "nobody has the data"},
+                 [](Json& c) { c["sources"] = Json::array(); });
+  expect_refused(ExitCode::bad_data, {"nobody wants"}, [](Json& c) { c["destinations"] = Json::array(); });
+  expect_refused(ExitCode::bad_data, {"chunks[1].destinations[1]", "-1"}, [](Json& c) {
+    c["destinations"] = {0, -1};
+  });
+  expect_refused(ExitCode::bad_data, {"twice"}, [](Json& c) { c["destinations"] = {0, 0}; });
+  expect_refused(ExitCode::bad_data, {"chunks[1]", "bytes is 0"}, [](Json& c) { c["bytes"] = 0; });
+  expect_refused(ExitCode::bad_data, {"chunks[1]", "bytes is -4"}, [](Json& c) { c["bytes"] = -4; });
+  expect_refused(ExitCode::bad_data, {"ready_us", "-1"}, [](Json& c) { c["ready_us"] = -1; });
+}
+
+TEST(DemandJson, RefusesAnEmptyDemand) {
+  const Json json = {{"format", "rondo-demand"}, {"version", 1}, {"chunks", Json::array()}};
+  expect_error(ExitCode::bad_data, {"chunks is empty"}, [&] { demand_from_json(json, ring(), 1); });
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,189 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "expect_error.hpp"
+#include "rondo/io/json_files.hpp"
+
+namespace rondo {
+namespace {
+
+/// GPU 0 -> switch 2 -> GPU 1 and back.
+Json star() {
+  return parse_json(R"({
+    "format": "rondo-topology", "version": 1, "name": "star", "source": "by hand",
+    "nodes": [{"id": 0, "kind": "gpu", "chassis": 0, "name": "a"},
+              {"id": 1, "kind": "gpu", "chassis": 1},
+              {"id": 2, "kind": "switch", "multicast": false, "forwarding": "store_and_forward",
+               "buffer_bytes": 1e6}],
+    "links": [{"id": 0, "src": 0, "dst": 2, "bandwidth_GBps": 50.0, "latency_us": 0.7},
+              {"id": 1, "src": 2, "dst": 1, "bandwidth_GBps": 50, "latency_us": 0},
+              {"id": 2, "src": 1, "dst": 2, "bandwidth_GBps": 0.1, "latency_us": 0.7},
+              {"id": 3, "src": 2, "dst": 0, "bandwidth_GBps": 50.0, "latency_us": 0.7}],
+    "shared_bandwidth": [{"name": "nic", "links": [0, 3], "bandwidth_GBps": 60.5}]})",
+                    "star.json");
+}
+
+template <class Change>
+void expect_refused(ExitCode code, std::initializer_list<std::string> fragments, Change change) {
+  Json json = star();
+  change(json);
+  SCOPED_TRACE(json.dump());
+  expect_error(code, fragments, [&] { topology_from_json(json); });
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+TEST(TopologyJson, ReadsEveryField) {
+  const Topology topology = topology_from_json(star());
+  EXPECT_EQ(topology.name(), "star");
+  EXPECT_EQ(topology.source(), "by hand");
+  ASSERT_EQ(topology.num_nodes(), 3U);
+  EXPECT_EQ(topology.num_gpus(), 2U);
+  EXPECT_EQ(topology.node(NodeId{0}).chassis, 0);
+  EXPECT_EQ(topology.node(NodeId{0}).name, "a");
+  const Node& hub = topology.node(NodeId{2});
+  EXPECT_EQ(hub.kind, NodeKind::switch_);
+  EXPECT_EQ(hub.chassis, std::nullopt);
+  EXPECT_FALSE(hub.multicast);
+  EXPECT_EQ(hub.forwarding, Forwarding::store_and_forward);
+  EXPECT_EQ(hub.buffer_bytes, 1e6);
+  ASSERT_EQ(topology.num_links(), 4U);
+  const Link& slow = topology.link(LinkId{2});
+  EXPECT_EQ(slow.src, NodeId{1});
+  EXPECT_EQ(slow.dst, NodeId{2});
+  EXPECT_EQ(slow.bandwidth_GBps, 0.1);
+  EXPECT_EQ(slow.latency_us, 0.7);
+  ASSERT_EQ(topology.shared_bandwidth().size(), 1U);
+  EXPECT_EQ(topology.shared_bandwidth()[0].links, (std::vector<LinkId>{LinkId{0}, LinkId{3}}));
+  EXPECT_EQ(topology.shared_bandwidth()[0].bandwidth_GBps, 60.5);
+}
+
+TEST(TopologyJson, OptionalKeysHaveTheirDefaults) {
+  Json json = star();
+  json.erase("source");
+  json.erase("shared_bandwidth");
+  json["nodes"][2] = {{"id", 2}, {"kind", "switch"}};
+  const Topology topology = topology_from_json(json);
+  EXPECT_TRUE(topology.shared_bandwidth().empty());
+  EXPECT_TRUE(topology.node(NodeId{2}).multicast);
+  EXPECT_EQ(topology.node(NodeId{2}).forwarding, Forwarding::cut_through);
+  EXPECT_EQ(topology.node(NodeId{2}).buffer_bytes, 0);
+}
+
+TEST(TopologyJson, RoundTripKeepsEveryBit) {
+  const Json once = topology_to_json(topology_from_json(star()));
+  const Json twice = topology_to_json(topology_from_json(parse_json(format_json(once), "x")));
+  EXPECT_EQ(once, twice);
+  EXPECT_EQ(once["links"][2]["bandwidth_GBps"].get<double>(), 0.1);
+}
+
+TEST(TopologyJson, ShippedFabricsRoundTrip) {
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(RONDO_SOURCE_DIR "/jobs/topologies")) {
+    SCOPED_TRACE(entry.path().string());
+    const Json file = parse_json(text_of(entry.path()), entry.path().filename().string());
+    const Topology topology = topology_from_json(file);
+    EXPECT_EQ(topology.name(), entry.path().stem().string());
+    const Json written = topology_to_json(topology);
+    EXPECT_EQ(written["links"], file["links"]);
+    EXPECT_EQ(topology_to_json(topology_from_json(written)), written);
+    ++files;
+  }
+  EXPECT_GE(files, 6);
+}
+
+TEST(TopologyJson, NamesUnknownKeysAndTheirPlace) {
+  expect_refused(ExitCode::bad_data,
+                 {"links[3]", "unknown key 'bandwith_GBps'", "id, src, dst, bandwidth_GBps, latency_us"},
+                 [](Json& j) { j["links"][3]["bandwith_GBps"] = 1; });
+  expect_refused(ExitCode::bad_data, {"nodes[0]", "'colour'"}, [](Json& j) { j["nodes"][0]["colour"] = 1; });
+  expect_refused(ExitCode::bad_data, {"nodes[0]", "'multicast'"},
+                 [](Json& j) { j["nodes"][0]["multicast"] = true; });
+  expect_refused(ExitCode::bad_data, {"top level", "'node'"}, [](Json& j) { j["node"] = 1; });
+  expect_refused(ExitCode::bad_data, {"shared_bandwidth[0]", "'link'"},
+                 [](Json& j) { j["shared_bandwidth"][0]["link"] = 1; });
+}
+
+TEST(TopologyJson, RefusesKnownKeysWithoutSupport) {
+  expect_refused(ExitCode::unavailable, {"links[1]", "'bandwidth_steps'"},
+                 [](Json& j) { j["links"][1]["bandwidth_steps"] = Json::array(); });
+  expect_refused(ExitCode::unavailable, {"nodes[1]", "'buffer_bytes'"},
+                 [](Json& j) { j["nodes"][1]["buffer_bytes"] = 1e9; });
+}
+
+TEST(TopologyJson, RefusesIdsOutOfOrder) {
+  expect_refused(ExitCode::bad_data, {"nodes[1]", "id is 0, a duplicate", "has to be 1"},
+                 [](Json& j) { j["nodes"][1]["id"] = 0; });
+  expect_refused(ExitCode::bad_data, {"links[2]", "id is 7", "has to be 2"},
+                 [](Json& j) { j["links"][2]["id"] = 7; });
+  expect_refused(ExitCode::bad_data, {"links[2].id", "1.5", "integer"},
+                 [](Json& j) { j["links"][2]["id"] = 1.5; });
+}
+
+TEST(TopologyJson, RefusesDanglingLinksAndSelfLoops) {
+  expect_refused(ExitCode::bad_data, {"links[0].dst", "99", "from 0 to 2"},
+                 [](Json& j) { j["links"][0]["dst"] = 99; });
+  expect_refused(ExitCode::bad_data, {"links[0].src", "-1"}, [](Json& j) { j["links"][0]["src"] = -1; });
+  expect_refused(ExitCode::bad_data, {"links[0].src", "18446744073709551615"},
+                 [](Json& j) { j["links"][0]["src"] = std::uint64_t{18446744073709551615U}; });
+  expect_refused(ExitCode::bad_data, {"link 0", "node 2"}, [](Json& j) { j["links"][0]["src"] = 2; });
+  expect_refused(ExitCode::bad_data, {"shared_bandwidth[0].links[1]", "4", "from 0 to 3"}, [](Json& j) {
+    j["shared_bandwidth"][0]["links"] = {0, 4};
+  });
+}
+
+TEST(TopologyJson, RefusesBadFigures) {
+  for (const double bandwidth : {0.0, -1.0}) {
+    expect_refused(ExitCode::bad_data, {"link 1", "bandwidth_GBps", format_number(bandwidth)},
+                   [&](Json& j) { j["links"][1]["bandwidth_GBps"] = bandwidth; });
+  }
+  expect_refused(ExitCode::bad_data, {"link 1", "latency_us", "-0.5"},
+                 [](Json& j) { j["links"][1]["latency_us"] = -0.5; });
+  expect_refused(ExitCode::bad_data, {"node 2", "buffer_bytes", "-3"},
+                 [](Json& j) { j["nodes"][2]["buffer_bytes"] = -3; });
+}
+
+TEST(TopologyJson, RefusesWrongTypes) {
+  expect_refused(ExitCode::bad_data, {"links[1].bandwidth_GBps", "\"50\"", "a number"},
+                 [](Json& j) { j["links"][1]["bandwidth_GBps"] = "50"; });
+  expect_refused(ExitCode::bad_data, {"links[1].latency_us", "null"},
+                 [](Json& j) { j["links"][1]["latency_us"] = nullptr; });
+  expect_refused(ExitCode::bad_data, {"nodes is an object", "an array"},
+                 [](Json& j) { j["nodes"] = Json::object(); });
+  expect_refused(ExitCode::bad_data, {"nodes[0] is 7", "an object"}, [](Json& j) { j["nodes"][0] = 7; });
+  expect_refused(ExitCode::bad_data, {"nodes[2].multicast", "true or false"},
+                 [](Json& j) { j["nodes"][2]["multicast"] = 1; });
+  expect_refused(ExitCode::bad_data, {"the document is an array"}, [](Json& j) { j = Json::array(); });
+}
+
+TEST(TopologyJson, RefusesWrongWordsAndMissingKeys) {
+  expect_refused(ExitCode::bad_data, {"nodes[0]", "kind is 'tpu'", "gpu or switch"},
+                 [](Json& j) { j["nodes"][0]["kind"] = "tpu"; });
+  expect_refused(ExitCode::bad_data, {"nodes[2]", "forwarding is 'wormhole'", "store_and_forward"},
+                 [](Json& j) { j["nodes"][2]["forwarding"] = "wormhole"; });
+  expect_refused(ExitCode::bad_data, {"links[1]", "'latency_us' is missing"},
+                 [](Json& j) { j["links"][1].erase("latency_us"); });
+  expect_refused(ExitCode::bad_data, {"format", "\"rondo-schedule\"", "\"rondo-topology\""},
+                 [](Json& j) { j["format"] = "rondo-schedule"; });
+  expect_refused(ExitCode::bad_data, {"version is 2"}, [](Json& j) { j["version"] = 2; });
+  expect_refused(ExitCode::bad_data, {"nodes[0].name", "at most 256 bytes"},
+                 [](Json& j) { j["nodes"][0]["name"] = std::string(300, 'x'); });
+}
+
+TEST(TopologyJson, RefusesOneGpu) {
+  expect_refused(ExitCode::bad_data, {"two GPUs"}, [](Json& j) {
+    j["nodes"][1] = {{"id", 1}, {"kind", "switch"}};
+  });
+}
+
+}  // namespace
+}  // namespace rondo
