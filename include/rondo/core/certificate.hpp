@@ -44,10 +44,12 @@ std::string certificate_kind(const Certificate& certificate);
 /// every pair that crosses if it is pairwise. `inside` holds one flag a node.
 double bytes_leaving(const Topology& topology, const Demand& demand, const std::vector<char>& inside);
 
-/// Derives the bound from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one
-/// equation in T). Throws Error(bad_data) when the certificate does not hold: a pair that exchanges nothing,
-/// ids out of range, no byte to leave S or other bytes than stated, a negative length, a metric for multicast
-/// demand.
+/// Derives the bound (us) from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one
+/// equation in T, solved in closed form). A demand is multicast unless is_pairwise() says otherwise. Links
+/// that no GPU of S reaches carry nothing and are left out. Throws Error(bad_data) when the certificate does
+/// not hold: a pair that exchanges nothing, ids out of range, no byte to leave S or other bytes than stated
+/// (1e-9 relative), no link out of S that leads to all who want some data, a length that is negative or not
+/// finite, lengths that keep no pair apart, a metric for multicast demand.
 double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
 
 }  // namespace rondo
