@@ -9,6 +9,7 @@
 #include <set>
 #include <tuple>
 
+#include "compatible_set.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/random.hpp"
 
@@ -57,6 +58,7 @@ class RouteScheduler {
 
   std::vector<int> intern(const Route& route);
   Urgency urgency(const Leg& leg) const;
+  double load_weight(const Hop& hop) const;
   int most_urgent_leg(int hop) const;
   void arrive(int chunk);
   void serve(double t_us);
@@ -72,15 +74,16 @@ class RouteScheduler {
   const RoutedChunks& routed_;
   RouteOrder order_;
   Random random_;
-  double mean_bytes_;
+  double mean_bytes_ = 0;
   LinkTimetable timetable_;
   std::vector<Leg> legs_;
   std::map<std::pair<int, int>, int> leg_of_;  ///< (hop, next) -> leg
   std::vector<std::vector<int>> legs_of_hop_;
   std::vector<std::vector<int>> legs_of_route_;
   std::vector<std::size_t> position_;  ///< per chunk: legs behind it
-  std::vector<double> remaining_us_;   ///< per link: load still to be carried
-  std::vector<double> wake_us_;        ///< per hop: when it is looked at next
+  double greatest_load_us_ = 0;
+  std::vector<double> remaining_us_;  ///< per link: load still to be carried
+  std::vector<double> wake_us_;       ///< per hop: when it is looked at next
   std::set<int> woken_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   Schedule schedule_;
@@ -94,7 +97,6 @@ RouteScheduler::RouteScheduler(const Topology& topology, const std::vector<Hop>&
       routed_(routed),
       order_(order),
       random_(seed),
-      mean_bytes_(0),
       timetable_(topology),
       legs_of_hop_(hops.size()),
       position_(demand.num_chunks(), 0),
@@ -110,6 +112,7 @@ RouteScheduler::RouteScheduler(const Topology& topology, const std::vector<Hop>&
     }
     events_.push({demand.ready_us(ChunkId{chunk}), chunk, -1});
   }
+  greatest_load_us_ = *std::max_element(remaining_us_.begin(), remaining_us_.end());
 }
 
 /// The route's legs, first to last; routes that end alike share theirs.
@@ -150,6 +153,16 @@ RouteScheduler::Urgency RouteScheduler::urgency(const Leg& l) const {
       break;
   }
   return {greatest_us + tail_us, sum_us};
+}
+
+/// The cube lets one link with much to carry outweigh several with less.
+double RouteScheduler::load_weight(const Hop& h) const {
+  double sum = 0;
+  for (const HopLink& part : h.links) {
+    const double share = remaining_us_[part.link.index()] / greatest_load_us_;
+    sum += share * share * share;
+  }
+  return sum;
 }
 
 int RouteScheduler::most_urgent_leg(int h) const {
@@ -202,9 +215,11 @@ void RouteScheduler::wake(int h, double t_us) {
   events_.push({idle, -1, h});
 }
 
-/// Hops that compete for links at this moment start in the order of their most urgent chunks.
+/// Of the hops that could start at this moment a set is started that keeps the links with the greatest
+/// remaining loads busy; among equals the most urgent chunks go first.
 void RouteScheduler::serve(double t_us) {
   struct Offer {
+    double weight;
     Urgency urgency;
     std::uint64_t tie;
     int leg;
@@ -212,14 +227,22 @@ void RouteScheduler::serve(double t_us) {
   std::vector<Offer> offers;
   for (const int h : woken_) {
     const int l = most_urgent_leg(h);
-    if (l >= 0) offers.push_back({urgency(leg(l)), random_.next(), l});
+    if (l < 0 || !timetable_.can_start(hop(h), bytes(leg(l).waiting.top().chunk), t_us)) continue;
+    offers.push_back({load_weight(hop(h)), urgency(leg(l)), random_.next(), l});
   }
   std::sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
-    return std::tie(b.urgency, a.tie, a.leg) < std::tie(a.urgency, b.tie, b.leg);
+    return std::tie(b.weight, b.urgency, a.tie, a.leg) < std::tie(a.weight, a.urgency, b.tie, b.leg);
   });
+  std::vector<Claim> claims;
   for (const Offer& offer : offers) {
-    const Leg& l = leg(offer.leg);
-    if (timetable_.can_start(hop(l.hop), bytes(l.waiting.top().chunk), t_us)) start(offer.leg, t_us);
+    Claim& claim = claims.emplace_back();
+    claim.weight = offer.weight;
+    for (const HopLink& part : hop(leg(offer.leg).hop).links) claim.resources.push_back(part.link.value);
+  }
+  for (const std::size_t i : compatible_set(claims, random_)) {
+    const Leg& l = leg(offers[i].leg);
+    // Shared bandwidth is no claim: it may suffice for some of the set only.
+    if (timetable_.can_start(hop(l.hop), bytes(l.waiting.top().chunk), t_us)) start(offers[i].leg, t_us);
   }
   for (const int h : woken_) wake(h, t_us);
   woken_.clear();
