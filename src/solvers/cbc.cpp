@@ -20,6 +20,7 @@ namespace rondo {
 namespace {
 
 constexpr double kFeasibilityTolerance = 1e-6;
+constexpr double kCutoffTolerance = 1e-9;
 
 /// Answers of CbcModel::status() and CbcModel::secondaryStatus().
 enum CbcStatus { kFinished = 0, kStopped = 1, kStoppedByHandler = 5 };
@@ -81,7 +82,7 @@ class CbcBackend final : public Solver {
                  const std::vector<double>* start) const override {
     check_solvable(*this, model, start);
     if (model.entry_row.empty()) return solve_unconstrained(model);
-    if (std::find(model.integer.begin(), model.integer.end(), char{1}) == model.integer.end()) {
+    if (std::none_of(model.integer.begin(), model.integer.end(), [](char flag) { return flag != 0; })) {
       return make_clp_solver()->solve(model, limits, start);
     }
     const StopRule rule(limits);
@@ -93,8 +94,8 @@ class CbcBackend final : public Solver {
     for (int j = 0; j < model.num_columns(); ++j) {
       if (model.integer[static_cast<std::size_t>(j)] != 0) osi.setInteger(j);
     }
-    ClpStopHandler lp_handler(
-        rule);  // CBC itself does not ask while it solves its first relaxation and preprocesses
+    // CBC itself does not ask while it solves the first relaxation and preprocesses.
+    ClpStopHandler lp_handler(rule);
     osi.getModelPtr()->passInEventHandler(&lp_handler);
     CbcModel cbc(osi);
     cbc.setLogLevel(0);
@@ -103,9 +104,10 @@ class CbcBackend final : public Solver {
     if (limits.max_iterations >= 0) {
       cbc.setMaximumNumberIterations(as_int(limits.max_iterations));
     }
+    if (start != nullptr && objective_of(model, *start) >= limits.cutoff) start = nullptr;
     if (start != nullptr) cbc.setMIPStart(named_start(osi, *start));
     run(cbc, limits);
-    return read(cbc, model, rule, start);
+    return without_what_is_no_better(read(cbc, model, rule, start), limits.cutoff);
   }
 
  private:
@@ -131,6 +133,18 @@ class CbcBackend final : public Solver {
     if (!rule.fired() && solution.status != SolveStatus::unbounded) {
       solution.dual_bound = std::min(cbc.getBestPossibleObjValue(), solution.objective);
     }
+    return solution;
+  }
+
+  /// CBC takes solutions that equal the cutoff.
+  static Solution without_what_is_no_better(Solution solution, double cutoff) {
+    if (solution.x.empty() || solution.objective < cutoff) return solution;
+    solution.status =
+        solution.status == SolveStatus::optimal && solution.dual_bound >= cutoff - kCutoffTolerance
+            ? SolveStatus::infeasible
+            : SolveStatus::no_solution;
+    solution.x.clear();
+    solution.objective = kInfinity;
     return solution;
   }
 

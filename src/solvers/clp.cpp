@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <coin/ClpSimplex.hpp>
 #include <coin/ClpSolve.hpp>
 
@@ -28,6 +29,11 @@ void solve_afresh(ClpSimplex& clp, bool presolve) {
   clp.initialSolve(options);
 }
 
+/// Such a model is never unbounded.
+bool feasibility_only(const LinearModel& model) {
+  return std::all_of(model.cost.begin(), model.cost.end(), [](double cost) { return cost == 0; });
+}
+
 class ClpBackend final : public Solver {
  public:
   std::string name() const override { return "clp"; }
@@ -54,7 +60,8 @@ class ClpBackend final : public Solver {
     } else {
       solve_afresh(clp, true);
       // Presolve cannot always tell infeasible from unbounded.
-      if (clp.status() == kPrimalInfeasible || clp.status() == kDualInfeasible) solve_afresh(clp, false);
+      const bool ambiguous = clp.status() == kPrimalInfeasible || clp.status() == kDualInfeasible;
+      if (ambiguous && !rule.fired() && !feasibility_only(model)) solve_afresh(clp, false);
     }
     return read(clp, model, rule);
   }
@@ -64,7 +71,8 @@ class ClpBackend final : public Solver {
     Solution solution;
     solution.iterations = clp.numberIterations();
     solution.seconds = rule.seconds();
-    switch (clp.status()) {
+    // What CLP concludes after a callback has stopped it proves nothing.
+    switch (rule.fired() ? kEvent : clp.status()) {
       case kOptimal:
         solution.status = SolveStatus::optimal;
         solution.x = copy(clp.primalColumnSolution(), clp.numberColumns());

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/solvers/solvers.hpp"
+
+namespace rondo {
+
+/// Every test of the suite runs against every backend; a new backend is one more line in backends().
+class SolverSuite : public ::testing::TestWithParam<std::shared_ptr<const Solver>> {
+ protected:
+  const Solver& solver() const { return *GetParam(); }
+};
+
+using Backends = std::vector<std::shared_ptr<const Solver>>;
+
+inline Backends backends() {
+  return {make_clp_solver(), make_cbc_solver()};
+}
+
+inline auto all_backends() {
+  return ::testing::ValuesIn(backends());
+}
+
+inline auto backends_with_integers(bool supported) {
+  Backends chosen = backends();
+  std::erase_if(chosen, [&](const auto& solver) { return solver->supports_integer() != supported; });
+  return ::testing::ValuesIn(chosen);
+}
+
+inline std::string backend_name(const ::testing::TestParamInfo<std::shared_ptr<const Solver>>& info) {
+  return info.param->name();
+}
+
+/// A row over consecutive columns, from column 0.
+inline int add_row(LinearModel& model, double lower, double upper, const std::vector<double>& coefficients) {
+  const int row = model.add_row(lower, upper);
+  for (std::size_t j = 0; j < coefficients.size(); ++j) {
+    if (coefficients[j] != 0) model.add_entry(row, static_cast<int>(j), coefficients[j]);
+  }
+  return row;
+}
+
+}  // namespace rondo
