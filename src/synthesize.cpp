@@ -263,7 +263,7 @@ SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Deman
     throw Error(ExitCode::internal, "the winner does not replay: " + *replayed.violation);
   result.proven.schedule.finish_us = replayed.finish_us;
   result.gap =
-      replayed.finish_us / bound_of(result.proven.topology, result.proven.demand, bound.certificate) - 1;
+      replayed.finish_us / sound_bound_of(result.proven.topology, result.proven.demand, bound.certificate) - 1;
   result.wall_parts_s = {{"bounds", bounds_s}, {"search", search_s}, {"replay", seconds_since(replay_start)}};
   return result;
 }

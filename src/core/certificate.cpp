@@ -135,7 +135,30 @@ double least_tail_us(const Topology& topology, const std::vector<double>& latenc
   return least;
 }
 
-double bound(const Topology& topology, const Demand& demand, const CutCertificate& cut) {
+/// The same where copies of the last byte may leave over several links, each nearest to its own destination:
+/// least over chunks of the greatest over destinations of the least over links.
+double sound_tail_us(const Topology& topology, const std::vector<double>& latency,
+                     const std::vector<LinkId>& leaving, const std::vector<std::vector<GpuId>>& audiences) {
+  Digraph graph = topology.graph();
+  std::vector<double> length = latency;
+  const int root = graph.num_nodes++;
+  for (const LinkId l : leaving) {
+    graph.arcs.push_back({root, topology.link(l).dst.value});
+    length.push_back(latency[l.index()]);
+  }
+  const std::vector<double> distance = shortest_paths(graph, length, root).distance;
+  double least = kInfinity;
+  for (const std::vector<GpuId>& audience : audiences) {
+    double farthest = 0;
+    for (const GpuId g : audience) farthest = std::max(farthest, distance[topology.node_of(g).index()]);
+    least = std::min(least, farthest);
+  }
+  return least;
+}
+
+using TailRule = decltype(&least_tail_us);
+
+double bound(const Topology& topology, const Demand& demand, const CutCertificate& cut, TailRule tail_rule) {
   std::vector<char> inside(topology.num_nodes(), 0);
   for (const NodeId n : cut.nodes) {
     if (!n.valid() || n.index() >= topology.num_nodes()) {
@@ -169,7 +192,7 @@ double bound(const Topology& topology, const Demand& demand, const CutCertificat
   if (demand.is_pairwise()) {
     for (const LinkId l : leaving) tail_us = std::min(tail_us, latency[l.index()]);
   } else {
-    tail_us = least_tail_us(topology, latency, leaving, audiences(topology, demand, inside));
+    tail_us = tail_rule(topology, latency, leaving, audiences(topology, demand, inside));
   }
   if (tail_us == kInfinity) {
     refuse("no link out of the cut leads from a GPU inside to all GPUs outside that want the same data");
@@ -246,7 +269,19 @@ double bytes_leaving(const Topology& topology, const Demand& demand, const std::
 }
 
 double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate) {
-  return std::visit([&](const auto& kind) { return bound(topology, demand, kind); }, certificate);
+  if (const auto* cut = std::get_if<CutCertificate>(&certificate)) {
+    return bound(topology, demand, *cut, least_tail_us);
+  }
+  return sound_bound_of(topology, demand, certificate);
+}
+
+double sound_bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate) {
+  if (const auto* cut = std::get_if<CutCertificate>(&certificate)) {
+    return bound(topology, demand, *cut, sound_tail_us);
+  }
+  if (const auto* latency = std::get_if<LatencyCertificate>(&certificate))
+    return bound(topology, demand, *latency);
+  return bound(topology, demand, std::get<MetricCertificate>(certificate));
 }
 
 }  // namespace rondo

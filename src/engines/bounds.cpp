@@ -18,7 +18,7 @@ using NodeSet = std::vector<char>;
 
 /// Relative; far above the rounding errors of a max-flow, far below what a bound is quoted to.
 constexpr double kFlowTolerance = 1e-9;
-/// bound_of needs shortest paths from every link that leaves a cut; the cuts beyond are those of least
+/// sound_bound_of needs shortest paths from every link that leaves a cut; the cuts beyond are those of least
 /// bandwidth bound.
 constexpr std::size_t kMaxEvaluatedCuts = 256;
 
@@ -126,7 +126,7 @@ class CutSearch {
 };
 
 LowerBound evaluated(const Topology& topology, const Demand& demand, Certificate certificate) {
-  const double us = bound_of(topology, demand, certificate);
+  const double us = sound_bound_of(topology, demand, certificate);
   return {us, std::move(certificate)};
 }
 

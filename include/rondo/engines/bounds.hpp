@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-/// All bounds that could be derived, best first. Each value is what bound_of (core) gives for its
+/// All bounds that could be derived, best first. Each value is what sound_bound_of (core) gives for its
 /// certificate.
 struct Bounds {
   std::vector<LowerBound> all = {};

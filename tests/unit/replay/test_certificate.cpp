@@ -77,6 +77,18 @@ TEST(CutCertificate, MulticastDataCrossesOnce) {
   EXPECT_DOUBLE_EQ(bound_of(ring, allgather, cut({0, 2}, 2e6)), 100 + 1 + 2);
 }
 
+TEST(CutCertificate, CopiesMayLeaveOverSeveralLinks) {
+  // Three fully connected GPUs: from one of them, both others are reached at once.
+  const Topology full =
+      generate_topology("full", {{"gpus", "3"}, {"bandwidth_GBps", "10"}, {"latency_us", "1"}});
+  const Demand allgather = make_demand(Collective::allgather, 3e6, 3, 1);
+  EXPECT_DOUBLE_EQ(bound_of(full, allgather, cut({0}, 1e6)), 50 + 2);
+  EXPECT_DOUBLE_EQ(sound_bound_of(full, allgather, cut({0}, 1e6)), 50 + 1);
+  // With one destination outside, or one link out, both agree.
+  EXPECT_DOUBLE_EQ(sound_bound_of(full, allgather, cut({0, 1}, 2e6)),
+                   bound_of(full, allgather, cut({0, 1}, 2e6)));
+}
+
 TEST(CutCertificate, DoesNotDependOnChunks) {
   const Topology ring = one_way_ring();
   const Demand allgather = make_demand(Collective::allgather, 4e6, 4, 1);
