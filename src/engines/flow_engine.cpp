@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "path_decomposition.hpp"
+#include "policy_table.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rounding.hpp"
@@ -26,16 +27,6 @@ const std::vector<Policy>& policies() {
       {"shortest-load", RoutingStart::shortest, RouteOrder::load},
   };
   return table;
-}
-
-const Policy& find_policy(const std::string& name) {
-  if (name.empty()) return policies().front();
-  std::string known;
-  for (const Policy& policy : policies()) {
-    if (policy.name == name) return policy;
-    known += (known.empty() ? "" : ", ") + policy.name;
-  }
-  throw Error(ExitCode::usage, "policy '" + name + "' is unknown to engine flow; known are: " + known);
 }
 
 RouteTable steady_routes(const Topology& topology, const Demand& demand, const FlowField& field) {
@@ -71,11 +62,7 @@ RouteTable steady_routes(const Topology& topology, const Demand& demand, const F
 }  // namespace
 
 const std::vector<std::string>& flow_policies() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> result;
-    for (const Policy& policy : policies()) result.push_back(policy.name);
-    return result;
-  }();
+  static const std::vector<std::string> names = names_of(policies());
   return names;
 }
 
@@ -91,7 +78,7 @@ PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& optio
   const FlowField field = built.decode(solution);
   const auto table = std::make_shared<const RouteTable>(steady_routes(*topology, instance.demand, field));
   return [topology, table, steady_us = field.finish_us](const Demand& demand, const EngineOptions& call) {
-    const Policy& policy = find_policy(call.policy);
+    const Policy& policy = find_policy(policies(), call.policy, "flow");
     const RoutedChunks routed = round_to_chunks(*topology, demand, *table, policy.start, call.seed);
     EngineResult result;
     result.schedule = schedule_routes(*topology, table->hops, demand, routed, policy.order, call.seed);

@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "list_scheduler.hpp"
+#include "policy_table.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/engines/engines.hpp"
 
@@ -24,24 +25,10 @@ const std::vector<Policy>& policies() {
   return table;
 }
 
-const Policy& find_policy(const std::string& name) {
-  if (name.empty()) return policies().front();
-  std::string known;
-  for (const Policy& policy : policies()) {
-    if (policy.name == name) return policy;
-    known += (known.empty() ? "" : ", ") + policy.name;
-  }
-  throw Error(ExitCode::usage, "policy '" + name + "' is unknown to engine list; known are: " + known);
-}
-
 }  // namespace
 
 const std::vector<std::string>& list_policies() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> result;
-    for (const Policy& policy : policies()) result.push_back(policy.name);
-    return result;
-  }();
+  static const std::vector<std::string> names = names_of(policies());
   return names;
 }
 
@@ -49,7 +36,7 @@ PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, cons
   const auto topology = instance.topology;
   const auto hops = std::make_shared<const HopTable>(*topology);
   return [topology, hops](const Demand& demand, const EngineOptions& options) {
-    ListRules rules = find_policy(options.policy).rules;
+    ListRules rules = find_policy(policies(), options.policy, "list").rules;
     rules.seed = options.seed;
     const Deliveries deliveries = plan_deliveries(*topology, *hops, demand, options.seed);
     EngineResult result;
