@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <limits>
 
 #include "rondo/core/error.hpp"
 #include "rondo/engines/engines.hpp"
@@ -22,16 +24,17 @@ struct GridOptimum {
 };
 
 /// The best that the list scheduler finds, over its policies.
-std::optional<Schedule> best_list_schedule(const Topology& topology, const Demand& demand,
-                                           const EngineOptions& options, const Toolbox& tools) {
+Schedule best_list_schedule(const Topology& topology, const Demand& demand, const EngineOptions& options,
+                            const Toolbox& tools) {
   const Instance instance{std::make_shared<const Topology>(topology), demand};
+  const PreparedEngine list = prepare_list(instance, options, tools);
   EngineOptions list_options = options;
-  std::optional<Schedule> best;
+  Schedule best;
+  best.finish_us = kInfinity;
   for (const std::string& policy : list_policies()) {
     list_options.policy = policy;
-    EngineResult result = list_engine(instance, list_options, tools);
-    if (result.schedule && (!best || result.schedule->finish_us < best->finish_us))
-      best = std::move(result.schedule);
+    EngineResult result = list(demand, list_options);
+    if (result.schedule && result.schedule->finish_us < best.finish_us) best = std::move(*result.schedule);
   }
   return best;
 }
@@ -42,25 +45,14 @@ std::optional<Schedule> best_list_schedule(const Topology& topology, const Deman
 class EpochSearch {
  public:
   EpochSearch(const Instance& instance, const EngineOptions& options, const Toolbox& tools)
-      : instance_(instance), options_(options), tools_(tools) {}
+      : instance_(instance), options_(options), tools_(tools), begin_(std::chrono::steady_clock::now()) {}
 
-  /// `start`: a schedule of snap_to_grid's fabric, known to exist in `start_epochs`.
-  GridOptimum least_epochs(int at_most, int start_epochs, const std::optional<Schedule>& start) {
-    exclude_by_relaxation(at_most);
-    for (int epochs = optimum_.infeasible_epochs + 1; epochs <= at_most && !optimum_.field; ++epochs) {
-      const BuiltModel built = build(epochs);
-      const auto x = start && epochs >= start_epochs ? built.encode(*start) : std::nullopt;
-      const Solution solution = tools_.milp->solve(built.model, options_.limits, x ? &*x : nullptr);
-      optimum_.nodes += solution.nodes;
-      if (!solution.x.empty()) {
-        optimum_.epochs = epochs;
-        optimum_.field = built.decode(solution);
-      } else if (solution.status != SolveStatus::infeasible) {
-        note_limit(solution);
-        if (interrupted()) break;
-      } else if (optimum_.infeasible_epochs == epochs - 1) {
-        optimum_.infeasible_epochs = epochs;
-      }
+  /// `incumbent` is a schedule of snap_to_grid's fabric that takes `incumbent_epochs`: where nothing better
+  /// is found it is the solution, if it fits the grid.
+  GridOptimum least_epochs(int at_most, int incumbent_epochs, const Schedule& incumbent) {
+    exclude_by_relaxation(std::min(at_most, incumbent_epochs));
+    for (int epochs = optimum_.infeasible_epochs + 1; epochs <= at_most; ++epochs) {
+      if (ask(epochs, epochs >= incumbent_epochs ? &incumbent : nullptr)) break;
     }
     return std::move(optimum_);
   }
@@ -79,24 +71,52 @@ class EpochSearch {
       const int epochs = optimum_.infeasible_epochs + (open - optimum_.infeasible_epochs) / 2;
       LinearModel relaxation = build(epochs).model;
       std::fill(relaxation.integer.begin(), relaxation.integer.end(), char{0});
-      const bool infeasible = tools_.lp->solve(relaxation, options_.limits).status == SolveStatus::infeasible;
+      const bool infeasible = tools_.lp->solve(relaxation, limits()).status == SolveStatus::infeasible;
       (infeasible ? optimum_.infeasible_epochs : open) = epochs;
     }
   }
 
-  bool interrupted() const { return options_.limits.interrupt != nullptr && *options_.limits.interrupt; }
-
-  void note_limit(const Solution& solution) {
-    const SolveLimits& limits = options_.limits;
-    const bool time = limits.time_limit_s >= 0 && solution.seconds >= limits.time_limit_s;
-    const std::string limit = interrupted() ? "interrupted" : time ? "time" : "nodes";
-    auto& hit = optimum_.limits_hit;
-    if (std::find(hit.begin(), hit.end(), limit) == hit.end()) hit.push_back(limit);
+  /// Returns whether the search has to end.
+  bool ask(int epochs, const Schedule* incumbent) {
+    const BuiltModel built = build(epochs);
+    Solution solution;
+    if (auto x = incumbent != nullptr ? built.encode(*incumbent) : std::nullopt) {
+      solution.x = std::move(*x);
+    } else {
+      solution = tools_.milp->solve(built.model, limits());
+      optimum_.nodes += solution.nodes;
+    }
+    if (!solution.x.empty()) {
+      optimum_.epochs = epochs;
+      optimum_.field = built.decode(solution);
+    } else if (solution.status == SolveStatus::infeasible) {
+      if (optimum_.infeasible_epochs == epochs - 1) optimum_.infeasible_epochs = epochs;
+    } else {
+      const std::string limit = interrupted() ? "interrupted" : out_of_time() ? "time" : "nodes";
+      auto& hit = optimum_.limits_hit;
+      if (std::find(hit.begin(), hit.end(), limit) == hit.end()) hit.push_back(limit);
+    }
+    return optimum_.field || interrupted() || out_of_time();
   }
+
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+  /// The user's seconds are for all calls together.
+  SolveLimits limits() const {
+    SolveLimits limits = options_.limits;
+    if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, limits.time_limit_s - seconds());
+    return limits;
+  }
+  bool out_of_time() const {
+    return options_.limits.time_limit_s >= 0 && seconds() >= options_.limits.time_limit_s;
+  }
+  bool interrupted() const { return options_.limits.interrupt != nullptr && *options_.limits.interrupt; }
 
   const Instance& instance_;
   const EngineOptions& options_;
   const Toolbox& tools_;
+  std::chrono::steady_clock::time_point begin_;
   GridOptimum optimum_;
 };
 
@@ -104,16 +124,14 @@ std::string remark(const GridOptimum& optimum, double tau_us, double grid_us, co
   std::string text =
       optimum.proven()
           ? fmt::format(
-                "optimal on its epoch grid ({} epochs of {:.4g} us; {} are infeasible), which is no "
-                "lower bound for schedules in continuous time",
-                optimum.epochs, tau_us, optimum.infeasible_epochs)
-          : fmt::format(
-                "found on its epoch grid in {} epochs of {:.4g} us, not proven optimal there: {} are "
-                "infeasible, those between are undecided",
-                optimum.epochs, tau_us, optimum.infeasible_epochs);
+                "optimal on its epoch grid, {} epochs of {:.4g} us, which is no lower bound in continuous "
+                "time",
+                optimum.epochs, tau_us)
+          : fmt::format("not proven optimal on its epoch grid: {} epochs of {:.4g} us, and {} are too few",
+                        optimum.epochs, tau_us, optimum.infeasible_epochs);
   if (retimed.finish_us < grid_us * (1 - 1e-9)) {
     text += fmt::format(
-        "; started as early as possible in continuous time it ends at {:.6g} us instead of the grid's {:.6g}",
+        "; with every send started as early as it can, it ends at {:.6g} us instead of the grid's {:.6g} us",
         retimed.finish_us, grid_us);
   }
   return text;
@@ -124,13 +142,14 @@ EngineResult solve(const Topology& topology, const Demand& demand, const EngineO
   Instance instance{std::make_shared<const Topology>(topology), demand,
                     make_epoch_grid(topology, demand, options.epochs)};
   const double tau_us = instance.grid->tau_us;
-  const Schedule listed = *best_list_schedule(topology, demand, options, tools);
-  const auto on_grid = best_list_schedule(snap_to_grid(topology, *instance.grid), demand, options, tools);
-  const int listed_epochs = static_cast<int>(std::ceil(on_grid->finish_us / tau_us - 1e-6));
+  const Schedule listed = best_list_schedule(topology, demand, options, tools);
+  const Schedule on_grid = best_list_schedule(snap_to_grid(topology, *instance.grid), demand, options, tools);
+  const int listed_epochs = static_cast<int>(std::ceil(on_grid.finish_us / tau_us - 1e-6));
 
+  // Not the incumbent's number: behind switches it may not fit the grid, where transfers start at whole
+  // epochs.
   const int asked = options.epochs.num_epochs;
-  // Twice the incumbent's: behind switches it may not fit the grid, whose transfers start at whole epochs.
-  const int at_most = asked > 0 ? asked : 2 * listed_epochs;
+  const int at_most = asked > 0 ? asked : std::numeric_limits<int>::max();
   GridOptimum optimum = EpochSearch(instance, options, tools).least_epochs(at_most, listed_epochs, on_grid);
 
   EngineResult result;
