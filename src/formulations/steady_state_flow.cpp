@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "rondo/core/error.hpp"
+#include "origins.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/formulations/formulations.hpp"
 
@@ -32,8 +32,7 @@ struct Units {
 
 Units units_of(const Topology& topology, const Demand& demand) {
   Units units;
-  for (const Contribution& c : demand.contributions()) units.bytes += c.bytes;
-  units.bytes /= static_cast<double>(demand.contributions().size());
+  units.bytes = mean_contribution_bytes(demand);
   for (const Link& link : topology.links()) {
     units.bandwidth_GBps = std::max(units.bandwidth_GBps, link.bandwidth_GBps);
   }
@@ -43,18 +42,10 @@ Units units_of(const Topology& topology, const Demand& demand) {
 /// The columns: T, then one for every origin that sends and every link that does not lead back into it.
 struct Layout {
   int time = 0;
-  std::vector<GpuId> origins;
+  std::vector<Origin> origins;
   std::vector<std::vector<int>> flow;  ///< [origin's position][link], -1 where there is none
   int first_capacity_row = 0;
 };
-
-std::vector<GpuId> origins_of(const Demand& demand) {
-  std::vector<GpuId> origins;
-  for (const Contribution& c : demand.contributions()) origins.push_back(c.origin);
-  std::sort(origins.begin(), origins.end());
-  origins.erase(std::unique(origins.begin(), origins.end()), origins.end());
-  return origins;
-}
 
 void add_columns(const Topology& topology, const Demand& demand, const Units& units, LinearModel& model,
                  Layout& layout) {
@@ -66,29 +57,23 @@ void add_columns(const Topology& topology, const Demand& demand, const Units& un
   const double weight = kDetourCost / (longest * static_cast<double>(demand.contributions().size()));
 
   layout.time = model.add_column(0, kInfinity, kTimeCost);
-  layout.origins = origins_of(demand);
-  for (const GpuId s : layout.origins) {
+  for (const Origin& origin : layout.origins) {
     std::vector<int>& flow = layout.flow.emplace_back(topology.num_links(), -1);
     for (std::size_t l = 0; l < topology.num_links(); ++l) {
-      if (topology.links()[l].dst == topology.node_of(s)) continue;
+      if (topology.links()[l].dst == topology.node_of(origin.gpu)) continue;
       flow[l] = model.add_column(0, kInfinity, weight * link_time[l]);
     }
   }
 }
 
-void add_conservation(const Topology& topology, const Demand& demand, const Units& units, LinearModel& model,
+void add_conservation(const Topology& topology, const Units& units, LinearModel& model,
                       const Layout& layout) {
-  std::vector<double> wanted(topology.num_nodes());
   for (std::size_t i = 0; i < layout.origins.size(); ++i) {
-    std::fill(wanted.begin(), wanted.end(), 0.0);
-    for (const Contribution& c : demand.contributions()) {
-      if (c.origin != layout.origins[i]) continue;
-      wanted[topology.node_of(c.destinations.front()).index()] += c.bytes / units.bytes;
-    }
     for (std::size_t n = 0; n < topology.num_nodes(); ++n) {
       const NodeId v{n};
-      if (v == topology.node_of(layout.origins[i])) continue;
-      const int row = model.add_row(wanted[n], wanted[n]);
+      if (v == topology.node_of(layout.origins[i].gpu)) continue;
+      const double wanted = layout.origins[i].wanted[n] / units.bytes;
+      const int row = model.add_row(wanted, wanted);
       for (const LinkId l : topology.in_links(v)) {
         if (layout.flow[i][l.index()] >= 0) model.add_entry(row, layout.flow[i][l.index()], 1);
       }
@@ -117,7 +102,7 @@ FlowField decode(const Solution& solution, const Layout& layout, const Units& un
     for (std::size_t l = 0; l < num_links; ++l) {
       if (layout.flow[i][l] < 0 || value(layout.flow[i][l]) <= 0) continue;
       field.entries.push_back(
-          {layout.origins[i].value, LinkId{l}, 0, value(layout.flow[i][l]) * units.bytes});
+          {layout.origins[i].gpu.value, LinkId{l}, 0, value(layout.flow[i][l]) * units.bytes});
     }
   }
   if (solution.row_dual.empty()) return field;
@@ -134,17 +119,12 @@ FlowField decode(const Solution& solution, const Layout& layout, const Units& un
 BuiltModel steady_state_flow(const Instance& instance) {
   const Topology& topology = *instance.topology;
   const Demand& demand = instance.demand;
-  if (!demand.is_pairwise()) {
-    throw Error(
-        ExitCode::unavailable,
-        "a steady-state flow carries demand with one destination a contribution (AllToAll, Scatter, Gather); "
-        "this demand is multicast");
-  }
   const Units units = units_of(topology, demand);
   BuiltModel built;
   Layout layout;
+  layout.origins = origins_of(topology, demand, "a steady-state flow");
   add_columns(topology, demand, units, built.model, layout);
-  add_conservation(topology, demand, units, built.model, layout);
+  add_conservation(topology, units, built.model, layout);
   layout.first_capacity_row = built.model.num_rows();
   for (std::size_t l = 0; l < topology.num_links(); ++l) {
     const LinkId link{l};

@@ -11,7 +11,13 @@ namespace rondo {
 /// >= 0 (without shared bandwidth, sum of bandwidth x price = 1 up to the unit).
 BuiltModel steady_state_flow(const Instance& instance);
 
-/// Time-expanded flow by origin on the instance's grid (TE-CCL, section 4.1 and appendix A).
+/// Time-expanded flow by origin on the K = num_epochs epochs of the instance's grid (TE-CCL, section 4.1 and
+/// appendix A), for pairwise demand: minimise -(fraction of all demand delivered by the end of epoch K - 1),
+/// at most 1. Data is fluid: in each epoch a link carries up to bandwidth x tau. What it carries can go on 1
+/// + ceil(latency / tau) epochs later, at a GPU then or at any later time; a switch holds nothing, and what
+/// enters it through a cut-through one leaves it within the same epoch, whose latency is counted on the link
+/// into the next GPU. Decodes bytes by origin GPU, link and epoch, and the landing times; `finish_us` is when
+/// the last bytes have landed.
 BuiltModel time_expanded_flow(const Instance& instance);
 
 /// Multicast with copy on the instance's grid, chunk by chunk (TE-CCL, section 3, appendices A and F).

@@ -30,8 +30,11 @@ struct FlowField {
     double amount = 0;  ///< bytes of the origin's data; for a chunk, 1 = the whole chunk
   };
   std::vector<Entry> entries = {};
-  std::vector<double> link_price = {};  ///< one a link, >= 0: duals of the capacities, where the model has them
-  double finish_us = 0;                 ///< the model's own finish time; not a schedule's
+  std::vector<double> link_price =
+      {};  ///< one a link, >= 0: duals of the capacities, where the model has them
+  std::vector<int> link_landing =
+      {};                ///< per link, epochs until what it carries can go on, in flows over time
+  double finish_us = 0;  ///< the model's own finish time; not a schedule's
 };
 
 /// A linear model with the way back. All members are pure.
