@@ -2,7 +2,6 @@
 
 #include "list_scheduler.hpp"
 #include "policy_table.hpp"
-#include "rondo/core/error.hpp"
 #include "rondo/engines/engines.hpp"
 
 namespace rondo {
@@ -16,11 +15,11 @@ struct Policy {
 /// The first one is the default.
 const std::vector<Policy>& policies() {
   static const std::vector<Policy> table{
-      {"rarest", {ChunkOrder::rarest, SenderOrder::best_chunk, 1.0, false, 0}},
-      {"rarest-full", {ChunkOrder::rarest, SenderOrder::fullest, 1.0, false, 0}},
-      {"rarest-far-full", {ChunkOrder::rarest, SenderOrder::fullest, 1.0, true, 0}},
-      {"furthest", {ChunkOrder::furthest, SenderOrder::best_chunk, 1.0, true, 0}},
-      {"furthest-full", {ChunkOrder::furthest, SenderOrder::fullest, 1.0, true, 0}},
+      {"rarest", {ChunkOrder::rarest, SenderOrder::best_chunk, false, 0}},
+      {"rarest-full", {ChunkOrder::rarest, SenderOrder::fullest, false, 0}},
+      {"rarest-far-full", {ChunkOrder::rarest, SenderOrder::fullest, true, 0}},
+      {"furthest", {ChunkOrder::furthest, SenderOrder::best_chunk, true, 0}},
+      {"furthest-full", {ChunkOrder::furthest, SenderOrder::fullest, true, 0}},
   };
   return table;
 }
@@ -43,10 +42,6 @@ PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, cons
     result.schedule = list_schedule(*topology, *hops, demand, deliveries, rules);
     return result;
   };
-}
-
-EngineResult list_engine(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
-  return prepare_list(instance, options, tools)(instance.demand, options);
 }
 
 }  // namespace rondo

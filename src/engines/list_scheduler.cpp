@@ -255,7 +255,7 @@ bool ListScheduler::may_fall_back(const Hop& hop, std::size_t receiver, double d
   const double own = transmission_us(1, 1) / hop.links.back().us_per_byte;
   const double others = in_bandwidth_GBps_[receiver] - own;
   if (others <= 1e-9 * own) return true;
-  return transmission_us(lacking_bytes_[receiver], others) >= rules_.patience * duration_us;
+  return transmission_us(lacking_bytes_[receiver], others) >= duration_us;
 }
 
 ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver) const {

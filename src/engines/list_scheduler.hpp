@@ -25,10 +25,7 @@ enum class SenderOrder {
 struct ListRules {
   ChunkOrder chunks = ChunkOrder::rarest;
   SenderOrder senders = SenderOrder::best_chunk;
-  /// A slower hop than the nearest holder's way is used once the receiver's other links are busy for at least
-  /// this many times the hop's duration.
-  double patience = 1;
-  /// Weight of a chunk's distance against its number of holders in `rarest` ties (0 = ties by chance alone).
+  /// `rarest`: of chunks with equally many holders the furthest goes first, instead of chance.
   bool distance_breaks_ties = true;
   std::uint64_t seed = 0;
 };

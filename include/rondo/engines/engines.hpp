@@ -10,7 +10,6 @@ namespace rondo {
 
 /// Event-driven list scheduling in continuous time, for any demand; policies in list_policies().
 PreparedEngine prepare_list(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
-EngineResult list_engine(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 const std::vector<std::string>& list_policies();
 
 /// Pairwise demand: steady-state flow, decomposed into paths, rounded to equal chunks, list-scheduled;

@@ -35,11 +35,16 @@ Topology star(Forwarding forwarding, double up_GBps = 1, double down_GBps = 1) {
                  link(3, 1, down_GBps), link(3, 2, down_GBps)});
 }
 
+EngineResult schedule(const std::shared_ptr<const Topology>& topology, const Demand& demand,
+                      const EngineOptions& options = {}) {
+  return prepare_list({topology, demand}, options, {})(demand, options);
+}
+
 /// Schedules, replays and returns the finish time.
 double finish_of(const Topology& topology, const Demand& demand, const std::string& policy = {}) {
   EngineOptions options;
   options.policy = policy;
-  const EngineResult result = list_engine({std::make_shared<const Topology>(topology), demand}, options, {});
+  const EngineResult result = schedule(std::make_shared<const Topology>(topology), demand, options);
   const ReplayResult replayed = replay(topology, demand, result.schedule->sends);
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
   EXPECT_TRUE(times_equal(replayed.finish_us, result.schedule->finish_us));
@@ -110,7 +115,7 @@ TEST(List, CrossesASlowLinkOnceAChunk) {
   const Topology pairs = fabric({gpu(), gpu(), gpu(), gpu()}, {link(0, 1, 10), link(1, 0, 10), link(2, 3, 10),
                                                                link(3, 2, 10), link(0, 2), link(2, 0)});
   const Demand demand = make_demand(Collective::allgather, 4 * kMB, 4, 4);
-  const EngineResult result = list_engine({std::make_shared<const Topology>(pairs), demand}, {}, {});
+  const EngineResult result = schedule(std::make_shared<const Topology>(pairs), demand);
   const auto crossings = std::count_if(result.schedule->sends.begin(), result.schedule->sends.end(),
                                        [](const Send& s) { return s.link == LinkId{4}; });
   EXPECT_EQ(crossings, 8);
@@ -125,8 +130,8 @@ TEST(List, SameSeedSameSchedule) {
     EngineOptions options;
     options.policy = policy;
     options.seed = 7;
-    const auto first = list_engine({torus, demand}, options, {}).schedule->sends;
-    const auto second = list_engine({torus, demand}, options, {}).schedule->sends;
+    const auto first = schedule(torus, demand, options).schedule->sends;
+    const auto second = schedule(torus, demand, options).schedule->sends;
     ASSERT_EQ(first.size(), second.size());
     for (std::size_t i = 0; i < first.size(); ++i) {
       EXPECT_EQ(first[i].chunk, second[i].chunk);
