@@ -1,0 +1,41 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "rondo/core/error.hpp"
+
+namespace rondo {
+
+/// An open file, closed at the end of the scope.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int descriptor) : descriptor_(descriptor) {}
+  ~FileDescriptor();
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return descriptor_; }
+  bool valid() const { return descriptor_ >= 0; }
+
+ private:
+  int descriptor_;
+};
+
+/// Throws Error(`code`) "ACTION PATH: the system's reason for `error_number`".
+[[noreturn]] void throw_system_error(ExitCode code, const std::string& action,
+                                     const std::filesystem::path& path, int error_number);
+
+/// Opens for reading. Error(no_input) when it does not exist or is a directory, Error(io) otherwise.
+FileDescriptor open_for_reading(const std::filesystem::path& path);
+/// At most `size` bytes; fewer at the end of the file alone. Throws Error(io).
+std::size_t read_some(const FileDescriptor& file, void* data, std::size_t size,
+                      const std::filesystem::path& path);
+/// All `size` bytes. Throws Error(cannot_create).
+void write_all(const FileDescriptor& file, const void* data, std::size_t size,
+               const std::filesystem::path& path);
+/// Writes the file that exists at `path`, its space reserved first, so that a full disk is noticed before the
+/// first byte. Throws Error(cannot_create), which names `shown`.
+void write_file(const std::filesystem::path& path, const void* data, std::size_t size,
+                const std::filesystem::path& shown);
+
+}  // namespace rondo

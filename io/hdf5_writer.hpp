@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hdf5_handle.hpp"
+
+/// Writing HDF5: scalars become attributes, arrays contiguous datasets. Nothing here reaches a disk, so a
+/// failure is a fault of ours: Error(internal).
+namespace rondo {
+
+class Hdf5GroupWriter {
+ public:
+  Hdf5GroupWriter(Hdf5Handle group, std::string place) : group_(std::move(group)), place_(std::move(place)) {}
+
+  Hdf5GroupWriter create_group(const std::string& name) const;
+  void put(const std::string& name, double value) const;
+  void put(const std::string& name, std::int64_t value) const;
+  void put(const std::string& name, const std::string& value) const;
+  /// `units` ("us", "GB/s", "bytes") becomes an attribute of the dataset; "" for none.
+  void put_array(const std::string& name, const std::vector<double>& values, const std::string& units) const;
+  /// `file_type` is the type in the file, such as H5T_STD_I32LE.
+  void put_array(const std::string& name, const std::vector<std::int64_t>& values, hid_t file_type) const;
+  void put_array(const std::string& name, const std::vector<std::string>& values) const;
+
+ private:
+  void put_attribute(const std::string& name, hid_t file_type, hid_t memory_type, const void* value) const;
+  void put_dataset(const std::string& name, std::size_t count, hid_t file_type, hid_t memory_type,
+                   const void* values, const std::string& units) const;
+
+  Hdf5Handle group_;
+  std::string place_;
+};
+
+/// A file that is built in memory, because libhdf5 1.10 crashes when a disk fills up while it writes.
+class Hdf5Image {
+ public:
+  /// With a user block of `user_block_bytes` in front.
+  explicit Hdf5Image(std::size_t user_block_bytes);
+
+  Hdf5GroupWriter root() const;
+  /// The bytes of the file, the user block being NUL.
+  std::vector<char> bytes() const;
+
+ private:
+  std::size_t user_block_bytes_;
+  Hdf5Handle file_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,192 @@
+#include "rondo/io/schedule_hdf5.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "file_descriptor.hpp"
+#include "hdf5_reader.hpp"
+#include "hdf5_writer.hpp"
+#include "overloaded.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/io/files.hpp"
+#include "rondo/io/user_block.hpp"
+#include "schedule_columns.hpp"
+#include "topology_hdf5.hpp"
+
+namespace rondo {
+namespace {
+
+void write_certificate(const Hdf5GroupWriter& group, const Certificate& certificate) {
+  group.put("kind", certificate_kind(certificate));
+  std::visit(
+      Overloaded{[&](const LatencyCertificate& latency) {
+                   group.put("source", std::int64_t{latency.source.value});
+                   group.put("destination", std::int64_t{latency.destination.value});
+                 },
+                 [&](const CutCertificate& cut) {
+                   std::vector<std::int64_t> nodes;
+                   for (const NodeId n : cut.nodes) nodes.push_back(n.value);
+                   group.put_array("nodes", nodes, H5T_STD_I32LE);
+                   group.put("bytes", cut.bytes);
+                 },
+                 [&](const MetricCertificate& metric) { group.put_array("length", metric.length, ""); }},
+      certificate);
+}
+
+template <class Id>
+Id to_id(const Hdf5GroupReader& group, const char* name, std::int64_t value) {
+  if (value < 0 || value > std::numeric_limits<std::int32_t>::max()) {
+    group.refuse(name, fmt::format("{} is no id", value));
+  }
+  return Id(static_cast<std::int32_t>(value));
+}
+
+Certificate read_certificate(const Hdf5GroupReader& group) {
+  const std::string kind = group.text("kind");
+  if (kind == "latency") {
+    group.check_members({"kind", "source", "destination"});
+    return LatencyCertificate{
+        .source = to_id<GpuId>(group, "source", group.integer("source")),
+        .destination = to_id<GpuId>(group, "destination", group.integer("destination"))};
+  }
+  if (kind == "cut") {
+    group.check_members({"kind", "nodes", "bytes"});
+    CutCertificate cut{.nodes = {}, .bytes = group.number("bytes")};
+    for (const std::int64_t n : group.integers("nodes"))
+      cut.nodes.push_back(to_id<NodeId>(group, "nodes", n));
+    return cut;
+  }
+  if (kind == "metric") {
+    group.check_members({"kind", "length"});
+    return MetricCertificate{.length = group.numbers("length")};
+  }
+  group.refuse("kind", fmt::format("'{}'; it has to be latency, cut or metric", kind));
+}
+
+void write_chunks(const Hdf5GroupWriter& group, const ChunkColumns& chunks) {
+  group.put_array("origin", chunks.origin, H5T_STD_I32LE);
+  group.put_array("destinations_index", chunks.destinations_index, H5T_STD_I64LE);
+  group.put_array("destinations_value", chunks.destinations_value, H5T_STD_I32LE);
+  if (!chunks.ready_us.empty()) group.put_array("ready_us", chunks.ready_us, "us");
+}
+
+ChunkColumns read_chunks(const Hdf5GroupReader& group) {
+  group.check_members({"origin", "destinations_index", "destinations_value", "ready_us"});
+  ChunkColumns chunks;
+  chunks.origin = group.integers("origin");
+  chunks.destinations_index = group.integers("destinations_index");
+  chunks.destinations_value = group.integers("destinations_value");
+  if (group.has_link("ready_us")) chunks.ready_us = group.numbers("ready_us");
+  return chunks;
+}
+
+void write_sends(const Hdf5GroupWriter& group, const SendColumns& sends) {
+  group.put_array("chunk", sends.chunk, H5T_STD_I32LE);
+  group.put_array("link", sends.link, H5T_STD_I32LE);
+  group.put_array("start_us", sends.start_us, "us");
+  group.put_array("end_us", sends.end_us, "us");
+  group.put_array("arrival_us", sends.arrival_us, "us");
+  group.put_array("op", sends.op, H5T_STD_U8LE);
+}
+
+SendColumns read_sends(const Hdf5GroupReader& group) {
+  group.check_members({"chunk", "link", "start_us", "end_us", "arrival_us", "op"});
+  return {.chunk = group.integers("chunk"),
+          .link = group.integers("link"),
+          .start_us = group.numbers("start_us"),
+          .end_us = group.numbers("end_us"),
+          .arrival_us = group.numbers("arrival_us"),
+          .op = group.integers("op")};
+}
+
+void write_columns(const Hdf5GroupWriter& root, const ScheduleColumns& columns) {
+  root.put("format", std::string("rondo-schedule"));
+  root.put("version", std::int64_t{1});
+  root.put("producer", columns.producer);
+  root.put("collective", columns.collective);
+  root.put("size_bytes", columns.size_bytes);
+  if (columns.uniform_chunk_bytes) {
+    root.put("chunk_bytes", columns.chunk_bytes.front());
+  } else {
+    root.put_array("chunk_bytes", columns.chunk_bytes, "bytes");
+  }
+  write_chunks(root.create_group("chunks"), columns.chunks);
+  write_sends(root.create_group("sends"), columns.sends);
+  root.put("finish_us", columns.finish_us);
+  if (columns.algorithm_bandwidth_GBps)
+    root.put("algorithm_bandwidth_GBps", *columns.algorithm_bandwidth_GBps);
+  if (columns.lower_bound) {
+    const Hdf5GroupWriter group = root.create_group("lower_bound");
+    group.put("us", columns.lower_bound->us);
+    write_certificate(group.create_group("certificate"), columns.lower_bound->certificate);
+  }
+  if (columns.gap) root.put("gap", *columns.gap);
+}
+
+ScheduleColumns read_columns(const Hdf5GroupReader& root) {
+  root.check_members({"format", "version", "producer", "topology", "collective", "size_bytes", "chunk_bytes",
+                      "chunks", "sends", "finish_us", "algorithm_bandwidth_GBps", "lower_bound", "gap"});
+  root.check_format("rondo-schedule");
+  ScheduleColumns columns;
+  columns.producer = root.text("producer");
+  columns.collective = root.text("collective");
+  columns.size_bytes = root.number("size_bytes");
+  columns.uniform_chunk_bytes = root.has_attribute("chunk_bytes");
+  columns.chunk_bytes = columns.uniform_chunk_bytes ? std::vector<double>{root.number("chunk_bytes")}
+                                                    : root.numbers("chunk_bytes");
+  columns.chunks = read_chunks(root.open_group("chunks"));
+  columns.sends = read_sends(root.open_group("sends"));
+  columns.finish_us = root.number("finish_us");
+  if (root.has_attribute("algorithm_bandwidth_GBps")) {
+    columns.algorithm_bandwidth_GBps = root.number("algorithm_bandwidth_GBps");
+  }
+  if (root.has_link("lower_bound")) {
+    const Hdf5GroupReader group = root.open_group("lower_bound");
+    group.check_members({"us", "certificate"});
+    columns.lower_bound = {.us = group.number("us"),
+                           .certificate = read_certificate(group.open_group("certificate"))};
+  }
+  if (root.has_attribute("gap")) columns.gap = root.number("gap");
+  return columns;
+}
+
+/// What is on the disk has to be what was built: file systems that lie about a full disk are known.
+void read_back(const std::filesystem::path& path, const std::vector<char>& bytes,
+               const std::filesystem::path& shown) {
+  const std::string found = read_text_file(path);
+  if (found.size() == bytes.size() &&
+      std::equal(found.begin() + kUserBlockBytes, found.end(), bytes.begin() + kUserBlockBytes)) {
+    return;
+  }
+  throw Error(
+      ExitCode::cannot_create,
+      fmt::format("cannot write '{}': what was read back differs from what was written", shown.string()));
+}
+
+}  // namespace
+
+void write_schedule_hdf5(const std::filesystem::path& path, const ProvenSchedule& proven,
+                         const std::string& problem_digest) {
+  const Hdf5Image image(kUserBlockBytes);
+  write_topology(image.root().create_group("topology"), proven.topology);
+  write_columns(image.root(), to_columns(proven));
+  const std::vector<char> bytes = image.bytes();
+  write_atomically(path, [&](const std::filesystem::path& temporary) {
+    write_file(temporary, bytes.data(), bytes.size(), path);
+    seal_user_block(temporary, problem_digest, -1);
+    read_back(temporary, bytes, path);
+  });
+}
+
+ProvenSchedule read_schedule_hdf5(const std::filesystem::path& path) {
+  verify_user_block(path);
+  const Hdf5InputFile file(path);
+  const ScheduleColumns columns = read_columns(file.root());
+  return to_proven_schedule(read_topology(file.root().open_group("topology")), columns);
+}
+
+}  // namespace rondo

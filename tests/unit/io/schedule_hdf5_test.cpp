@@ -1,0 +1,157 @@
+#include "rondo/io/schedule_hdf5.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <random>
+
+#include "example_schedule.hpp"
+#include "expect_error.hpp"
+#include "rondo/io/json_files.hpp"
+#include "rondo/io/user_block.hpp"
+#include "temporary_folder.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr const char* kDigest = "0123456789abcdef";
+
+TEST(ScheduleHdf5, RoundTripKeepsEveryBit) {
+  const TemporaryFolder folder;
+  ProvenSchedule with_cut = example_schedule();
+  with_cut.lower_bound = LowerBound{3.1, CutCertificate{{NodeId{0}, NodeId{3}}, 3000}};
+  ProvenSchedule with_metric = uneven_schedule();
+  with_metric.lower_bound = LowerBound{1.0 / 7, MetricCertificate{{0.1, 1.0 / 3}}};
+  ProvenSchedule without_bound = uneven_schedule();
+  without_bound.lower_bound.reset();
+  for (const ProvenSchedule& proven : {example_schedule(), with_cut, with_metric, without_bound}) {
+    write_schedule_hdf5(folder / "schedule.h5", proven, kDigest);
+    const ProvenSchedule read = read_schedule_hdf5(folder / "schedule.h5");
+    // JSON keeps every bit as well, and shows where two schedules differ.
+    EXPECT_EQ(schedule_to_json(read).dump(), schedule_to_json(proven).dump());
+    EXPECT_EQ(schedule_digest(read.demand, read.schedule), schedule_digest(proven.demand, proven.schedule));
+  }
+  EXPECT_EQ(folder.num_files(), 1U);
+}
+
+TEST(ScheduleHdf5, SameScheduleGivesTheSameBytes) {
+  const TemporaryFolder folder;
+  write_schedule_hdf5(folder / "a.h5", example_schedule(), kDigest);
+  write_schedule_hdf5(folder / "b.h5", example_schedule(), kDigest);
+  EXPECT_EQ(content_of(folder / "a.h5"), content_of(folder / "b.h5"));
+}
+
+TEST(ScheduleHdf5, CarriesTheProblemsDigest) {
+  const TemporaryFolder folder;
+  write_schedule_hdf5(folder / "schedule.h5", example_schedule(), kDigest);
+  EXPECT_EQ(verify_user_block(folder / "schedule.h5").problem_digest, kDigest);
+  EXPECT_EQ(verify_user_block(folder / "schedule.h5").round, -1);
+}
+
+TEST(ScheduleHdf5, RefusesDamagedFiles) {
+  const TemporaryFolder folder;
+  const auto path = folder / "schedule.h5";
+  write_schedule_hdf5(path, example_schedule(), kDigest);
+  const std::string whole = content_of(path);
+  const auto expect_refused = [&](const std::string& damaged) {
+    set_content(path, damaged);
+    expect_error(ExitCode::bad_data, {"schedule.h5"}, [&] { read_schedule_hdf5(path); });
+  };
+  std::mt19937_64 random(1);
+  std::vector<std::size_t> places = {0, 100, 511, 512, 520, whole.size() / 2, whole.size() - 1};
+  for (int i = 0; i < 200; ++i) places.push_back(random() % whole.size());
+  for (const std::size_t place : places) {
+    std::string damaged = whole;
+    damaged[place] = static_cast<char>(damaged[place] ^ (1 << (place % 8)));
+    SCOPED_TRACE(place);
+    expect_refused(damaged);
+  }
+  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{511}, std::size_t{512},
+                                   std::size_t{513}, whole.size() / 2, whole.size() - 1}) {
+    SCOPED_TRACE(length);
+    expect_refused(whole.substr(0, length));
+  }
+  expect_refused(whole + whole);
+}
+
+/// A file whose checksum is right, but whose content is not what the format asks.
+TEST(ScheduleHdf5, RefusesWrongContentBehindARightChecksum) {
+  const TemporaryFolder folder;
+  const auto path = folder / "schedule.h5";
+  write_schedule_hdf5(path, example_schedule(), kDigest);
+  const std::string whole = content_of(path);
+  const auto expect_refused = [&](const std::string& from, const std::string& to,
+                                  std::initializer_list<std::string> fragments) {
+    std::string changed = whole;
+    const std::size_t at = changed.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    changed.replace(at, from.size(), to);
+    set_content(path, changed);
+    seal_user_block(path, kDigest, -1);
+    expect_error(ExitCode::bad_data, fragments, [&] { read_schedule_hdf5(path); });
+  };
+  expect_refused("rondo-schedule", "rondo-schedulE", {"schedule.h5", "rondo-schedulE"});
+  expect_refused("broadcast", "broadcasu", {"broadcasu"});
+  expect_refused("arrival_us", "arrivax_us", {"sends/arrivax_us", "unknown name"});
+}
+
+TEST(ScheduleHdf5, SaysWhyItCannot) {
+  const TemporaryFolder folder;
+  set_content(folder / "file", "x");
+  expect_error(ExitCode::no_input, {"absent.h5"}, [&] { read_schedule_hdf5(folder / "absent.h5"); });
+  expect_error(ExitCode::cannot_create, {"file/schedule.h5", "Not a directory"},
+               [&] { write_schedule_hdf5(folder / "file/schedule.h5", example_schedule(), kDigest); });
+  expect_error(ExitCode::cannot_create, {"/proc"},
+               [&] { write_schedule_hdf5("/proc/schedule.h5", example_schedule(), kDigest); });
+  EXPECT_EQ(folder.num_files(), 1U);
+}
+
+TEST(ScheduleDigest, SeesEveryField) {
+  const ProvenSchedule proven = example_schedule();
+  const std::string digest = schedule_digest(proven.demand, proven.schedule);
+  EXPECT_EQ(digest.size(), 16U);
+  const auto digest_after = [&](auto change) {
+    Schedule changed = proven.schedule;
+    change(changed.sends[2]);
+    return schedule_digest(proven.demand, changed);
+  };
+  EXPECT_NE(digest_after([](Send& s) { s.chunk = ChunkId{1}; }), digest);
+  EXPECT_NE(digest_after([](Send& s) { s.link = LinkId{0}; }), digest);
+  EXPECT_NE(digest_after([](Send& s) { s.start_us = std::nextafter(s.start_us, 9.0); }), digest);
+  EXPECT_NE(digest_after([](Send& s) { s.end_us = std::nextafter(s.end_us, 9.0); }), digest);
+  EXPECT_NE(digest_after([](Send& s) { s.arrival_us = std::nextafter(s.arrival_us, 9.0); }), digest);
+  EXPECT_NE(digest_after([](Send& s) { s.op = SendOp::reduce; }), digest);
+  EXPECT_NE(schedule_digest(make_demand(Collective::broadcast, 3001, 3, 2), proven.schedule), digest);
+  EXPECT_NE(schedule_digest(make_demand(Collective::broadcast, 3000, 3, 2, GpuId{1}), proven.schedule),
+            digest);
+  Schedule other_finish = proven.schedule;
+  other_finish.finish_us = 99;  // a claim, not content
+  EXPECT_EQ(schedule_digest(proven.demand, other_finish), digest);
+}
+
+#ifdef RONDO_H5DUMP
+std::string output_of(const std::string& command) {
+  std::string output;
+  std::array<char, 4096> piece;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  while (const std::size_t count = std::fread(piece.data(), 1, piece.size(), pipe))
+    output.append(piece.data(), count);
+  EXPECT_EQ(::pclose(pipe), 0) << command;
+  return output;
+}
+
+TEST(ScheduleHdf5, IsReadByH5dump) {
+  const TemporaryFolder folder;
+  write_schedule_hdf5(folder / "schedule.h5", example_schedule(), kDigest);
+  const std::string text = output_of(RONDO_H5DUMP " '" + (folder / "schedule.h5").string() + "'");
+  for (const char* expected :
+       {"GROUP \"sends\"", "DATASET \"arrival_us\"", "ATTRIBUTE \"units\"", "\"us\"", "\"GB/s\"",
+        "\"store_and_forward\"", "\"rondo-schedule\"", "ATTRIBUTE \"finish_us\"", "1.5, 1.6, 6.6"}) {
+    EXPECT_NE(text.find(expected), std::string::npos) << expected << " is missing in\n" << text;
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,125 @@
+#include <gtest/gtest.h>
+
+#include "example_schedule.hpp"
+#include "expect_error.hpp"
+#include "rondo/io/json_files.hpp"
+#include "rondo/io/schedule_hdf5.hpp"
+
+namespace rondo {
+namespace {
+
+template <class Change>
+void expect_refused(ExitCode code, std::initializer_list<std::string> fragments, Change change) {
+  Json json = schedule_to_json(example_schedule());
+  change(json);
+  SCOPED_TRACE(json.dump());
+  expect_error(code, fragments, [&] { schedule_from_json(json); });
+}
+
+TEST(ScheduleJson, HasTheKeysOfTheFormat) {
+  const Json json = schedule_to_json(example_schedule());
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"format", "version", "producer", "topology", "collective",
+                                            "size_bytes", "chunk_bytes", "chunks", "sends", "finish_us",
+                                            "algorithm_bandwidth_GBps", "lower_bound", "gap"}));
+  EXPECT_EQ(json["collective"], "broadcast");
+  EXPECT_EQ(json["chunk_bytes"], 1500.0);
+  EXPECT_EQ(json["chunks"].dump(), R"({"origin":[0,0],"destinations":[[1,2],[1,2]]})");
+  EXPECT_EQ(json["sends"]["chunk"].dump(), "[0,1,0,1]");
+  EXPECT_EQ(json["sends"]["link"].dump(), "[0,0,1,1]");
+  EXPECT_EQ(json["lower_bound"]["certificate"].dump(), R"({"kind":"latency","source":0,"destination":2})");
+  EXPECT_DOUBLE_EQ(json["algorithm_bandwidth_GBps"].get<double>(), 3000 / (12.3 * 1e3));
+}
+
+TEST(ScheduleJson, RoundTripKeepsEveryBit) {
+  for (const ProvenSchedule& proven : {example_schedule(), uneven_schedule()}) {
+    const Json once = schedule_to_json(proven);
+    const ProvenSchedule read = schedule_from_json(parse_json(once.dump(), "schedule.json"));
+    EXPECT_EQ(schedule_to_json(read), once);
+    EXPECT_EQ(schedule_digest(read.demand, read.schedule), schedule_digest(proven.demand, proven.schedule));
+    EXPECT_EQ(read.schedule.finish_us, proven.schedule.finish_us);
+  }
+}
+
+TEST(ScheduleJson, KeepsEveryKindOfCertificate) {
+  ProvenSchedule proven = example_schedule();
+  proven.lower_bound = LowerBound{3.1, CutCertificate{{NodeId{0}, NodeId{3}}, 3000}};
+  const auto cut = schedule_from_json(schedule_to_json(proven)).lower_bound;
+  ASSERT_TRUE(cut && std::holds_alternative<CutCertificate>(cut->certificate));
+  EXPECT_EQ(std::get<CutCertificate>(cut->certificate).nodes, (std::vector<NodeId>{NodeId{0}, NodeId{3}}));
+  EXPECT_EQ(std::get<CutCertificate>(cut->certificate).bytes, 3000);
+  proven.lower_bound = LowerBound{0.3, MetricCertificate{{0.1, 1.0 / 3}}};
+  const auto metric = schedule_from_json(schedule_to_json(proven)).lower_bound;
+  ASSERT_TRUE(metric && std::holds_alternative<MetricCertificate>(metric->certificate));
+  EXPECT_EQ(std::get<MetricCertificate>(metric->certificate).length, (std::vector<double>{0.1, 1.0 / 3}));
+}
+
+TEST(ScheduleJson, OptionalFiguresMayBeAbsent) {
+  Json json = schedule_to_json(example_schedule());
+  for (const char* key : {"producer", "algorithm_bandwidth_GBps", "gap", "lower_bound"}) json.erase(key);
+  EXPECT_FALSE(schedule_from_json(json).lower_bound);
+}
+
+TEST(ScheduleJson, FiguresMayBeRoundedToFiveDigits) {
+  Json json = schedule_to_json(example_schedule());
+  json["algorithm_bandwidth_GBps"] = 0.2439;  // 0.243902...
+  json["gap"] = 14.375;
+  EXPECT_NO_THROW(schedule_from_json(json));
+}
+
+TEST(ScheduleJson, RefusesFiguresThatDoNotFollow) {
+  expect_refused(ExitCode::bad_data, {"algorithm_bandwidth_GBps is 0.25"},
+                 [](Json& j) { j["algorithm_bandwidth_GBps"] = 0.25; });
+  expect_refused(ExitCode::bad_data, {"gap is 0.5"}, [](Json& j) { j["gap"] = 0.5; });
+  expect_refused(ExitCode::bad_data, {"algorithm_bandwidth_GBps"}, [](Json& j) { j["finish_us"] = 10; });
+  expect_refused(ExitCode::bad_data, {"gap", "no lower_bound"}, [](Json& j) { j.erase("lower_bound"); });
+}
+
+TEST(ScheduleJson, RefusesArraysThatDisagree) {
+  for (const char* key : {"link", "start_us", "end_us", "arrival_us", "op"}) {
+    expect_refused(ExitCode::bad_data, {std::string("sends.") + key + " has 3 values", "4"},
+                   [&](Json& j) { j["sends"][key].erase(3); });
+  }
+  expect_refused(ExitCode::bad_data, {"chunks.destinations has 1 values", "2"},
+                 [](Json& j) { j["chunks"]["destinations"].erase(1); });
+  expect_refused(ExitCode::bad_data, {"chunks.ready_us has 1"},
+                 [](Json& j) { j["chunks"]["ready_us"] = {0}; });
+  expect_refused(ExitCode::bad_data, {"chunk_bytes has 3"}, [](Json& j) { j["chunk_bytes"] = {1, 2, 3}; });
+}
+
+TEST(ScheduleJson, RefusesNumbersOutOfRange) {
+  expect_refused(ExitCode::bad_data, {"sends.chunk[1] is 2", "0 to 1"},
+                 [](Json& j) { j["sends"]["chunk"][1] = 2; });
+  expect_refused(ExitCode::bad_data, {"sends.link[3] is 2", "0 to 1"},
+                 [](Json& j) { j["sends"]["link"][3] = 2; });
+  expect_refused(ExitCode::bad_data, {"sends.link[0]", "-1"}, [](Json& j) { j["sends"]["link"][0] = -1; });
+  expect_refused(ExitCode::bad_data, {"sends.op[2] is 2"}, [](Json& j) { j["sends"]["op"][2] = 2; });
+  expect_refused(ExitCode::unavailable, {"sends.op[2]", "reduce"}, [](Json& j) { j["sends"]["op"][2] = 1; });
+  expect_refused(ExitCode::bad_data, {"chunks.origin[0] is 3"},
+                 [](Json& j) { j["chunks"]["origin"][0] = 3; });
+  expect_refused(ExitCode::bad_data, {"chunks.destinations", "5"},
+                 [](Json& j) { j["chunks"]["destinations"][1][0] = 5; });
+  expect_refused(ExitCode::bad_data, {"bytes is 0"}, [](Json& j) { j["chunk_bytes"] = 0; });
+  expect_refused(ExitCode::bad_data, {"sends.start_us[0]", "\"0\""},
+                 [](Json& j) { j["sends"]["start_us"][0] = "0"; });
+}
+
+TEST(ScheduleJson, RefusesSendsOutOfOrder) {
+  expect_refused(ExitCode::bad_data, {"sends[1]", "sends[0]", "sorted"},
+                 [](Json& j) { j["sends"]["start_us"][0] = 1.55; });
+}
+
+TEST(ScheduleJson, RefusesUnknownKeysAndWords) {
+  expect_refused(ExitCode::bad_data, {"unknown key 'finish'"}, [](Json& j) { j["finish"] = 1; });
+  expect_refused(ExitCode::bad_data, {"sends: unknown key 'begin_us'"},
+                 [](Json& j) { j["sends"]["begin_us"] = 1; });
+  expect_refused(ExitCode::bad_data, {"topology.links[1]: unknown key 'x'"},
+                 [](Json& j) { j["topology"]["links"][1]["x"] = 1; });
+  expect_refused(ExitCode::bad_data, {"collective", "allsort"}, [](Json& j) { j["collective"] = "allsort"; });
+  expect_refused(ExitCode::bad_data, {"lower_bound.certificate", "guess"},
+                 [](Json& j) { j["lower_bound"]["certificate"]["kind"] = "guess"; });
+}
+
+}  // namespace
+}  // namespace rondo
