@@ -42,13 +42,18 @@ std::string as_table(const Problem& problem, const Bounds& bounds) {
 }
 
 std::string as_json(const Problem& problem, const Bounds& bounds) {
+  // As in a schedule file, so that one reader serves both.
+  ProvenSchedule unsolved{.topology = *problem.topology, .demand = problem.demand, .schedule = {}};
   Json all = Json::array();
-  for (const LowerBound& bound : bounds.all) all.push_back(lower_bound_to_json(bound));
+  for (const LowerBound& bound : bounds.all) {
+    unsolved.lower_bound = bound;
+    all.push_back(schedule_to_json(unsolved).at("lower_bound"));
+  }
   const Json json = {{"topology", problem.topology->name()},
                      {"collective", to_string(problem.demand.collective())},
                      {"size_bytes", problem.demand.size_bytes()},
                      {"lower_bounds", std::move(all)}};
-  return json.dump(1) + "\n";
+  return format_json(json);
 }
 
 std::string bound(const Settings& settings) {

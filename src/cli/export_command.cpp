@@ -19,7 +19,7 @@ struct Format {
 };
 
 std::string write_json(const ProvenSchedule& proven) {
-  return schedule_to_json(proven).dump() + "\n";
+  return format_json(schedule_to_json(proven));
 }
 
 const std::vector<Format>& formats() {

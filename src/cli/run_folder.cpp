@@ -95,7 +95,7 @@ bool same_demand(const Demand& problem, const Demand& schedule) {
 }  // namespace
 
 std::string file_text(const Json& json) {
-  return json.dump(1) + "\n";
+  return format_json(json);
 }
 
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
@@ -154,7 +154,8 @@ void RunFolder::check_contents() const {
   if (fs::exists(path_ / kProblem)) return;
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename();
-    if (name != kSchedule && name != kReport && name != kLock) {
+    const bool left_by_a_kill = name.starts_with(".rondo-");  // see write_atomically
+    if (name != kSchedule && name != kReport && name != kLock && !left_by_a_kill) {
       cannot_write(
           path_,
           fmt::format("it has files that are not of a run, such as {}; choose an empty or a new --output",

@@ -96,7 +96,7 @@ std::string generate(const Settings& settings) {
     for (const GeneratorParameter& p : family->parameters) values[p.name] = settings.text(p.name);
   }
   const Topology topology = changed_topology(generate_topology(name, values), settings);
-  write_text_file(output, topology_to_json(topology).dump(1) + "\n");
+  write_text_file(output, format_json(topology_to_json(topology)));
   return fmt::format("wrote {}: {}\n", output, topology_line(topology));
 }
 
