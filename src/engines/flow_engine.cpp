@@ -31,23 +31,17 @@ const std::vector<Policy>& policies() {
 
 RouteTable steady_routes(const Topology& topology, const Demand& demand, const FlowField& field) {
   RouteBuilder builder(topology, demand);
-  std::vector<std::vector<double>> flow(topology.num_gpus());
-  for (const FlowField::Entry& entry : field.entries) {
-    auto& of_origin = flow[static_cast<std::size_t>(entry.commodity)];
-    of_origin.resize(topology.num_links(), 0.0);
-    of_origin[entry.link.index()] += entry.amount;
-  }
-  for (std::size_t s = 0; s < topology.num_gpus(); ++s) {
-    if (flow[s].empty()) continue;
-    std::vector<std::size_t> contributions;
+  for (const auto& [origin, contributions] : contributions_by_origin(demand)) {
+    std::vector<double> flow(topology.num_links(), 0.0);
+    for (const FlowField::Entry& entry : field.entries) {
+      if (entry.commodity == origin.value) flow[entry.link.index()] += entry.amount;
+    }
     std::vector<Sink> sinks;
-    for (std::size_t i = 0; i < demand.contributions().size(); ++i) {
+    for (const std::size_t i : contributions) {
       const Contribution& c = demand.contributions()[i];
-      if (c.origin != GpuId{s}) continue;
-      contributions.push_back(i);
       sinks.push_back({topology.node_of(c.destinations.front()).value, c.bytes});
     }
-    const auto paths = decompose_flow(topology.graph(), flow[s], topology.node_of(GpuId{s}).value, sinks);
+    const auto paths = decompose_flow(topology.graph(), flow, topology.node_of(origin).value, sinks);
     for (std::size_t k = 0; k < sinks.size(); ++k) {
       for (const FlowPath& path : paths[k]) {
         std::vector<LinkId> links;

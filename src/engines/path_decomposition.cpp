@@ -105,6 +105,14 @@ std::vector<std::vector<FlowPath>> decompose_flow(const Digraph& graph, std::vec
   return paths;
 }
 
+std::map<GpuId, std::vector<std::size_t>> contributions_by_origin(const Demand& demand) {
+  std::map<GpuId, std::vector<std::size_t>> positions;
+  for (std::size_t i = 0; i < demand.contributions().size(); ++i) {
+    positions[demand.contributions()[i].origin].push_back(i);
+  }
+  return positions;
+}
+
 RouteBuilder::RouteBuilder(const Topology& topology, const Demand& demand) : topology_(topology) {
   table_.hops = HopTable(topology).hops();
   table_.of_contribution.resize(demand.contributions().size());

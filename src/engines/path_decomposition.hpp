@@ -39,6 +39,9 @@ struct RouteTable {
   std::vector<std::vector<Route>> of_contribution = {};
 };
 
+/// Positions of the contributions of every GPU that sends.
+std::map<GpuId, std::vector<std::size_t>> contributions_by_origin(const Demand& demand);
+
 /// Turns paths over links into routes; hops that the HopTable lacks (longer ways through switches) are added.
 class RouteBuilder {
  public:

@@ -72,6 +72,8 @@ class Rounding {
   const Demand& demand_;
   const RouteTable& table_;
   int chunks_;
+  bool extensible_ =
+      true;  ///< the routes of a model with time are left as they are: others would have no times
   Random random_;
   std::vector<std::vector<Use>> hop_uses_;
   Digraph hop_graph_;
@@ -161,11 +163,16 @@ void Rounding::start_from_model() {
     int chunks;
   };
   std::vector<Open> open;
+  if (std::any_of(table_.of_contribution.begin(), table_.of_contribution.end(),
+                  [](const std::vector<Route>& routes) { return routes.empty(); })) {
+    price();  // the model's flow to some destination was lost among rounding errors
+  }
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     double sum = 0;
     for (const Route& route : table_.of_contribution[i]) sum += route.bytes;
     int left = chunks_;
     for (const Route& route : table_.of_contribution[i]) {
+      if (!route.start_us.empty()) extensible_ = false;
       candidates_[i].push_back(make_candidate(i, route));
       const int whole = static_cast<int>(chunks_ * (route.bytes / sum) + kImprovement);
       put(i, candidates_[i].size() - 1, whole);
@@ -259,7 +266,7 @@ void Rounding::improve() {
     exponent_ = exponent;
     for (int k = 0; k < kPricings; ++k) {
       set_scale();
-      price();
+      if (extensible_) price();
       bool moved = false;
       for (int j = 0; j < kPasses && pass(); ++j) moved = true;
       if (!moved) break;

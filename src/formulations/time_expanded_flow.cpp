@@ -139,7 +139,12 @@ class Builder {
       model_.add_entry(row[k], column, -1);
       model_.add_entry(row[k + 1], column, 1);
     }
-    if (wanted > 0 && row[times() - 1] >= 0) model_.add_entry(row[times() - 1], delivered_, -wanted);
+    if (wanted <= 0) return;
+    if (row[times() - 1] >= 0) {
+      model_.add_entry(row[times() - 1], delivered_, -wanted);
+    } else {
+      model_.column_upper[static_cast<std::size_t>(delivered_)] = 0;  // out of reach within K epochs
+    }
   }
 
   void add_flows(const Origin& origin, const Window& window, const std::vector<int>& row) {
