@@ -20,7 +20,11 @@ BuiltModel steady_state_flow(const Instance& instance);
 /// the last bytes have landed.
 BuiltModel time_expanded_flow(const Instance& instance);
 
-/// Multicast with copy on the instance's grid, chunk by chunk (TE-CCL, section 3, appendices A and F).
+/// Multicast with copy on the instance's grid, chunk by chunk: feasible exactly when the demand can be met by
+/// the end of the grid (TE-CCL, section 3, appendices A and F; no objective, see multicast_milp.cpp). Data
+/// does not wait in switches, buffered or not. Decodes transfers one after another: the link out of a GPU,
+/// then depth-first those that carry on through switches, all under the chunk and the epoch in which the
+/// transfer starts. Throws Error(unavailable) beyond 2,000,000 columns or 100,000 ways through switches.
 BuiltModel multicast_milp(const Instance& instance);
 
 }  // namespace rondo
