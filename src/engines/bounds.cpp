@@ -1,12 +1,12 @@
 #include "rondo/engines/bounds.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
 
+#include "congestion_prices.hpp"
+#include "path_decomposition.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/graph/digraph.hpp"
 
@@ -186,26 +186,31 @@ Instance without_shared_bandwidth(const Instance& instance) {
 }
 
 void add_metric(const Instance& instance, const Toolbox& tools, Bounds& bounds) {
-  const std::size_t columns =
-      latency_distances(*instance.topology, instance.demand).size() * instance.topology->num_links();
-  if (columns > kMaxMetricColumns) {
-    bounds.remarks.push_back(fmt::format(
-        "no metric bound: the steady-state flow has {} columns, more than {}; the cut bounds stand alone",
-        columns, kMaxMetricColumns));
-    return;
+  const Instance links_only = without_shared_bandwidth(instance);
+  std::vector<std::vector<double>> metrics;
+  if (steady_flow_columns(instance) <= kMaxSteadyFlowColumns) {
+    const BuiltModel built = tools.steady_state_flow(links_only);
+    const Solution solution = tools.lp->solve(built.model, {});
+    if (solution.status == SolveStatus::optimal) metrics.push_back(built.decode(solution).link_price);
   }
-  const BuiltModel built = tools.steady_state_flow(without_shared_bandwidth(instance));
-  const Solution solution = tools.lp->solve(built.model, {});
-  if (solution.status != SolveStatus::optimal) {
-    bounds.remarks.push_back(fmt::format("no metric bound: the steady-state flow ended '{}' in {}",
-                                         to_string(solution.status), tools.lp->name()));
-    return;
+  if (metrics.empty()) {
+    metrics = congestion_prices(*links_only.topology, instance.demand);
+    bounds.remarks.push_back(
+        "the steady-state flow is too large for the LP solver: the metric bound comes from a heuristic's "
+        "prices, a better "
+        "one may exist");
   }
-  bounds.all.push_back(
-      evaluated(*instance.topology, instance.demand, MetricCertificate{built.decode(solution).link_price}));
+  for (std::vector<double>& length : metrics) {
+    bounds.all.push_back(
+        evaluated(*instance.topology, instance.demand, MetricCertificate{std::move(length)}));
+  }
 }
 
 }  // namespace
+
+std::size_t steady_flow_columns(const Instance& instance) {
+  return contributions_by_origin(instance.demand).size() * instance.topology->num_links();
+}
 
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools) {
   const Topology& topology = *instance.topology;

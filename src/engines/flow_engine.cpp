@@ -5,6 +5,7 @@
 #include "path_decomposition.hpp"
 #include "policy_table.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rounding.hpp"
 #include "route_scheduling.hpp"
@@ -61,22 +62,41 @@ const std::vector<std::string>& flow_policies() {
 }
 
 PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
-  const auto topology = instance.topology;
-  const BuiltModel built = tools.steady_state_flow(instance);
-  const Solution solution = tools.lp->solve(built.model, options.limits);
-  if (solution.status != SolveStatus::optimal) {
-    throw Error(ExitCode::unavailable,
-                fmt::format("engine flow: the steady-state flow ended '{}' in {}; use engine list",
-                            to_string(solution.status), tools.lp->name()));
+  if (!instance.demand.is_pairwise()) {
+    throw Error(
+        ExitCode::unavailable,
+        "engine flow carries data with one destination each (AllToAll, Scatter, Gather); use engine list for "
+        "multicast demand");
   }
-  const FlowField field = built.decode(solution);
-  const auto table = std::make_shared<const RouteTable>(steady_routes(*topology, instance.demand, field));
-  return [topology, table, steady_us = field.finish_us](const Demand& demand, const EngineOptions& call) {
+  const auto topology = instance.topology;
+  auto table = std::make_shared<RouteTable>();
+  EngineResult notes;
+  const bool has_model = steady_flow_columns(instance) <= kMaxSteadyFlowColumns;
+  if (has_model) {
+    const BuiltModel built = tools.steady_state_flow(instance);
+    const Solution solution = tools.lp->solve(built.model, options.limits);
+    if (solution.status != SolveStatus::optimal) {
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format(
+              "engine flow: the steady-state flow ended '{}' in {}; raise the limit or use engine list",
+              to_string(solution.status), tools.lp->name()));
+    }
+    const FlowField field = built.decode(solution);
+    *table = steady_routes(*topology, instance.demand, field);
+    notes.figures["steady_us"] = field.finish_us;
+  } else {
+    *table = RouteBuilder(*topology, instance.demand).build();
+    notes.remarks.push_back(
+        fmt::format("engine flow balanced shortest routes: the steady-state flow of {} columns is beyond {}",
+                    steady_flow_columns(instance), kMaxSteadyFlowColumns));
+  }
+  return [topology, table, has_model, notes](const Demand& demand, const EngineOptions& call) {
     const Policy& policy = find_policy(policies(), call.policy, "flow");
-    const RoutedChunks routed = round_to_chunks(*topology, demand, *table, policy.start, call.seed);
-    EngineResult result;
+    const RoutedChunks routed = round_to_chunks(*topology, demand, *table,
+                                                has_model ? policy.start : RoutingStart::shortest, call.seed);
+    EngineResult result = notes;
     result.schedule = schedule_routes(*topology, table->hops, demand, routed, policy.order, call.seed);
-    result.figures["steady_us"] = steady_us;
     return result;
   };
 }

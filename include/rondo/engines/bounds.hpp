@@ -18,11 +18,15 @@ struct Bounds {
 
 /// Latency bound of the farthest pair that exchanges data; cuts by max-flow for every demand (for AllGather
 /// the exact cut of ForestColl, arXiv 2402.06787, section 3, by Newton steps on T; single GPUs and chassis
-/// and their complements besides, since with latency another cut may give more); for pairwise demand the
-/// metric from the duals of the steady-state flow, up to kMaxMetricColumns columns.
+/// and their complements besides, since with latency another cut may give more); for pairwise demand a
+/// metric: the duals of the steady-state flow, beyond kMaxSteadyFlowColumns columns the prices of a balanced
+/// routing.
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools);
 
-/// Origins x links beyond which lower_bounds does not solve the steady-state flow.
-inline constexpr std::size_t kMaxMetricColumns = 100'000;
+/// Origins x links: the size of the steady-state flow of pairwise demand.
+std::size_t steady_flow_columns(const Instance& instance);
+
+/// Beyond it, simplex takes too long for a bound (about 5 s there) and `flow` routes without the LP.
+inline constexpr std::size_t kMaxSteadyFlowColumns = 20'000;
 
 }  // namespace rondo
