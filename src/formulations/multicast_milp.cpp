@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <set>
 
@@ -111,7 +110,7 @@ class Builder {
       const bool copies = layout_.topology().node(layout_.topology().link(route.link).dst).multicast;
       const Window window = layout_.start_window(c, x);
       for (int k = window.first; k <= window.last; ++k) {
-        const int leaves = model_.add_row(copies ? 0 : 0, copies ? kInfinity : 0);
+        const int leaves = model_.add_row(0, copies ? kInfinity : 0);
         add_start(leaves, c, x, k, -1);
         for (const int next : route.onward) {
           add_start(leaves, c, next, k, 1);
