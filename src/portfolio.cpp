@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 namespace rondo {
 namespace {
@@ -38,21 +37,22 @@ std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options)
   return counts;
 }
 
-std::vector<Candidate> first_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
-                                   const SolveOptions& options) {
+std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
+                                                  const Demand& demand, const SolveOptions& options) {
   const double sends = deliveries(demand);
-  std::vector<Candidate> batch;
+  std::vector<std::vector<Candidate>> batches;
   double work = 0;
   for (const int chunks : chunk_counts(demand, options)) {
     if (work >= kWorkBudget / 2) break;
+    batches.emplace_back();
     for (std::size_t e = 0; e < engines.size(); ++e) {
       for (const std::string& policy : policies_of(engines[e], options)) {
-        batch.push_back({e, chunks, policy, options.seed, chunks * sends});
+        batches.back().push_back({e, chunks, policy, options.seed, chunks * sends});
         work += chunks * sends;
       }
     }
   }
-  return batch;
+  return batches;
 }
 
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
@@ -77,11 +77,7 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
       for (std::uint64_t s = 0; s < kSeedsPerRound; ++s) {
         const std::uint64_t seed =
             options.seed + 1 + kSeedsPerRound * static_cast<std::uint64_t>(round - 1) + s;
-        const bool tried = std::any_of(trials.begin(), trials.end(), [&](const Trial& t) {
-          const Candidate& c = t.candidate;
-          return std::tie(c.engine, c.chunks, c.policy, c.seed) == std::tie(engine, chunks, policy, seed);
-        });
-        if (!tried) batch.push_back({engine, chunks, policy, seed, chunks * sends});
+        batch.push_back({engine, chunks, policy, seed, chunks * sends});
       }
     }
   }

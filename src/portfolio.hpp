@@ -29,16 +29,20 @@ struct Trial {
 /// schedule at 400,000 sends; options.chunks alone where it is set. Ascending, never empty.
 std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options);
 
-/// Every engine with all of its policies, chunk counts ascending until half the budget is planned.
-std::vector<Candidate> first_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
-                                   const SolveOptions& options);
+/// One batch a chunk count, ascending until half the budget is planned: every engine with all of its
+/// policies.
+std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
+                                                  const Demand& demand, const SolveOptions& options);
 
 /// What is tried after `trials`, in round 1, 2, ...: the best (engine, chunks) of each engine that is near
 /// the best, with every policy and fresh seeds. Empty when there is nothing to vary.
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
                                   const SolveOptions& options, const std::vector<Trial>& trials, int round);
 
-/// Estimated sends of all rounds without a gap or a time limit, which is when the search ends.
-inline constexpr double kWorkBudget = 2e6;
+/// Without a time limit the search ends at so many estimated sends (ten times as many where a gap is asked
+/// for), or after so many rounds in a row that found nothing better, once there were enough candidates.
+inline constexpr double kWorkBudget = 1.5e6;
+inline constexpr int kIdleRounds = 3;
+inline constexpr std::size_t kEnoughCandidates = 1500;
 
 }  // namespace rondo

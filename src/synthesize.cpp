@@ -169,21 +169,31 @@ bool Search::stop() {
 void Search::run() {
   const Demand& demand = instance_.demand;
   double spent = 0;
-  std::vector<Candidate> batch = first_batch(engines_, demand, options_);
-  for (int round = 1; !batch.empty(); ++round) {
+  auto try_batch = [&](const std::vector<Candidate>& batch) {
     run_batch(batch);
     for (const Candidate& c : batch) spent += c.work;
     if (communicator_.is_root() && std::isfinite(best_finish())) {
-      progress_(fmt::format("round {}: {} candidates, best {:.6g} us by {} with {} chunks, gap {:.3f}%",
-                            round, trials_.size(), best_finish(), label(trials_[best_].candidate),
-                            trials_[best_].candidate.chunks, 100 * (best_finish() / bound_.us - 1)));
+      progress_(fmt::format("{} candidates, best {:.6g} us by {} with {} chunks, gap {:.3f}%", trials_.size(),
+                            best_finish(), label(trials_[best_].candidate), trials_[best_].candidate.chunks,
+                            100 * (best_finish() / bound_.us - 1)));
     }
-    if (stop()) return;
-    if (!options_.time_limit_s && spent >= kWorkBudget * (options_.gap ? 10 : 1)) {
+    return stop();
+  };
+  for (const auto& batch : first_batches(engines_, demand, options_)) {
+    if (try_batch(batch)) return;
+  }
+  int idle_rounds = 0;
+  for (int round = 1;; ++round) {
+    const std::vector<Candidate> batch = next_batch(engines_, demand, options_, trials_, round);
+    if (batch.empty()) return;
+    const double before_us = best_finish();
+    if (try_batch(batch)) return;
+    idle_rounds = best_finish() < before_us ? 0 : idle_rounds + 1;
+    const bool idle = idle_rounds >= kIdleRounds && trials_.size() >= kEnoughCandidates;
+    if (!options_.time_limit_s && (idle || spent >= kWorkBudget * (options_.gap ? 10 : 1))) {
       if (options_.gap) limits_hit_.push_back("work");
       return;
     }
-    batch = next_batch(engines_, demand, options_, trials_, round);
   }
 }
 
@@ -263,7 +273,8 @@ SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Deman
     throw Error(ExitCode::internal, "the winner does not replay: " + *replayed.violation);
   result.proven.schedule.finish_us = replayed.finish_us;
   result.gap =
-      replayed.finish_us / sound_bound_of(result.proven.topology, result.proven.demand, bound.certificate) - 1;
+      replayed.finish_us / sound_bound_of(result.proven.topology, result.proven.demand, bound.certificate) -
+      1;
   result.wall_parts_s = {{"bounds", bounds_s}, {"search", search_s}, {"replay", seconds_since(replay_start)}};
   return result;
 }

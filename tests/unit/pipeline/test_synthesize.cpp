@@ -41,8 +41,11 @@ TEST(Portfolio, LaterRoundsVaryTheBestAndRepeatNothing) {
   const Demand demand = make_demand(Collective::allgather, 4e6, 4, 1);
   const std::vector<EngineInfo> engines{find_engine("list")};
   std::vector<Trial> trials;
-  for (const Candidate& c : first_batch(engines, demand, {})) {
-    trials.push_back({c, c.chunks == 2 ? 1.0 : std::numeric_limits<double>::infinity()});
+  for (const auto& batch : first_batches(engines, demand, {})) {
+    for (const Candidate& c : batch) {
+      EXPECT_EQ(c.chunks, batch.front().chunks);
+      trials.push_back({c, c.chunks == 2 ? 1.0 : std::numeric_limits<double>::infinity()});
+    }
   }
   for (int round = 1; round < 4; ++round) {
     for (const Candidate& c : next_batch(engines, demand, {}, trials, round)) {
