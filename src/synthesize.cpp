@@ -189,7 +189,8 @@ void Search::run() {
     const double before_us = best_finish();
     if (try_batch(batch)) return;
     idle_rounds = best_finish() < before_us ? 0 : idle_rounds + 1;
-    const bool idle = idle_rounds >= kIdleRounds && trials_.size() >= kEnoughCandidates;
+    const bool idle =
+        idle_rounds >= kIdleRounds && (trials_.size() >= kEnoughCandidates || spent >= kWorkBudget / 3);
     if (!options_.time_limit_s && (idle || spent >= kWorkBudget * (options_.gap ? 10 : 1))) {
       if (options_.gap) limits_hit_.push_back("work");
       return;

@@ -6,8 +6,8 @@ namespace rondo {
 namespace {
 
 /// Attempts a claim that is not in the greedy set.
-constexpr std::size_t kAttempts = 4;
-constexpr std::size_t kMostAttempts = 128;
+constexpr std::size_t kAttempts = 8;
+constexpr std::size_t kMostAttempts = 256;
 
 class Search {
  public:

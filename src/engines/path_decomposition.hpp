@@ -4,28 +4,12 @@
 #include <vector>
 
 #include "rondo/core/collective.hpp"
+#include "rondo/decomp/flow_paths.hpp"
 #include "rondo/engines/hops.hpp"
 #include "rondo/graph/digraph.hpp"
 #include "rondo/model/formulation.hpp"
 
 namespace rondo {
-
-/// A simple path from the source of a flow to one of its sinks.
-struct FlowPath {
-  std::vector<int> arcs;
-  double amount = 0;
-};
-
-struct Sink {
-  int node = 0;
-  double amount = 0;
-};
-
-/// Splits the flow of one source (one value an arc) into paths, one list a sink; together a sink's paths
-/// carry what it wants, up to rounding errors of the flow. Cycles are cancelled. Every path follows the
-/// largest flows back from its sink, so that there are few of them.
-std::vector<std::vector<FlowPath>> decompose_flow(const Digraph& graph, std::vector<double> flow, int source,
-                                                  const std::vector<Sink>& sinks);
 
 /// A way of a contribution from its origin to its destination.
 struct Route {
