@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <string>
 
 #include "rondo/core/error.hpp"
@@ -11,9 +12,6 @@
 
 namespace rondo {
 namespace {
-
-// MPI counts bytes in ints; what is longer goes in pieces of at most this.
-constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 30;
 
 void check(int code, const char* call) {
   if (code == MPI_SUCCESS) return;
@@ -26,7 +24,8 @@ void check(int code, const char* call) {
 class MpiCommunicator final : public Communicator {
  public:
   // A duplicate, so that no message here can meet one of a library or a test that uses MPI_COMM_WORLD.
-  MpiCommunicator() {
+  explicit MpiCommunicator(std::size_t max_message_bytes) : max_message_bytes_(max_message_bytes) {
+    assert(max_message_bytes > 0 && max_message_bytes <= std::numeric_limits<int>::max());
     check(MPI_Comm_dup(MPI_COMM_WORLD, &communicator_), "MPI_Comm_dup");
     check(MPI_Comm_set_errhandler(communicator_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
     check(MPI_Comm_rank(communicator_, &rank_), "MPI_Comm_rank");
@@ -52,8 +51,8 @@ class MpiCommunicator final : public Communicator {
     std::uint64_t total = bytes.size();
     check(MPI_Bcast(&total, 1, MPI_UINT64_T, root, communicator_), "MPI_Bcast");
     bytes.resize(total);
-    for (std::uint64_t at = 0; at < total; at += kMaxMessageBytes) {
-      const int count = static_cast<int>(std::min(kMaxMessageBytes, total - at));
+    for (std::uint64_t at = 0; at < total; at += max_message_bytes_) {
+      const int count = static_cast<int>(std::min(max_message_bytes_, total - at));
       check(MPI_Bcast(bytes.data() + at, count, MPI_BYTE, root, communicator_), "MPI_Bcast");
     }
     return bytes;
@@ -67,7 +66,7 @@ class MpiCommunicator final : public Communicator {
     std::vector<Bytes> gathered(ranks());
     for (std::size_t r = 0; r < ranks(); ++r) gathered[r].reserve(sizes[r]);
     // Displacements are ints as well, so the pieces of all ranks together stay below the limit.
-    const std::uint64_t piece = std::max<std::uint64_t>(1, kMaxMessageBytes / ranks());
+    const std::uint64_t piece = std::max<std::uint64_t>(1, max_message_bytes_ / ranks());
     const std::uint64_t longest = *std::max_element(sizes.begin(), sizes.end());
     for (std::uint64_t at = 0; at < longest; at += piece) gather_pieces(bytes, sizes, at, piece, gathered);
     return gathered;
@@ -107,6 +106,7 @@ class MpiCommunicator final : public Communicator {
     }
   }
 
+  std::uint64_t max_message_bytes_;
   MPI_Comm communicator_ = MPI_COMM_NULL;
   int rank_ = 0;
   int size_ = 1;
@@ -114,8 +114,8 @@ class MpiCommunicator final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_world_communicator() {
-  return std::make_unique<MpiCommunicator>();
+std::unique_ptr<Communicator> make_world_communicator(std::size_t max_message_bytes) {
+  return std::make_unique<MpiCommunicator>(max_message_bytes);
 }
 
 MpiSession::MpiSession(int* argc, char*** argv) {

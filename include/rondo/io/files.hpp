@@ -8,13 +8,15 @@
 /// Files that are whole or not there. Nothing here is collective: the caller decides which rank writes.
 namespace rondo {
 
-/// The whole file. Error(no_input) when it does not exist or is a directory, Error(io) when it cannot be read,
-/// Error(unavailable) when it is larger than `max_bytes`.
-std::string read_text_file(const std::filesystem::path& path, std::uintmax_t max_bytes = std::uintmax_t{1} << 32);
+/// The whole file. Error(no_input) when it does not exist or is a directory, Error(io) when it cannot be
+/// read, Error(unavailable) when it is larger than `max_bytes`.
+std::string read_text_file(const std::filesystem::path& path,
+                           std::uintmax_t max_bytes = std::uintmax_t{1} << 32);
 
-/// Calls `write` with an unguessable temporary name in the same folder, then fsyncs, renames it to `path` and fsyncs the
-/// folder. The previous file stays until then; whatever goes wrong, nothing is left behind. Error(cannot_create), with
-/// the system's reason, for a read-only folder, a full disk, a name that is a directory.
+/// Calls `write` with an unguessable temporary name in the same folder, then fsyncs, renames it to `path` and
+/// fsyncs the folder. The previous file stays until then; whatever goes wrong, nothing is left behind.
+/// Error(cannot_create), with the system's reason, for a read-only folder, a full disk, a name that is a
+/// directory.
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(const std::filesystem::path& temporary)>& write);
 

@@ -7,20 +7,23 @@
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 
-/// The JSON forms of FORMATS.md 1 to 3. Readers refuse unknown keys and name them, with the place in the document
-/// ("links[3].bandwith_GBps"); known keys that no engine supports yet give Error(unavailable), all else Error(bad_data).
+/// The JSON forms of FORMATS.md 1 to 3. Readers refuse unknown keys and name them, with the place in the
+/// document
+/// ("links[3].bandwith_GBps"); known keys that no engine supports yet give Error(unavailable), all else
+/// Error(bad_data).
 namespace rondo {
 
 using Json = nlohmann::ordered_json;
 
-/// Parses text. `what` (a file name) stands in messages. Throws Error(bad_data) with line and column for invalid,
-/// truncated or too deep JSON, for a repeated key and for numbers that no double holds (1e400).
+/// Parses text. `what` (a file name) stands in messages. Throws Error(bad_data) with line and column for
+/// invalid, truncated or too deep JSON, for a repeated key and for numbers that no double holds (1e400).
 Json parse_json(const std::string& text, const std::string& what);
 
 Topology topology_from_json(const Json& json);
 Json topology_to_json(const Topology& topology);
 
-/// Custom demand, format `rondo-demand`. Chunks of the file become contributions in file order; ids are 0..n-1.
+/// Custom demand, format `rondo-demand`. Chunks of the file become contributions in file order; ids are
+/// 0..n-1.
 Demand demand_from_json(const Json& json, const Topology& topology, int chunks_per_contribution);
 /// The same format back.
 Json demand_to_json(const Demand& demand);

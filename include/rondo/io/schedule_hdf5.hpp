@@ -8,17 +8,17 @@
 /// Schedules as HDF5 (FORMATS.md 3) behind a user block (FORMATS.md 4).
 namespace rondo {
 
-/// Writes whole or not at all. `problem_digest` is the digest of problem.json that goes into the user block. Throws
-/// Error(cannot_create).
+/// Writes whole or not at all. `problem_digest` is the digest of problem.json that goes into the user block.
+/// Throws Error(cannot_create).
 void write_schedule_hdf5(const std::filesystem::path& path, const ProvenSchedule& proven,
                          const std::string& problem_digest);
 
-/// Checks magic, version, length and checksum of the user block before HDF5 sees the file, then every size against the
-/// file's own length. Throws Error(no_input), Error(bad_data).
+/// Checks magic, version, length and checksum of the user block before HDF5 sees the file, then every size
+/// against the file's own length. Throws Error(no_input), Error(bad_data).
 ProvenSchedule read_schedule_hdf5(const std::filesystem::path& path);
 
-/// Digest of a schedule's content alone: origins, destinations and bytes of the chunks, then the sends, in file order,
-/// doubles by their bits (little-endian).
+/// Digest of a schedule's content alone: origins, destinations and bytes of the chunks, then the sends, in
+/// file order, doubles by their bits (little-endian).
 std::string schedule_digest(const Demand& demand, const Schedule& schedule);
 
 }  // namespace rondo

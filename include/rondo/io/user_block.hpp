@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <string>
 
-/// The 512 bytes before every HDF5 file of Rondo (FORMATS.md 4). libhdf5 does not survive hostile files, so the checksum
-/// is verified before it opens one.
+/// The 512 bytes before every HDF5 file of Rondo (FORMATS.md 4). libhdf5 does not survive hostile files, so
+/// the checksum is verified before it opens one.
 namespace rondo {
 
 inline constexpr std::size_t kUserBlockBytes = 512;
@@ -20,7 +20,8 @@ struct UserBlock {
 
 /// Fills length and checksum from the file (whose first 512 bytes are free) and writes the block. Throws
 /// Error(cannot_create).
-void seal_user_block(const std::filesystem::path& path, const std::string& problem_digest, std::int64_t round);
+void seal_user_block(const std::filesystem::path& path, const std::string& problem_digest,
+                     std::int64_t round);
 
 /// Reads and verifies. Throws Error(no_input), or Error(bad_data) naming what differs.
 UserBlock verify_user_block(const std::filesystem::path& path);

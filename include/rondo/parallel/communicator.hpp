@@ -23,7 +23,7 @@ class Communicator {
   virtual void barrier() const = 0;
   /// Returns the root's bytes on every rank; what the others pass is ignored.
   virtual Bytes broadcast(Bytes bytes, int root) const = 0;
-  /// Returns every rank's bytes, in rank order, on every rank. Messages over 2 GiB are split inside.
+  /// Returns every rank's bytes, in rank order, on every rank.
   virtual std::vector<Bytes> all_gather(const Bytes& bytes) const = 0;
 
   virtual double max(double value) const = 0;
@@ -32,8 +32,9 @@ class Communicator {
 
 /// One rank, no MPI.
 std::unique_ptr<Communicator> make_local_communicator();
-/// All ranks of the job. MPI has to be initialised (see MpiSession).
-std::unique_ptr<Communicator> make_world_communicator();
+/// All ranks of the job. MPI has to be initialised (see MpiSession). Collective. What is longer than
+/// `max_message_bytes` (at most 2^31 - 1, MPI's counts being ints) goes in pieces.
+std::unique_ptr<Communicator> make_world_communicator(std::size_t max_message_bytes = std::size_t{1} << 30);
 
 /// Initialises MPI for the life of the object.
 class MpiSession {

@@ -1,0 +1,90 @@
+#include "rondo/parallel/map_parts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+
+namespace rondo {
+namespace {
+
+Bytes result_of(std::size_t part) {
+  return to_bytes(std::string(part * 10, 'x') + std::to_string(part));
+}
+
+void expect_all_parts_done(const Communicator& communicator, const std::vector<double>& work_estimates) {
+  std::size_t calls = 0;
+  const auto outcomes = map_parts(communicator, work_estimates, [&](std::size_t part) {
+    ++calls;
+    return result_of(part);
+  });
+  ASSERT_EQ(outcomes.size(), work_estimates.size());
+  for (std::size_t part = 0; part < outcomes.size(); ++part) {
+    EXPECT_EQ(outcomes[part].value, result_of(part));
+    EXPECT_FALSE(outcomes[part].error.has_value());
+    EXPECT_GE(outcomes[part].seconds, 0);
+    EXPECT_LT(outcomes[part].rank, communicator.size());
+  }
+  EXPECT_EQ(communicator.sum(static_cast<double>(calls)), static_cast<double>(work_estimates.size()));
+}
+
+TEST(MapParts, MorePartsThanRanks) {
+  expect_all_parts_done(*make_world_communicator(), {1, 5, 2, 2, 9, 1, 1, 3, 0, 4, 1});
+  expect_all_parts_done(*make_local_communicator(), {1, 5, 2});
+}
+
+TEST(MapParts, MoreRanksThanParts) {
+  expect_all_parts_done(*make_world_communicator(), {1});
+  expect_all_parts_done(*make_world_communicator(), {1, 1});
+  expect_all_parts_done(*make_world_communicator(), {});
+}
+
+TEST(MapParts, DealsLargestFirstToTheLeastLoaded) {
+  const auto world = make_world_communicator();
+  const auto outcomes = map_parts(*world, {1, 4, 3, 2}, result_of);
+  std::vector<int> ranks;
+  for (const PartOutcome& outcome : outcomes) ranks.push_back(outcome.rank);
+  // By hand, largest first: 4 (part 1), 3 (part 2), 2 (part 3), 1 (part 0).
+  const std::map<int, std::vector<int>> by_hand = {{1, {0, 0, 0, 0}}, {2, {0, 0, 1, 1}}, {4, {3, 0, 1, 2}}};
+  const auto expected = by_hand.find(world->size());
+  if (expected != by_hand.end()) {
+    EXPECT_EQ(ranks, expected->second);
+  }
+}
+
+TEST(MapParts, PartsWithoutWorkAreDealtInTurn) {
+  const auto world = make_world_communicator();
+  const auto outcomes = map_parts(*world, std::vector<double>(8, 0.0), result_of);
+  for (std::size_t part = 0; part < outcomes.size(); ++part) {
+    EXPECT_EQ(outcomes[part].rank, static_cast<int>(part) % world->size());
+  }
+}
+
+TEST(MapParts, FailuresAreDataAndAlikeOnAllRanks) {
+  const auto world = make_world_communicator();
+  const auto outcomes = map_parts(*world, std::vector<double>(6, 1.0), [](std::size_t part) -> Bytes {
+    if (part == 2) throw Error(ExitCode::unavailable, "part 2 is infeasible");
+    if (part == 3) throw std::out_of_range("a slip");
+    if (part == 4) throw 17;
+    return result_of(part);
+  });
+  std::string seen;
+  for (const PartOutcome& outcome : outcomes) {
+    seen += outcome.error ? std::to_string(static_cast<int>(outcome.error->code())) + outcome.error->what()
+                          : to_text(outcome.value);
+    seen += '\n';
+  }
+  EXPECT_EQ(outcomes[1].value, result_of(1));
+  EXPECT_EQ(outcomes[5].value, result_of(5));
+  ASSERT_TRUE(outcomes[2].error && outcomes[3].error && outcomes[4].error);
+  EXPECT_EQ(outcomes[2].error->code(), ExitCode::unavailable);
+  EXPECT_STREQ(outcomes[2].error->what(), "part 2 is infeasible");
+  EXPECT_EQ(outcomes[3].error->code(), ExitCode::internal);
+  EXPECT_NE(std::string(outcomes[3].error->what()).find("a slip"), std::string::npos);
+  EXPECT_EQ(outcomes[4].error->code(), ExitCode::internal);
+  for (const Bytes& other : world->all_gather(to_bytes(seen))) EXPECT_EQ(to_text(other), seen);
+}
+
+}  // namespace
+}  // namespace rondo
