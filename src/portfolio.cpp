@@ -9,7 +9,7 @@ namespace {
 constexpr int kMostChunks = 128;
 constexpr double kMostSends = 4e5;
 constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a later round varies
-constexpr std::uint64_t kSeedsPerRound = 2;
+constexpr std::uint64_t kSeedsPerRound = 1;
 
 double deliveries(const Demand& demand) {
   double sum = 0;
@@ -72,12 +72,15 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
 
   const double sends = deliveries(demand);
   std::vector<Candidate> batch;
+  double work = 0;
   for (const auto& [engine, chunks] : chosen) {
+    if (work >= kWorkBudget / 4) break;
     for (const std::string& policy : policies_of(engines[engine], options)) {
       for (std::uint64_t s = 0; s < kSeedsPerRound; ++s) {
         const std::uint64_t seed =
             options.seed + 1 + kSeedsPerRound * static_cast<std::uint64_t>(round - 1) + s;
         batch.push_back({engine, chunks, policy, seed, chunks * sends});
+        work += chunks * sends;
       }
     }
   }

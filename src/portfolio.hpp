@@ -42,7 +42,7 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
 /// Without a time limit the search ends at so many estimated sends (ten times as many where a gap is asked
 /// for), or after so many rounds in a row that found nothing better, once there were enough candidates or a
 /// third of the work.
-inline constexpr double kWorkBudget = 1.5e6;
+inline constexpr double kWorkBudget = 1e6;
 inline constexpr int kIdleRounds = 3;
 inline constexpr std::size_t kEnoughCandidates = 1500;
 

@@ -15,11 +15,12 @@ struct Policy {
 /// The first one is the default.
 const std::vector<Policy>& policies() {
   static const std::vector<Policy> table{
-      {"rarest", {ChunkOrder::rarest, SenderOrder::best_chunk, false, 0}},
-      {"rarest-full", {ChunkOrder::rarest, SenderOrder::fullest, false, 0}},
-      {"rarest-far-full", {ChunkOrder::rarest, SenderOrder::fullest, true, 0}},
-      {"furthest", {ChunkOrder::furthest, SenderOrder::best_chunk, true, 0}},
-      {"furthest-full", {ChunkOrder::furthest, SenderOrder::fullest, true, 0}},
+      {"rarest", {ChunkOrder::rarest, SenderOrder::best_chunk, false, false, 0}},
+      {"rarest-full", {ChunkOrder::rarest, SenderOrder::fullest, false, false, 0}},
+      {"rarest-far-full", {ChunkOrder::rarest, SenderOrder::fullest, true, false, 0}},
+      {"furthest", {ChunkOrder::furthest, SenderOrder::best_chunk, true, false, 0}},
+      {"soonest", {ChunkOrder::furthest, SenderOrder::best_chunk, true, true, 0}},
+      {"furthest-full", {ChunkOrder::furthest, SenderOrder::fullest, true, false, 0}},
   };
   return table;
 }

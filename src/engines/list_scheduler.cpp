@@ -73,10 +73,12 @@ class ListScheduler {
   void wake_hops_of_link(LinkId link);
   void serve_receivers(double t_us);
   bool serve(std::size_t receiver, double t_us);
-  Choice best_chunk(int hop, std::size_t receiver) const;
+  Choice best_chunk(int hop, std::size_t receiver, double t_us) const;
   bool goes_first(const Choice& a, const Choice& b) const;
   bool may_fall_back(const Hop& hop, std::size_t receiver, double duration_us) const;
-  void promise(std::size_t chunk, GpuId receiver);
+  void promise(std::size_t chunk, GpuId receiver, double arrival_us);
+  /// Whether the receiver had better wait for a nearer holder than take the chunk over a hop.
+  bool better_wait(std::size_t chunk, std::size_t receiver, double duration_us, double t_us) const;
   void update_key(std::size_t chunk);
   double near_us(std::size_t chunk, std::size_t gpu) const { return near_us_[chunk * num_gpus_ + gpu]; }
 
@@ -101,8 +103,10 @@ class ListScheduler {
   std::vector<double> in_bandwidth_GBps_;      ///< per GPU
   std::vector<std::vector<double>> offsets_;   ///< per link: how long after its hop starts it is used
   std::vector<std::vector<int>> hops_of_link_;
-  std::vector<float> near_us_;      ///< (chunk, GPU): distance from the nearest current or promised holder
-  std::vector<int> holders_;        ///< per chunk, promised ones included
+  std::vector<float> near_us_;  ///< (chunk, GPU): distance from the nearest current or promised holder
+  std::vector<double>
+      expected_us_;           ///< (chunk, GPU), rule `soonest`: arrival from a current or promised holder
+  std::vector<int> holders_;  ///< per chunk, promised ones included
   std::vector<std::uint64_t> key_;  ///< per chunk: smaller goes first
   std::vector<char> stalled_;       ///< per hop: had nothing to send when last looked at
   std::vector<char> waiting_;       ///< per GPU: to be served at this event
@@ -130,6 +134,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       offsets_(topology.num_links()),
       hops_of_link_(topology.num_links()),
       near_us_(num_chunks_ * num_gpus_, std::numeric_limits<float>::infinity()),
+      expected_us_(rules.soonest ? num_chunks_ * num_gpus_ : 0, std::numeric_limits<double>::infinity()),
       holders_(num_chunks_, 0),
       key_(num_chunks_, 0),
       stalled_(hops.hops().size(), 0),
@@ -194,20 +199,25 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
         lacking_bytes_[g.index()] += demand.bytes(ChunkId{c});
         ++missing_;
       }
-      promise(c, contribution.origin);
+      promise(c, contribution.origin, contribution.ready_us);
       events_.push(
           {contribution.ready_us, EventKind::arrival, contribution.origin.value, static_cast<int>(c)});
     }
   }
 }
 
-void ListScheduler::promise(std::size_t chunk, GpuId receiver) {
+void ListScheduler::promise(std::size_t chunk, GpuId receiver, double arrival_us) {
   const auto& relay =
       relay_us_[size_class_[chunk / static_cast<std::size_t>(demand_.chunks_per_contribution())]];
   const double* from_receiver = relay.data() + receiver.index() * num_gpus_;
   float* near = near_us_.data() + chunk * num_gpus_;
   for (std::size_t g = 0; g < num_gpus_; ++g)
     near[g] = std::min(near[g], static_cast<float>(from_receiver[g]));
+  if (rules_.soonest) {
+    double* expected = expected_us_.data() + chunk * num_gpus_;
+    for (std::size_t g = 0; g < num_gpus_; ++g)
+      expected[g] = std::min(expected[g], arrival_us + from_receiver[g]);
+  }
   ++holders_[chunk];
   update_key(chunk);
 }
@@ -258,7 +268,13 @@ bool ListScheduler::may_fall_back(const Hop& hop, std::size_t receiver, double d
   return transmission_us(lacking_bytes_[receiver], others) >= duration_us;
 }
 
-ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver) const {
+bool ListScheduler::better_wait(std::size_t chunk, std::size_t receiver, double duration_us,
+                                double t_us) const {
+  if (near_us(chunk, receiver) >= duration_us * (1 - 1e-5)) return false;
+  return !rules_.soonest || expected_us_[chunk * num_gpus_ + receiver] < t_us + duration_us * (1 - 1e-5);
+}
+
+ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver, double t_us) const {
   const Hop& hop = hops_.hop(h);
   const ChunkSet& there = holds_[hop.src.index()];
   const ChunkSet& wanted = lacks_[receiver];
@@ -273,7 +289,7 @@ ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver) con
       // Distances are looked up last: they are far apart in memory.
       if (!count && !best.fallback && key >= best.key) continue;
       const double duration = hop.duration_us(demand_.bytes(ChunkId{c}));
-      const bool fallback = near_us(c, receiver) < duration * (1 - 1e-5);
+      const bool fallback = better_wait(c, receiver, duration, t_us);
       alternatives += fallback ? 0 : 1;
       if (fallback && (!best.fallback || (!any_way_ && !may_fall_back(hop, receiver, duration)))) continue;
       if (best.chunk < 0 || (best.fallback && !fallback) || key < best.key) {
@@ -300,7 +316,7 @@ bool ListScheduler::serve(std::size_t receiver, double t_us) {
     if (stalled_[i]) continue;
     const Hop& hop = hops_.hop(h);
     if (!timetable_.can_start(hop, smallest_bytes_, t_us)) continue;
-    const Choice choice = best_chunk(h, receiver);
+    const Choice choice = best_chunk(h, receiver, t_us);
     if (choice.chunk < 0) {
       stalled_[i] = 1;
       continue;
@@ -328,7 +344,7 @@ bool ListScheduler::serve(std::size_t receiver, double t_us) {
   erase(lacks_[receiver], chunk.index());
   lacking_bytes_[receiver] -= bytes;
   --missing_;
-  promise(chunk.index(), hop.dst);
+  promise(chunk.index(), hop.dst, arrival);
   return true;
 }
 

@@ -27,6 +27,9 @@ struct ListRules {
   SenderOrder senders = SenderOrder::best_chunk;
   /// `rarest`: of chunks with equally many holders the furthest goes first, instead of chance.
   bool distance_breaks_ties = true;
+  /// A way slower than the nearest holder's is used also when a promised chunk would come later than over it.
+  /// Wins time where latency counts, and costs bandwidth.
+  bool soonest = false;
   std::uint64_t seed = 0;
 };
 

@@ -38,7 +38,7 @@ Hop make_hop(const Topology& topology, std::span<const LinkId> way);
 /// with the fewest links, at most `max_ways` a pair, fastest first.
 class HopTable {
  public:
-  explicit HopTable(const Topology& topology, std::size_t max_ways = 8);
+  explicit HopTable(const Topology& topology, std::size_t max_ways = 4);
 
   const std::vector<Hop>& hops() const { return hops_; }
   const Hop& hop(int h) const { return hops_[static_cast<std::size_t>(h)]; }
