@@ -1,0 +1,166 @@
+#include <gtest/gtest.h>
+
+#include "fabrics.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/generators.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/engines/bounds.hpp"
+#include "rondo/engines/engines.hpp"
+
+namespace rondo {
+namespace {
+
+using Fabric = std::shared_ptr<const Topology>;
+
+/// One demand on one fabric, prepared once.
+class Flow {
+ public:
+  Flow(Fabric topology, Demand demand)
+      : topology_(std::move(topology)),
+        demand_(std::move(demand)),
+        prepared_(prepare_flow({topology_, demand_}, {}, tools())) {}
+  Flow(const Fabric& topology, double size_bytes)
+      : Flow(topology, make_demand(Collective::alltoall, size_bytes, topology->num_gpus(), 1)) {}
+
+  EngineResult schedule(int chunks, const std::string& policy = {}, std::uint64_t seed = 0) const {
+    EngineOptions options;
+    options.policy = policy;
+    options.seed = seed;
+    return prepared_(demand_.with_chunks(chunks), options);
+  }
+  /// Replays and returns the finish time.
+  double finish(int chunks, const std::string& policy = {}) const {
+    const Schedule schedule = *this->schedule(chunks, policy).schedule;
+    const ReplayResult replayed = replay(*topology_, demand_.with_chunks(chunks), schedule.sends);
+    EXPECT_TRUE(replayed.valid()) << policy << ": " << *replayed.violation;
+    EXPECT_TRUE(times_equal(replayed.finish_us, schedule.finish_us));
+    return replayed.finish_us;
+  }
+  double best_finish(int chunks) const {
+    double best = kInfinity;
+    for (const std::string& policy : flow_policies()) best = std::min(best, finish(chunks, policy));
+    return best;
+  }
+  double gap(int chunks) const {
+    return best_finish(chunks) / lower_bounds({topology_, demand_}, tools()).best().us - 1;
+  }
+
+ private:
+  Fabric topology_;
+  Demand demand_;
+  PreparedEngine prepared_;
+};
+
+TEST(Flow, OneWayRingSendsFarDataFirst) {
+  const Flow flow(one_way_ring(3), 3 * kMB);
+  // Each link carries the far chunk, then the near one, then relays: busy from 0 to 3000.
+  for (const std::string& policy : flow_policies()) EXPECT_DOUBLE_EQ(flow.finish(1, policy), 3001) << policy;
+}
+
+TEST(Flow, SplitsAPairOverUnequalWays) {
+  const auto triangle = fabric({gpu(), gpu(), gpu()}, {link(0, 1, 1), link(0, 2, 2), link(2, 1, 2)});
+  const Flow flow(triangle, Demand(Collective::custom, 3 * kMB, 3, {{GpuId{0}, 3 * kMB, {GpuId{1}}}}, 1));
+  // A third straight on and two thirds at twice the rate take 1000 us; the last of 20 relayed chunks takes 50
+  // us more.
+  EXPECT_DOUBLE_EQ(flow.finish(30), 1052);
+  EXPECT_NEAR(flow.schedule(30).figures.at("steady_us"), 1000, 1e-6);
+}
+
+TEST(Flow, KeepsAllPortsOfASwitchBusy) {
+  for (const int gpus : {3, 4, 6}) {
+    const Flow flow(star(gpus), gpus * kMB);
+    // gpus - 1 rounds in which every GPU sends and receives.
+    EXPECT_DOUBLE_EQ(flow.finish(1), 1000 * (gpus - 1) + 2) << gpus;
+  }
+}
+
+TEST(Flow, StoreAndForwardSwitch) {
+  const Flow flow(star(3, Forwarding::store_and_forward), 3 * kMB);
+  for (const std::string& policy : flow_policies()) EXPECT_GE(flow.finish(2, policy), 2502) << policy;
+}
+
+TEST(Flow, SharedBandwidthIsKept) {
+  // 1 and 2 send 1 MB each to 0 over links of 1 GB/s that share 1 GB/s.
+  const auto shared =
+      fabric({gpu(), gpu(), gpu()}, {link(1, 0), link(2, 0)}, {{"bus", {LinkId{0}, LinkId{1}}, 1}});
+  const Flow flow(shared, make_demand(Collective::gather, 3 * kMB, 3, 1));
+  for (const std::string& policy : flow_policies()) EXPECT_DOUBLE_EQ(flow.finish(1, policy), 2001) << policy;
+}
+
+TEST(Flow, LinkFasterThanItsGroupIsRefused) {
+  const auto shared = fabric({gpu(), gpu()}, {link(0, 1, 2), link(1, 0, 2)}, {{"bus", {LinkId{0}}, 1}});
+  EXPECT_THROW(Flow(shared, 2 * kMB).schedule(1), Error);
+}
+
+TEST(Flow, ScatterAndGather) {
+  const auto ring = one_way_ring(4);
+  // The link next to the root carries 3 MB: outwards the farthest first, inwards what is near first, and the
+  // farthest comes last over all three links either way.
+  EXPECT_DOUBLE_EQ(Flow(ring, make_demand(Collective::scatter, 4 * kMB, 4, 1)).best_finish(1), 3003);
+  EXPECT_DOUBLE_EQ(Flow(ring, make_demand(Collective::gather, 4 * kMB, 4, 1)).best_finish(1), 3003);
+}
+
+TEST(Flow, WaitsUntilDataIsReady) {
+  const Demand demand(Collective::custom, 2 * kMB, 2,
+                      {{GpuId{0}, kMB, {GpuId{1}}, 500}, {GpuId{0}, kMB, {GpuId{1}}, 0}}, 1);
+  EXPECT_DOUBLE_EQ(Flow(fabric({gpu(), gpu()}, {link(0, 1)}), demand).finish(1), 2001);
+}
+
+TEST(Flow, SameSeedSameSchedule) {
+  const Flow flow(shipped("ndv2-4"), 1e6);
+  const auto a = *flow.schedule(2, "load", 7).schedule;
+  const auto b = *flow.schedule(2, "load", 7).schedule;
+  ASSERT_EQ(a.sends.size(), b.sends.size());
+  for (std::size_t i = 0; i < a.sends.size(); ++i) {
+    EXPECT_EQ(a.sends[i].chunk, b.sends[i].chunk);
+    EXPECT_EQ(a.sends[i].link, b.sends[i].link);
+    EXPECT_EQ(a.sends[i].start_us, b.sends[i].start_us);
+  }
+}
+
+TEST(Flow, RefusesWhatItCannotDo) {
+  EXPECT_THROW(prepare_flow({star(3), make_demand(Collective::allgather, 1e6, 3, 1)}, {}, tools()), Error);
+  EXPECT_THROW(Flow(star(3), 1e6).schedule(1, "fastest"), Error);
+}
+
+TEST(Flow, BeyondTheLpBalancesShortestRoutes) {
+  const auto full = std::make_shared<const Topology>(
+      generate_topology("full", {{"gpus", "30"}, {"bandwidth_GBps", "1"}, {"latency_us", "1"}}));
+  const Flow flow(full, 30 * kMB);
+  EXPECT_EQ(flow.schedule(1).remarks.size(), 1U);
+  EXPECT_DOUBLE_EQ(flow.finish(1), 1001);
+}
+
+TEST(Flow, MeetsTheBoundOfShippedFabrics) {
+  EXPECT_LE(Flow(shipped("ndv2-2"), 1e9).gap(1), 0.001);
+  EXPECT_LE(Flow(shipped("ndv2-2"), 64e3).gap(4), 0.01);
+  EXPECT_LE(Flow(shipped("dgx1"), 1e9).gap(6), 0.005);
+  EXPECT_LE(Flow(shipped("ndv2-4"), 1e9).gap(4), 0.01);
+  EXPECT_LE(Flow(shipped("dgx2-2"), 1e9).gap(1), 0.005);
+  EXPECT_LE(Flow(shipped("amd-2"), 1e9).gap(4), 0.01);
+}
+
+TEST(Flow, BoxesOnRails) {
+  for (const char* boxes : {"2", "4"}) {  // DGX A100 with 2 spine switches
+    const auto rails =
+        std::make_shared<const Topology>(generate_topology("rails", {{"boxes", boxes}, {"rails", "2"}}));
+    EXPECT_LE(Flow(rails, 1e9).gap(8), 0.02) << boxes;
+  }
+}
+
+// TE-CCL, Table 8: NDv2 x2, AllToAll, the best of both epoch rules.
+TEST(Flow, NoLaterThanTeCclOnNdv2) {
+  const auto ndv2 = shipped("ndv2-2");
+  for (const auto& [size, published_us] : {std::pair{1e3, 4.235},
+                                           {4e3, 4.5},
+                                           {16e3, 7.27},
+                                           {64e3, 23.3},
+                                           {256e3, 85.52},
+                                           {1e6, 325.28},
+                                           {4e6, 1296.25}}) {
+    EXPECT_LE(Flow(ndv2, size).best_finish(1), published_us) << size;
+  }
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,127 @@
+#include <gtest/gtest.h>
+
+#include "../core/expect_error.hpp"
+#include "fabrics.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/engines/bounds.hpp"
+#include "rondo/engines/engines.hpp"
+
+namespace rondo {
+namespace {
+
+using Fabric = std::shared_ptr<const Topology>;
+
+EngineOptions epochs_of(double tau_us, int num_epochs = 0) {
+  EngineOptions options;
+  options.epochs.rule = EpochRule::fixed;
+  options.epochs.tau_us = tau_us;
+  options.epochs.num_epochs = num_epochs;
+  return options;
+}
+
+/// Prepares, schedules in `chunks`, replays.
+EngineResult run(const Fabric& topology, const Demand& demand, const EngineOptions& options, int chunks = 1) {
+  const Demand split = demand.with_chunks(chunks);
+  EngineResult result = prepare_lp({topology, demand}, options, tools())(split, options);
+  const ReplayResult replayed = replay(*topology, split, result.schedule->sends);
+  EXPECT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_TRUE(times_equal(replayed.finish_us, result.schedule->finish_us));
+  return result;
+}
+
+TEST(Lp, LeastEpochsByHand) {
+  // Without latency 3 links x 3 epochs carry 9 MB x links: data that goes two links does so in two epochs.
+  const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
+  const EngineResult result = run(one_way_ring(3, 0), demand, epochs_of(1000));
+  EXPECT_EQ(result.figures.at("epochs"), 3);
+  EXPECT_DOUBLE_EQ(result.figures.at("model_finish_us"), 3000);
+  EXPECT_DOUBLE_EQ(result.figures.at("tau_us"), 1000);
+  EXPECT_DOUBLE_EQ(result.schedule->finish_us, 3000);
+}
+
+TEST(Lp, LatencyCostsAWholeEpoch) {
+  // What leaves in epoch k lands two epochs later, so that epoch K - 1 is of no use.
+  const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
+  const EngineResult result = run(one_way_ring(3), demand, epochs_of(1000));
+  EXPECT_EQ(result.figures.at("epochs"), 4);
+  EXPECT_DOUBLE_EQ(result.schedule->finish_us, 3001);
+}
+
+TEST(Lp, ConvergesToTheBoundFromAbove) {
+  const auto ring = one_way_ring(3);
+  const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
+  const double bound = lower_bounds({ring, demand}, tools()).best().us;
+  double last = kInfinity;
+  for (const double tau_us : {1000.0, 200.0, 50.0}) {
+    const double finish = run(ring, demand, epochs_of(tau_us)).figures.at("model_finish_us");
+    EXPECT_GE(finish, bound);
+    EXPECT_LE(finish, bound + 2 * tau_us);
+    EXPECT_LE(finish, last);
+    last = finish;
+  }
+}
+
+TEST(Lp, CutThroughSwitchHoldsNothing) {
+  // Up, through and down in one epoch, the latencies of both links together in one more.
+  const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
+  const EngineResult result = run(star(3), demand, epochs_of(1000));
+  EXPECT_EQ(result.figures.at("epochs"), 3);
+  EXPECT_DOUBLE_EQ(result.schedule->finish_us, 2002);
+}
+
+TEST(Lp, StoreAndForwardSwitchCostsItsOwnEpochs) {
+  const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
+  const EngineResult result = run(star(3, Forwarding::store_and_forward), demand, epochs_of(1000));
+  EXPECT_EQ(result.figures.at("epochs"), 5);
+}
+
+TEST(Lp, SharedBandwidthCounts) {
+  const auto shared = fabric({gpu(), gpu(), gpu()}, {link(1, 0, 1, 0), link(2, 0, 1, 0)},
+                             {{"bus", {LinkId{0}, LinkId{1}}, 1}});
+  const EngineResult result = run(shared, make_demand(Collective::gather, 3 * kMB, 3, 1), epochs_of(1000));
+  EXPECT_EQ(result.figures.at("epochs"), 2);
+  EXPECT_DOUBLE_EQ(result.schedule->finish_us, 2000);
+}
+
+TEST(Lp, DataThatIsReadyLateStartsLate) {
+  const Demand demand(Collective::custom, kMB, 2, {{GpuId{0}, kMB, {GpuId{1}}, 1500}}, 1);
+  const auto pair = fabric({gpu(), gpu()}, {link(0, 1, 1, 0)});
+  EXPECT_EQ(run(pair, demand, epochs_of(1000)).figures.at("epochs"),
+            3);  // ready within epoch 1, sent in epoch 2
+}
+
+TEST(Lp, TooFewEpochsAreNamed) {
+  const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
+  expect_error(ExitCode::unavailable, {"3 epochs", "allow more"}, [&] {
+    prepare_lp({one_way_ring(3), demand}, epochs_of(1000, 3), tools());
+  });
+  // One epoch reaches nobody.
+  expect_error(ExitCode::unavailable, {"1 epochs", "0%"}, [&] {
+    prepare_lp({one_way_ring(3), demand}, epochs_of(1000, 1), tools());
+  });
+}
+
+TEST(Lp, CapIsStatedWithItsRemedy) {
+  const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
+  expect_error(ExitCode::unavailable, {"250000", "--epoch-multiplier"}, [&] {
+    prepare_lp({one_way_ring(3), demand}, epochs_of(0.01), tools());
+  });
+}
+
+TEST(Lp, RefusesMulticast) {
+  expect_error(ExitCode::unavailable, {"multicast"}, [] {
+    prepare_lp({star(3), make_demand(Collective::allgather, 1e6, 3, 1)}, epochs_of(100), tools());
+  });
+}
+
+// TE-CCL, Table 8: 325000 us with epochs of the slowest link, found in 14.8 s.
+TEST(Lp, Ndv2WithEpochsOfTheSlowestLink) {
+  EngineOptions options;
+  options.epochs.rule = EpochRule::slowest_link;
+  const EngineResult result = run(shipped("ndv2-2"), make_demand(Collective::alltoall, 1e9, 16, 1), options);
+  EXPECT_DOUBLE_EQ(result.figures.at("model_finish_us"), 325000);
+  EXPECT_LE(result.schedule->finish_us, 320001.3 * 1.001);
+}
+
+}  // namespace
+}  // namespace rondo
