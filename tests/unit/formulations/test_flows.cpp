@@ -1,0 +1,110 @@
+#include <gtest/gtest.h>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/formulations/formulations.hpp"
+#include "rondo/solvers/solvers.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr double kMB = 1e6;  // takes 1000 us at 1 GB/s
+
+Link link(int src, int dst, double bandwidth_GBps) {
+  return {NodeId{src}, NodeId{dst}, bandwidth_GBps, 0};
+}
+
+Instance instance(std::size_t gpus, std::vector<Link> links, Demand demand,
+                  std::vector<SharedBandwidth> shared = {}) {
+  return {std::make_shared<const Topology>(
+              TopologyData{"test", "", std::vector<Node>(gpus), std::move(links), std::move(shared)}),
+          std::move(demand)};
+}
+
+FlowField solve(const BuiltModel& built) {
+  const Solution solution = make_clp_solver()->solve(built.model, {});
+  EXPECT_EQ(solution.status, SolveStatus::optimal);
+  return built.decode(solution);
+}
+
+double bytes_on(const FlowField& field, int link) {
+  double sum = 0;
+  for (const FlowField::Entry& entry : field.entries) {
+    if (entry.link == LinkId{link}) sum += entry.amount;
+  }
+  return sum;
+}
+
+TEST(SteadyStateFlow, OneWayRing) {
+  const FlowField field = solve(steady_state_flow(instance(
+      3, {link(0, 1, 1), link(1, 2, 1), link(2, 0, 1)}, make_demand(Collective::alltoall, 3 * kMB, 3, 1))));
+  EXPECT_NEAR(field.finish_us, 3000, 1e-6);
+  double priced = 0;
+  for (int l = 0; l < 3; ++l) {
+    EXPECT_NEAR(bytes_on(field, l), 3 * kMB, 1e-3);
+    priced += kBytesPerUsPerGBps * field.link_price[static_cast<std::size_t>(l)];
+  }
+  EXPECT_NEAR(priced, 1, 1e-6);  // us of finish time a us of capacity
+}
+
+TEST(SteadyStateFlow, OnlyTheNarrowLinkHasAPrice) {
+  const Demand demand(Collective::custom, kMB, 3, {{GpuId{0}, kMB, {GpuId{2}}}}, 1);
+  const FlowField field = solve(steady_state_flow(instance(3, {link(0, 1, 4), link(1, 2, 2)}, demand)));
+  EXPECT_NEAR(field.finish_us, 500, 1e-6);
+  EXPECT_NEAR(field.link_price[0], 0, 1e-12);
+  EXPECT_NEAR(field.link_price[1], 1 / 2e3, 1e-9);
+}
+
+TEST(SteadyStateFlow, GoesTheShortWayWhereTimeDoesNotSuffer) {
+  // 0 -> 1 and the detour over 2 do not limit; 0 -> 3 does.
+  const Demand demand(Collective::custom, 5 * kMB, 4,
+                      {{GpuId{0}, kMB, {GpuId{1}}}, {GpuId{0}, 4 * kMB, {GpuId{3}}}}, 1);
+  const FlowField field = solve(
+      steady_state_flow(instance(4, {link(0, 1, 1), link(0, 2, 1), link(2, 1, 1), link(0, 3, 1)}, demand)));
+  EXPECT_NEAR(field.finish_us, 4000, 1e-6);
+  EXPECT_NEAR(bytes_on(field, 0), kMB, 1e-3);
+  EXPECT_EQ(bytes_on(field, 1), 0);
+}
+
+TEST(SteadyStateFlow, SharedBandwidth) {
+  const FlowField field = solve(steady_state_flow(instance(3, {link(1, 0, 1), link(2, 0, 1)},
+                                                           make_demand(Collective::gather, 3 * kMB, 3, 1),
+                                                           {{"bus", {LinkId{0}, LinkId{1}}, 1}})));
+  EXPECT_NEAR(field.finish_us, 2000, 1e-6);
+}
+
+TEST(SteadyStateFlow, RefusesMulticast) {
+  EXPECT_THROW(steady_state_flow(instance(3, {link(0, 1, 1), link(1, 2, 1), link(2, 0, 1)},
+                                          make_demand(Collective::allgather, kMB, 3, 1))),
+               Error);
+}
+
+TEST(TimeExpandedFlow, DeliversWhatTheEpochsAllow) {
+  // 2 MB over two links of 1 GB/s in a row, 1 MB an epoch: 3 epochs suffice, 2 deliver half.
+  const Demand demand(Collective::custom, 2 * kMB, 3, {{GpuId{0}, 2 * kMB, {GpuId{2}}}}, 1);
+  Instance problem = instance(3, {link(0, 1, 1), link(1, 2, 1)}, demand);
+  EpochOptions options;
+  options.rule = EpochRule::fixed;
+  options.tau_us = 1000;
+  problem.grid = make_epoch_grid(*problem.topology, demand, options);
+  for (const auto& [epochs, fraction] : {std::pair{1, 0.0}, {2, 0.5}, {3, 1.0}, {4, 1.0}}) {
+    problem.grid->num_epochs = epochs;
+    const BuiltModel built = time_expanded_flow(problem);
+    const Solution solution = make_clp_solver()->solve(built.model, {});
+    EXPECT_NEAR(-solution.objective, fraction, 1e-9) << epochs;
+    const FlowField field = built.decode(solution);
+    EXPECT_EQ(field.link_landing, (std::vector{1, 1}));
+    EXPECT_NEAR(bytes_on(field, 1), fraction * 2 * kMB, 1e-3);
+    if (epochs == 3) {
+      EXPECT_DOUBLE_EQ(field.finish_us, 3000);
+    }
+  }
+}
+
+TEST(TimeExpandedFlow, NeedsItsEpochs) {
+  const Demand demand(Collective::custom, kMB, 2, {{GpuId{0}, kMB, {GpuId{1}}}}, 1);
+  EXPECT_THROW(time_expanded_flow(instance(2, {link(0, 1, 1)}, demand)), Error);
+}
+
+}  // namespace
+}  // namespace rondo
