@@ -17,6 +17,12 @@ double deliveries(const Demand& demand) {
   return sum;
 }
 
+/// Sends, weighted by the chunks that are looked through for each.
+double estimated_work(const Demand& demand, int chunks) {
+  const double all_chunks = static_cast<double>(demand.contributions().size()) * chunks;
+  return deliveries(demand) * chunks * (1 + all_chunks / 1024);
+}
+
 std::vector<std::string> policies_of(const EngineInfo& engine, const SolveOptions& options) {
   if (!options.policy.empty()) return {options.policy};
   return engine.policies.empty() ? std::vector<std::string>{""} : engine.policies;
@@ -39,7 +45,6 @@ std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options)
 
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options) {
-  const double sends = deliveries(demand);
   std::vector<std::vector<Candidate>> batches;
   double work = 0;
   for (const int chunks : chunk_counts(demand, options)) {
@@ -47,8 +52,8 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
     batches.emplace_back();
     for (std::size_t e = 0; e < engines.size(); ++e) {
       for (const std::string& policy : policies_of(engines[e], options)) {
-        batches.back().push_back({e, chunks, policy, options.seed, chunks * sends});
-        work += chunks * sends;
+        batches.back().push_back({e, chunks, policy, options.seed, estimated_work(demand, chunks)});
+        work += estimated_work(demand, chunks);
       }
     }
   }
@@ -70,7 +75,6 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
     if (varies && std::find(chosen.begin(), chosen.end(), pair) == chosen.end()) chosen.push_back(pair);
   }
 
-  const double sends = deliveries(demand);
   std::vector<Candidate> batch;
   double work = 0;
   for (const auto& [engine, chunks] : chosen) {
@@ -79,8 +83,8 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
       for (std::uint64_t s = 0; s < kSeedsPerRound; ++s) {
         const std::uint64_t seed =
             options.seed + 1 + kSeedsPerRound * static_cast<std::uint64_t>(round - 1) + s;
-        batch.push_back({engine, chunks, policy, seed, chunks * sends});
-        work += chunks * sends;
+        batch.push_back({engine, chunks, policy, seed, estimated_work(demand, chunks)});
+        work += estimated_work(demand, chunks);
       }
     }
   }

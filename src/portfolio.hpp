@@ -17,7 +17,7 @@ struct Candidate {
   int chunks = 1;          ///< a contribution
   std::string policy = {};
   std::uint64_t seed = 0;
-  double work = 1;  ///< estimated sends: what dealing over ranks and the budget count
+  double work = 1;  ///< sends, weighted: what dealing over ranks and the budget count
 };
 
 struct Trial {
@@ -39,10 +39,10 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
                                   const SolveOptions& options, const std::vector<Trial>& trials, int round);
 
-/// Without a time limit the search ends at so many estimated sends (ten times as many where a gap is asked
+/// Without a time limit the search ends at so much estimated work (ten times as many where a gap is asked
 /// for), or after so many rounds in a row that found nothing better, once there were enough candidates or a
 /// third of the work.
-inline constexpr double kWorkBudget = 1e6;
+inline constexpr double kWorkBudget = 2.5e6;
 inline constexpr int kIdleRounds = 3;
 inline constexpr std::size_t kEnoughCandidates = 1500;
 

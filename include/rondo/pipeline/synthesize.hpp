@@ -36,9 +36,9 @@ struct SolveOptions {
 using Progress = std::function<void(const std::string& line)>;
 
 struct SynthesisResult {
-  ProvenSchedule proven;  ///< replayed; bound derived from its certificate
-  double gap = 0;         ///< finish / bound - 1
-  std::string engine = {};     ///< that won, with its policy and seed: "list/rarest/3"
+  ProvenSchedule proven;    ///< replayed; bound derived from its certificate
+  double gap = 0;           ///< finish / bound - 1
+  std::string engine = {};  ///< that won, with its policy and seed: "list/rarest/3"
   std::uint64_t seed = 0;
   std::map<std::string, double> figures = {};       ///< see EngineResult
   std::map<std::string, double> wall_parts_s = {};  ///< "bounds", "search", "replay"
