@@ -67,8 +67,8 @@ std::string help_of(const Command& command, const std::vector<OptionGroup>& grou
                      describe_options(groups), command.notes);
 }
 
-std::string family_of(const std::string& command_name) {
-  return command_name.substr(0, command_name.find(' '));
+std::string first_word(const std::string& command) {
+  return command.substr(0, command.find(' '));
 }
 
 /// The command that the arguments begin with, which are left without its name.
@@ -76,25 +76,25 @@ const Command& take_command(Words& arguments) {
   const std::string first = arguments.front();
   const std::string both = arguments.size() > 1 ? first + " " + arguments[1] : first;
   Words names;
-  bool is_family = false;
+  bool is_group = false;
   for (const Command& command : commands()) {
     if (command.name == first || command.name == both) {
       arguments.erase(arguments.begin(), arguments.begin() + (command.name == both && both != first ? 2 : 1));
       return command;
     }
-    is_family = is_family || family_of(command.name) == first;
+    is_group = is_group || first_word(command.name) == first;
     names.push_back(command.name);
   }
-  if (is_family) {
+  if (is_group) {
     throw Error(ExitCode::usage, fmt::format("'{}' is no command{}; there are:\n{}", both,
                                              did_you_mean(both, names), list_commands(first + " ")));
   }
-  for (std::string& name : names) name = family_of(name);
+  for (std::string& name : names) name = first_word(name);
   throw Error(ExitCode::usage,
               fmt::format("'{}' is no command{}; rondo --help lists all", first, did_you_mean(first, names)));
 }
 
-bool is_family_help(const Words& arguments) {
+bool is_group_help(const Words& arguments) {
   if (arguments.size() != 2 || !is_help(arguments[1])) return false;
   const auto& all = commands();
   return std::any_of(all.begin(), all.end(),
@@ -108,7 +108,7 @@ std::string execute(Words arguments, const Communicator& communicator) {
   }
   if (is_help(arguments[0])) return overview();
   if (arguments[0] == "--version") return describe_versions();
-  if (is_family_help(arguments)) return list_commands(arguments[0] + " ");
+  if (is_group_help(arguments)) return list_commands(arguments[0] + " ");
 
   const Command& command = take_command(arguments);
   std::vector<OptionGroup> groups = command.options(arguments);

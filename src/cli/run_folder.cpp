@@ -7,10 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
+#include <utility>
 
 #include "input.hpp"
 #include "problem.hpp"
@@ -184,7 +183,7 @@ std::optional<Json> RunFolder::finished_report(const Json& problem) const {
   }
   if (!fs::exists(path_ / kReport) || !fs::exists(path_ / kSchedule)) return std::nullopt;
   try {
-    return check_run(path_);
+    return check_run(path_).report;
   } catch (const Error& error) {
     throw Error(error.code(), fmt::format("{}; --force solves again", error.what()));
   }
@@ -198,21 +197,21 @@ void RunFolder::write(const Json& problem, const ProvenSchedule& proven, const J
   write_text_file(path_ / kReport, file_text(report));
 }
 
-Json check_run(const fs::path& folder) {
+CheckedRun check_run(const fs::path& folder) {
   const std::string problem_text = read_text_file(folder / kProblem);
-  const Problem problem = read_as(folder / kProblem, problem_from_json);
-  const ProvenSchedule proven = load_schedule(folder / kSchedule);
-  Json report = read_as(folder / kReport, identity);
+  const Json problem_json = parse_json(problem_text, (folder / kProblem).string());
+  const Problem problem = naming_file(folder / kProblem, [&] { return problem_from_json(problem_json); });
+  CheckedRun run{load_schedule(folder / kSchedule), read_as(folder / kReport, identity)};
   naming_file(folder / kSchedule, [&] {
     if (verify_user_block(folder / kSchedule).problem_digest != digest_of(problem_text) ||
-        topology_to_json(*problem.topology) != topology_to_json(proven.topology) ||
-        !same_demand(problem.demand, proven.demand)) {
+        topology_to_json(*problem.topology) != topology_to_json(run.proven.topology) ||
+        !same_demand(problem.demand, run.proven.demand)) {
       throw Error(ExitCode::bad_data, fmt::format("this schedule is not of the problem in {}", kProblem));
     }
-    check_schedule(proven);
+    check_schedule(run.proven);
   });
-  naming_file(folder / kReport, [&] { check_report(report, proven); });
-  return report;
+  naming_file(folder / kReport, [&] { check_report(run.report, run.proven); });
+  return run;
 }
 
 }  // namespace rondo::cli

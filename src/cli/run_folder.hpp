@@ -47,8 +47,13 @@ class RunFolder {
 /// The bytes of problem.json and report.json.
 std::string file_text(const Json& json);
 
-/// Checks a finished run: its schedule, and that problem and report are of this schedule. Throws
-/// Error(no_input) for a missing file and Error(bad_data), naming the file. Returns the report.
-Json check_run(const std::filesystem::path& folder);
+struct CheckedRun {
+  ProvenSchedule proven;
+  Json report;
+};
+
+/// Reads and checks a finished run: its schedule, and that problem and report are of this schedule. Throws
+/// Error(no_input) for a missing file and Error(bad_data), naming the file.
+CheckedRun check_run(const std::filesystem::path& folder);
 
 }  // namespace rondo::cli

@@ -50,12 +50,12 @@ std::vector<std::string> names_of(const std::vector<OptionGroup>& groups) {
   return names;
 }
 
-/// Runs `parse`, which throws the exceptions of Boost.Program_options; `where` begins their messages.
+/// Runs `parse`; what Boost.Program_options throws becomes an Error whose message begins with `where`.
 template <class Parse>
-po::parsed_options translated(const std::vector<OptionGroup>& groups, const std::string& where,
-                              const Parse& parse) {
+void translating_errors(const std::vector<OptionGroup>& groups, const std::string& where,
+                        const Parse& parse) {
   try {
-    return parse();
+    parse();
   } catch (const po::unknown_option& error) {
     std::string name = error.get_option_name();
     name.erase(0, name.find_first_not_of('-'));
@@ -68,21 +68,17 @@ po::parsed_options translated(const std::vector<OptionGroup>& groups, const std:
 
 /// Arguments without dashes become the value of `positional`, of which there is one.
 void assign_positional(po::parsed_options& parsed, const std::string& positional) {
-  std::vector<po::option> named;
   bool assigned = false;
   for (po::option& option : parsed.options) {
-    if (option.position_key >= 0) {
-      if (positional.empty() || assigned) {
-        refuse(fmt::format("argument '{}' is one too many; options begin with --, see --help",
-                           option.value.empty() ? "" : option.value.front()));
-      }
-      assigned = true;
-      option.string_key = positional;
-      option.position_key = -1;
+    if (option.position_key < 0) continue;
+    if (positional.empty() || assigned) {
+      refuse(fmt::format("argument '{}' is one too many; options begin with --, see --help",
+                         option.value.empty() ? "" : option.value.front()));
     }
-    named.push_back(std::move(option));
+    assigned = true;
+    option.string_key = positional;
+    option.position_key = -1;
   }
-  parsed.options = std::move(named);
 }
 
 std::map<std::string, std::string> values_of(const std::vector<OptionGroup>& groups,
@@ -108,19 +104,16 @@ Settings parse_settings(const std::vector<OptionGroup>& groups, const std::strin
   // Guessing is off: an abbreviation that is unique today may be another option tomorrow.
   const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
   po::variables_map map;
-  const auto store = [&](const std::string& where, const auto& parse) {
-    translated(groups, where, [&] {
-      po::parsed_options parsed = parse();
-      assign_positional(parsed, positional);
-      po::store(parsed, map);
-      return parsed;
-    });
-  };
-  store("", [&] { return po::command_line_parser(arguments).options(description).style(style).run(); });
+  translating_errors(groups, "", [&] {
+    auto parsed = po::command_line_parser(arguments).options(description).style(style).run();
+    assign_positional(parsed, positional);
+    po::store(parsed, map);
+  });
   if (map.count("config") > 0) {
     const auto path = map["config"].as<std::string>();
     std::istringstream config(read_file(path));
-    store(fmt::format("{}: ", path), [&] { return po::parse_config_file(config, description); });
+    translating_errors(groups, path + ": ",
+                       [&] { po::store(po::parse_config_file(config, description), map); });
   }
   return {groups, positional, values_of(groups, map)};
 }

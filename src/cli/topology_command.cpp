@@ -93,7 +93,9 @@ std::string generate(const Settings& settings) {
   const std::string& output = settings.text("output");
   std::map<std::string, std::string> values;
   if (const TopologyGenerator* family = find_family(name)) {
-    for (const GeneratorParameter& p : family->parameters) values[p.name] = settings.text(p.name);
+    for (const GeneratorParameter& p : family->parameters) {
+      if (settings.has(p.name)) values[p.name] = settings.text(p.name);
+    }
   }
   const Topology topology = changed_topology(generate_topology(name, values), settings);
   write_text_file(output, format_json(topology_to_json(topology)));
@@ -141,6 +143,7 @@ Command topology_generate_command() {
           .summary = "write a generated fabric; `generate FAMILY --help` shows its parameters",
           .positional = "family",
           .notes =
+              "With --config, FAMILY still stands on the command line: it says which options there are.\n\n"
               "Example:\n"
               "  rondo topology generate torus --dims 8x8 --bandwidth_GBps 50 --output torus.json\n",
           .options = generate_options,

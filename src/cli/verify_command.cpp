@@ -13,14 +13,16 @@ std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
   return {{"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}}};
 }
 
+ProvenSchedule checked_file(const std::filesystem::path& path) {
+  ProvenSchedule proven = load_schedule(path);
+  naming_file(path, [&] { check_schedule(proven); });
+  return proven;
+}
+
 std::string verify(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
-  const ProvenSchedule proven = load_schedule(path);
-  if (std::filesystem::is_directory(path)) {
-    check_run(path);
-  } else {
-    naming_file(path, [&] { check_schedule(proven); });
-  }
+  const ProvenSchedule proven =
+      std::filesystem::is_directory(path) ? check_run(path).proven : checked_file(path);
   return fmt::format("valid: {} of {} on {}, {} GPUs, {} chunks, {} sends; {}\n",
                      to_string(proven.demand.collective()), format_size(proven.demand.size_bytes()),
                      proven.topology.name(), proven.topology.num_gpus(), proven.demand.num_chunks(),
