@@ -17,12 +17,6 @@ double deliveries(const Demand& demand) {
   return sum;
 }
 
-/// Sends, weighted by the chunks that are looked through for each.
-double estimated_work(const Demand& demand, int chunks) {
-  const double all_chunks = static_cast<double>(demand.contributions().size()) * chunks;
-  return deliveries(demand) * chunks * (1 + all_chunks / 1024);
-}
-
 std::vector<std::string> policies_of(const EngineInfo& engine, const SolveOptions& options) {
   if (!options.policy.empty()) return {options.policy};
   return engine.policies.empty() ? std::vector<std::string>{""} : engine.policies;
@@ -49,11 +43,12 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
   double work = 0;
   for (const int chunks : chunk_counts(demand, options)) {
     if (work >= kWorkBudget / 2) break;
+    const Demand split = demand.with_chunks(chunks);
     batches.emplace_back();
     for (std::size_t e = 0; e < engines.size(); ++e) {
       for (const std::string& policy : policies_of(engines[e], options)) {
-        batches.back().push_back({e, chunks, policy, options.seed, estimated_work(demand, chunks)});
-        work += estimated_work(demand, chunks);
+        batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split)});
+        work += batches.back().back().work;
       }
     }
   }
@@ -79,12 +74,13 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
   double work = 0;
   for (const auto& [engine, chunks] : chosen) {
     if (work >= kWorkBudget / 4) break;
+    const Demand split = demand.with_chunks(chunks);
     for (const std::string& policy : policies_of(engines[engine], options)) {
       for (std::uint64_t s = 0; s < kSeedsPerRound; ++s) {
         const std::uint64_t seed =
             options.seed + 1 + kSeedsPerRound * static_cast<std::uint64_t>(round - 1) + s;
-        batch.push_back({engine, chunks, policy, seed, estimated_work(demand, chunks)});
-        work += estimated_work(demand, chunks);
+        batch.push_back({engine, chunks, policy, seed, engines[engine].work(split)});
+        work += batch.back().work;
       }
     }
   }

@@ -8,8 +8,18 @@
 namespace rondo {
 namespace {
 
-bool always(const Instance&) {
-  return true;
+double deliveries(const Demand& demand) {
+  double sum = 0;
+  for (const Contribution& c : demand.contributions()) sum += static_cast<double>(c.destinations.size());
+  return sum * demand.chunks_per_contribution();
+}
+/// List scheduling looks through the chunks for every send.
+double scanning_work(const Demand& demand) {
+  return deliveries(demand) * (1 + static_cast<double>(demand.num_chunks()) / 1024);
+}
+/// Without copies routes are known beforehand, and `flow` finds better ones, unless the problem is small.
+bool copies_or_small(const Instance& instance) {
+  return !instance.demand.is_pairwise() || instance.demand.contributions().size() <= 300;
 }
 bool never(const Instance&) {
   return false;
@@ -22,19 +32,21 @@ bool pairwise(const Instance& instance) {
 
 const std::vector<EngineInfo>& engine_registry() {
   static const std::vector<EngineInfo> engines{
-      {"list", "event-driven list scheduling in continuous time; any demand", list_policies(), always,
-       prepare_list},
+      {"list", "event-driven list scheduling in continuous time; any demand", list_policies(),
+       copies_or_small, scanning_work, prepare_list},
       {"flow", "steady-state flow, rounded to equal chunks and list-scheduled; AllToAll, Scatter, Gather",
-       flow_policies(), pairwise, prepare_flow},
+       flow_policies(), pairwise, deliveries, prepare_flow},
       {"lp",
        "time-expanded linear program of least time, rounded as flow; AllToAll, Scatter, Gather",
        {},
        never,
+       deliveries,
        prepare_lp},
       {"milp",
        "multicast integer program, exact on its epoch grid; up to about 8 GPUs",
        {},
        never,
+       deliveries,
        prepare_milp},
   };
   return engines;

@@ -15,6 +15,8 @@ struct EngineInfo {
   std::vector<std::string> policies;  ///< the first one is the default; may be empty
   /// Whether `auto` gives the engine a try on this instance.
   std::function<bool(const Instance&)> suits;
+  /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
+  std::function<double(const Demand&)> work;
   Engine prepare;
 };
 
