@@ -6,6 +6,13 @@
 
 #include "rondo/parallel/communicator.hpp"
 
+#ifdef __SANITIZE_ADDRESS__
+/// Keeps Open MPI's plug-ins loaded, so that the leak sanitizer can name the libraries in its suppressions.
+extern "C" int dlclose(void*) noexcept {
+  return 0;
+}
+#endif
+
 namespace {
 
 /// For ranks other than 0: silent but for failures, which name the rank.
