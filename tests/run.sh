@@ -24,7 +24,8 @@ build_and_test() {
   local preset=$1 log status=0
   shift
   log=build/$preset/ctest.log
-  cmake --preset "$preset" -DRONDO_WARNINGS_AS_ERRORS=ON
+  # GCC warns of what is not there once it instruments; the release build is the judge of warnings.
+  cmake --preset "$preset" -DRONDO_WARNINGS_AS_ERRORS=$([ "$preset" = release ] && echo ON || echo OFF)
   cmake --build --preset "$preset"
   ctest --preset "$preset" --parallel "$cores" --no-tests=error "$@" | tee "$log" || status=$?
   { echo "== ctest, preset $preset"; sed -n '/tests passed/,$p' "$log"; } >> "$summaries"
