@@ -9,13 +9,6 @@ namespace {
 constexpr int kMostChunks = 128;
 constexpr double kMostSends = 4e5;
 constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a later round varies
-constexpr std::uint64_t kSeedsPerRound = 1;
-
-double deliveries(const Demand& demand) {
-  double sum = 0;
-  for (const Contribution& c : demand.contributions()) sum += static_cast<double>(c.destinations.size());
-  return sum;
-}
 
 std::vector<std::string> policies_of(const EngineInfo& engine, const SolveOptions& options) {
   if (!options.policy.empty()) return {options.policy};
@@ -30,7 +23,7 @@ std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options)
   for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
   const double most =
       std::min({static_cast<double>(kMostChunks), std::floor(smallest / options.min_chunk_bytes),
-                std::floor(kMostSends / deliveries(demand))});
+                std::floor(kMostSends / demand.num_deliveries())});
   std::vector<int> counts{1};
   for (int c = 2; c <= most; c *= 2) counts.push_back(c);
   if (most > counts.back()) counts.push_back(static_cast<int>(most));
@@ -76,12 +69,9 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
     if (work >= kWorkBudget / 4) break;
     const Demand split = demand.with_chunks(chunks);
     for (const std::string& policy : policies_of(engines[engine], options)) {
-      for (std::uint64_t s = 0; s < kSeedsPerRound; ++s) {
-        const std::uint64_t seed =
-            options.seed + 1 + kSeedsPerRound * static_cast<std::uint64_t>(round - 1) + s;
-        batch.push_back({engine, chunks, policy, seed, engines[engine].work(split)});
-        work += batch.back().work;
-      }
+      const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(round);
+      batch.push_back({engine, chunks, policy, seed, engines[engine].work(split)});
+      work += batch.back().work;
     }
   }
   return batch;

@@ -25,8 +25,9 @@ struct Trial {
   double finish_us = 0;  ///< infinity where there is no schedule
 };
 
-/// Chunk counts worth a try: 1, 2, 4, ... and the largest one that keeps chunks at `min_chunk_bytes` and the
-/// schedule at 400,000 sends; options.chunks alone where it is set. Ascending, never empty.
+/// Chunk counts worth a try for `demand` of one chunk a contribution: 1, 2, 4, ... and the largest one that
+/// keeps chunks at `min_chunk_bytes` and the schedule at 400,000 sends; options.chunks alone where it is set.
+/// Ascending, never empty.
 std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options);
 
 /// One batch a chunk count, ascending until half the budget is planned: every engine with all of its
@@ -34,8 +35,8 @@ std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options)
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options);
 
-/// What is tried after `trials`, in round 1, 2, ...: the best (engine, chunks) of each engine that is near
-/// the best, with every policy and fresh seeds. Empty when there is nothing to vary.
+/// What is tried after `trials`, in round 1, 2, ...: the best (engine, chunks) pairs so far, with every
+/// policy and a fresh seed. Empty when there is nothing to vary.
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
                                   const SolveOptions& options, const std::vector<Trial>& trials, int round);
 

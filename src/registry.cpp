@@ -9,9 +9,7 @@ namespace rondo {
 namespace {
 
 double deliveries(const Demand& demand) {
-  double sum = 0;
-  for (const Contribution& c : demand.contributions()) sum += static_cast<double>(c.destinations.size());
-  return sum * demand.chunks_per_contribution();
+  return demand.num_deliveries();
 }
 /// List scheduling looks through the chunks for every send.
 double scanning_work(const Demand& demand) {

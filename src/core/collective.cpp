@@ -235,6 +235,12 @@ Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
   }
 }
 
+double Demand::num_deliveries() const {
+  double sum = 0;
+  for (const Contribution& c : contributions_) sum += static_cast<double>(c.destinations.size());
+  return sum * chunks_;
+}
+
 Demand Demand::with_chunks(int chunks_per_contribution) const {
   return Demand(collective_, size_bytes_, num_gpus_, contributions_, chunks_per_contribution);
 }

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "congestion_prices.hpp"
-#include "path_decomposition.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/graph/digraph.hpp"
+#include "route_table.hpp"
 
 namespace rondo {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "path_decomposition.hpp"
 #include "rondo/core/units.hpp"
 #include "rounding.hpp"
+#include "route_table.hpp"
 
 namespace rondo {
 

@@ -2,13 +2,13 @@
 
 #include <memory>
 
-#include "path_decomposition.hpp"
 #include "policy_table.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rounding.hpp"
 #include "route_scheduling.hpp"
+#include "route_table.hpp"
 
 namespace rondo {
 namespace {

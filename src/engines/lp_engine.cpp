@@ -4,12 +4,12 @@
 #include <cmath>
 #include <memory>
 
-#include "path_decomposition.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rounding.hpp"
 #include "route_scheduling.hpp"
+#include "route_table.hpp"
 
 namespace rondo {
 namespace {

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "path_decomposition.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/topology.hpp"
+#include "route_table.hpp"
 
 namespace rondo {
 

@@ -2,11 +2,11 @@
 
 #include <cstdint>
 
-#include "path_decomposition.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 #include "rounding.hpp"
+#include "route_table.hpp"
 
 namespace rondo {
 

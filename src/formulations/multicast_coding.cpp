@@ -30,7 +30,7 @@ class Decoder {
     if (!layout_.start_window(c, x).contains(k)) return;
     const double amount = x_[static_cast<std::size_t>(layout_.start_column(c, x, k))];
     if (amount < kTolerance) return;
-    const Route& route = layout_.route(x);
+    const TransferRoute& route = layout_.route(x);
     field_.entries.push_back({c.value, route.link, k, amount});
     if (route.ends_at_gpu()) {
       field_.finish_us = std::max(field_.finish_us, (k + route.landing) * layout_.grid().tau_us);
@@ -108,7 +108,7 @@ class Encoder {
   /// as it is. The fabric of whole epochs rounds a link's latency by less than an epoch, hence
   /// `links_before`.
   bool collect(ChunkId c, int x, int k, int links_before, std::vector<int>& taken) const {
-    const Route& route = layout_.route(x);
+    const TransferRoute& route = layout_.route(x);
     const double tau_us = layout_.grid().tau_us;
     const double expected_us = k * tau_us + route.offset_us;
     const double tolerance_us = (links_before + 0.01) * tau_us;

@@ -16,7 +16,7 @@ constexpr long long kMaxColumns = 2'000'000;
 constexpr int kUnreachable = std::numeric_limits<int>::max() / 4;
 
 /// Epochs from GPU to GPU, relayed by GPUs, without contention: source * G + destination.
-std::vector<int> distances(const std::vector<Route>& routes, const std::vector<GpuId>& source,
+std::vector<int> distances(const std::vector<TransferRoute>& routes, const std::vector<GpuId>& source,
                            const Topology& topology) {
   Digraph graph{static_cast<int>(topology.num_gpus()), {}};
   std::vector<double> length;
@@ -40,7 +40,7 @@ MulticastLayout::MulticastLayout(const Instance& instance)
     : instance_(instance), routes_(transfer_routes(*instance.topology, *instance.grid, kMaxRoutes)) {
   into_.resize(num_gpus());
   for (std::size_t x = 0; x < routes_.size(); ++x) {
-    const Route& route = routes_[x];
+    const TransferRoute& route = routes_[x];
     source_.push_back(route.parent >= 0 ? source_[index(route.parent)]
                                         : topology().gpu_of(topology().link(route.link).src));
     if (route.ends_at_gpu()) into_[target(static_cast<int>(x)).index()].push_back(static_cast<int>(x));
@@ -71,7 +71,7 @@ void MulticastLayout::find_windows(const std::vector<int>& distance) {
     const std::size_t start = start_window_.size();
     start_window_.resize(start + routes_.size());
     for (std::size_t x = routes_.size(); x-- > 0;) {  // those that continue a route come after it
-      const Route& route = routes_[x];
+      const TransferRoute& route = routes_[x];
       Window& window = start_window_[start + x];
       window.first = held_window_[held + source_[x].index()].first;
       if (route.ends_at_gpu()) {

@@ -30,8 +30,8 @@ class MulticastLayout {
   const Topology& topology() const { return *instance_.topology; }
   const Demand& demand() const { return instance_.demand; }
   const EpochGrid& grid() const { return *instance_.grid; }
-  const std::vector<Route>& routes() const { return routes_; }
-  const Route& route(int x) const { return routes_[static_cast<std::size_t>(x)]; }
+  const std::vector<TransferRoute>& routes() const { return routes_; }
+  const TransferRoute& route(int x) const { return routes_[static_cast<std::size_t>(x)]; }
   GpuId source(int x) const { return source_[static_cast<std::size_t>(x)]; }
   /// The GPU at which the route ends, or none.
   GpuId target(int x) const { return topology().gpu_of(topology().link(route(x).link).dst); }
@@ -61,7 +61,7 @@ class MulticastLayout {
   void number_columns();
 
   Instance instance_;
-  std::vector<Route> routes_;
+  std::vector<TransferRoute> routes_;
   std::vector<GpuId> source_;
   std::vector<std::vector<int>> into_;
   std::vector<Window> start_window_;  ///< contribution x route

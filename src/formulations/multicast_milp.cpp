@@ -105,7 +105,7 @@ class Builder {
 
   void add_switches(ChunkId c) {
     for (int x = 0; x < num_routes(); ++x) {
-      const Route& route = layout_.route(x);
+      const TransferRoute& route = layout_.route(x);
       if (route.ends_at_gpu()) continue;
       const bool copies = layout_.topology().node(layout_.topology().link(route.link).dst).multicast;
       const Window window = layout_.start_window(c, x);
@@ -127,14 +127,14 @@ class Builder {
 
   /// A section that begins on a link faster than its rate needs one of the links that make it so slow.
   void add_rate(ChunkId c, int x) {
-    const Route& route = layout_.route(x);
+    const TransferRoute& route = layout_.route(x);
     if (route.section != x || layout_.topology().link(route.link).bandwidth_GBps == route.rate_GBps) return;
     const Window window = layout_.start_window(c, x);
     for (int k = window.first; k <= window.last; ++k) {
       const int row = model_.add_row(0, kInfinity);
       add_start(row, c, x, k, -1);
       for (int y = x + 1; y < num_routes(); ++y) {
-        const Route& other = layout_.route(y);
+        const TransferRoute& other = layout_.route(y);
         if (other.section == x && layout_.topology().link(other.link).bandwidth_GBps == other.rate_GBps) {
           add_start(row, c, y, k, 1);
         }
@@ -162,7 +162,7 @@ class Builder {
         std::vector<std::pair<int, double>> entries;
         double most = 0;
         for (const int x : routes) {
-          const Route& route = layout_.route(x);
+          const TransferRoute& route = layout_.route(x);
           // On the link at the instant: start + offset <= instant < start + offset + duration.
           const int last = static_cast<int>(std::floor((instant_us - route.offset_us + slack_us) / tau_us));
           for (int k = last;
@@ -185,7 +185,7 @@ class Builder {
     std::vector<std::vector<int>> on_link(layout_.topology().num_links());
     for (int x = 0; x < num_routes(); ++x) on_link[layout_.route(x).link.index()].push_back(x);
     for (const auto& routes : on_link) {
-      add_capacity(routes, 1, [](const Route&) { return 1.0; });
+      add_capacity(routes, 1, [](const TransferRoute&) { return 1.0; });
     }
   }
 
@@ -196,7 +196,7 @@ class Builder {
       for (int x = 0; x < num_routes(); ++x) {
         if (links.contains(layout_.route(x).link)) routes.push_back(x);
       }
-      add_capacity(routes, group.bandwidth_GBps, [](const Route& route) { return route.rate_GBps; });
+      add_capacity(routes, group.bandwidth_GBps, [](const TransferRoute& route) { return route.rate_GBps; });
     }
   }
 

@@ -13,12 +13,12 @@
 namespace rondo {
 namespace {
 
-class RouteBuilder {
+class TransferRouteBuilder {
  public:
-  RouteBuilder(const Topology& topology, const EpochGrid& grid, std::size_t max_routes)
+  TransferRouteBuilder(const Topology& topology, const EpochGrid& grid, std::size_t max_routes)
       : topology_(topology), grid_(grid), max_routes_(max_routes), on_path_(topology.num_nodes(), 0) {}
 
-  std::vector<Route> build() {
+  std::vector<TransferRoute> build() {
     for (std::size_t g = 0; g < topology_.num_gpus(); ++g) {
       const NodeId source = topology_.node_of(GpuId{g});
       on_path_[source.index()] = 1;
@@ -43,7 +43,7 @@ class RouteBuilder {
       const std::size_t begin = routes_.size();
       const bool reaches = add_route(link, parent, -1, rate, offset_us);
       const bool attains = std::any_of(routes_.begin() + static_cast<std::ptrdiff_t>(begin), routes_.end(),
-                                       [&](const Route& route) {
+                                       [&](const TransferRoute& route) {
                                          return route.section == static_cast<int>(begin) &&
                                                 topology_.link(route.link).bandwidth_GBps == rate;
                                        });
@@ -81,7 +81,7 @@ class RouteBuilder {
     }
     const int self = static_cast<int>(routes_.size());
     const double duration_us = transmission_us(grid_.chunk_bytes, rate);
-    Route route{parent, section < 0 ? self : section, link, rate, offset_us, duration_us};
+    TransferRoute route{parent, section < 0 ? self : section, link, rate, offset_us, duration_us};
     const bool is_gpu = topology_.is_gpu(head);
     if (is_gpu) route.landing = epochs_covering(offset_us + duration_us + data.latency_us, grid_.tau_us);
     routes_.push_back(std::move(route));
@@ -117,13 +117,14 @@ class RouteBuilder {
   const EpochGrid& grid_;
   std::size_t max_routes_;
   std::vector<char> on_path_;
-  std::vector<Route> routes_;
+  std::vector<TransferRoute> routes_;
 };
 
 }  // namespace
 
-std::vector<Route> transfer_routes(const Topology& topology, const EpochGrid& grid, std::size_t max_routes) {
-  return RouteBuilder(topology, grid, max_routes).build();
+std::vector<TransferRoute> transfer_routes(const Topology& topology, const EpochGrid& grid,
+                                           std::size_t max_routes) {
+  return TransferRouteBuilder(topology, grid, max_routes).build();
 }
 
 int epochs_covering(double us, double tau_us) {

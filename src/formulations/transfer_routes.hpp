@@ -11,7 +11,7 @@ namespace rondo {
 /// One link of the ways that a transfer can take from a GPU through switches. A transfer is a tree of routes:
 /// one that leaves a GPU, and at every switch one or more that continue it. Nothing waits in a switch, so all
 /// times follow from the transfer's start.
-struct Route {
+struct TransferRoute {
   int parent = -1;   ///< the route that this one continues; -1: it leaves a GPU
   int section = -1;  ///< the route with which its cut-through section begins
   LinkId link;
@@ -28,7 +28,8 @@ struct Route {
 /// All routes of a fabric, parents before those that continue them. A cut-through section that may run at
 /// several rates, depending on the links that take part, appears once a rate. Throws Error(unavailable)
 /// beyond `max_routes`.
-std::vector<Route> transfer_routes(const Topology& topology, const EpochGrid& grid, std::size_t max_routes);
+std::vector<TransferRoute> transfer_routes(const Topology& topology, const EpochGrid& grid,
+                                           std::size_t max_routes);
 
 /// Epochs that cover `us`; what exceeds a whole number by rounding error alone does not cost an epoch.
 int epochs_covering(double us, double tau_us);

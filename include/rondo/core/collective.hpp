@@ -45,6 +45,8 @@ class Demand {
   const Contribution& contribution(ChunkId c) const {
     return contributions_[c.index() / static_cast<std::size_t>(chunks_)];
   }
+  /// Chunks times their destinations: the least number of sends without switches.
+  double num_deliveries() const;
   GpuId origin(ChunkId c) const { return contribution(c).origin; }
   std::span<const GpuId> destinations(ChunkId c) const { return contribution(c).destinations; }
   double bytes(ChunkId c) const { return contribution(c).bytes / chunks_; }

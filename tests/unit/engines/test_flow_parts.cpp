@@ -4,8 +4,8 @@
 
 #include "compatible_set.hpp"
 #include "fabrics.hpp"
-#include "path_decomposition.hpp"
 #include "rounding.hpp"
+#include "route_table.hpp"
 
 namespace rondo {
 namespace {

@@ -1,4 +1,4 @@
-#include "path_decomposition.hpp"
+#include "route_table.hpp"
 
 #include <algorithm>
 
