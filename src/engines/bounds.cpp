@@ -69,6 +69,33 @@ class CutSearch {
     for (const auto& [id, set] : chassis) {
       add(set);
       add(complement(set));
+      add_narrowest(set);
+    }
+  }
+
+  /// The narrowest cuts between the GPUs of `group` and all others, out and in: behind the network cards the
+  /// switches of a chassis may have less bandwidth than its GPUs.
+  void add_narrowest(const NodeSet& group) {
+    const int outside = static_cast<int>(topology_.num_nodes());
+    const int inside = outside + 1;
+    double all_GBps = 0;
+    for (const Link& link : topology_.links()) all_GBps += link.bandwidth_GBps;
+    for (const bool outwards : {true, false}) {
+      Digraph graph = topology_.graph();
+      graph.num_nodes += 2;
+      std::vector<double> capacity;
+      for (const Link& link : topology_.links()) capacity.push_back(link.bandwidth_GBps / all_GBps);
+      for (std::size_t n = 0; n < topology_.num_nodes(); ++n) {
+        if (!topology_.is_gpu(NodeId{n})) continue;
+        const bool from_source = (group[n] != 0) == outwards;
+        const int end = group[n] ? inside : outside;
+        const int node = static_cast<int>(n);
+        graph.arcs.push_back(from_source ? Arc{end, node} : Arc{node, end});
+        capacity.push_back(1);
+      }
+      MinCut cut = min_cut(graph, capacity, outwards ? inside : outside, outwards ? outside : inside);
+      cut.source_side.resize(topology_.num_nodes());
+      add(std::move(cut.source_side));
     }
   }
 

@@ -80,6 +80,10 @@ class ListScheduler {
   /// Whether the receiver had better wait for a nearer holder than take the chunk over a hop.
   bool better_wait(std::size_t chunk, std::size_t receiver, double duration_us, double t_us) const;
   void update_key(std::size_t chunk);
+  const double* relay_us_from(std::size_t chunk, GpuId gpu) const {
+    const std::size_t contribution = chunk / static_cast<std::size_t>(demand_.chunks_per_contribution());
+    return relay_us_[size_class_[contribution]].data() + gpu.index() * num_gpus_;
+  }
   double near_us(std::size_t chunk, std::size_t gpu) const { return near_us_[chunk * num_gpus_ + gpu]; }
 
   const Topology& topology_;
@@ -104,9 +108,15 @@ class ListScheduler {
   std::vector<std::vector<double>> offsets_;   ///< per link: how long after its hop starts it is used
   std::vector<std::vector<int>> hops_of_link_;
   std::vector<float> near_us_;  ///< (chunk, GPU): distance from the nearest current or promised holder
-  std::vector<double>
-      expected_us_;           ///< (chunk, GPU), rule `soonest`: arrival from a current or promised holder
-  std::vector<int> holders_;  ///< per chunk, promised ones included
+  /// Rule `soonest`, per (chunk, GPU): distance from the nearest GPU that holds it, and the promise that
+  /// would bring it first.
+  std::vector<float> held_near_us_;
+  struct Expectation {
+    double lands_us = 0;                                          ///< at the promised holder
+    double arrives_us = std::numeric_limits<double>::infinity();  ///< relayed from there
+  };
+  std::vector<Expectation> expected_;
+  std::vector<int> holders_;        ///< per chunk, promised ones included
   std::vector<std::uint64_t> key_;  ///< per chunk: smaller goes first
   std::vector<char> stalled_;       ///< per hop: had nothing to send when last looked at
   std::vector<char> waiting_;       ///< per GPU: to be served at this event
@@ -116,6 +126,7 @@ class ListScheduler {
   std::size_t missing_ = 0;          ///< deliveries nobody has promised yet
   bool any_way_ = false;             ///< nothing moves under the rules: anything that helps may be sent
   double latest_us_ = 0;             ///< arrival so far
+  double now_us_ = 0;                ///< time of the event at hand
 };
 
 ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
@@ -134,7 +145,8 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       offsets_(topology.num_links()),
       hops_of_link_(topology.num_links()),
       near_us_(num_chunks_ * num_gpus_, std::numeric_limits<float>::infinity()),
-      expected_us_(rules.soonest ? num_chunks_ * num_gpus_ : 0, std::numeric_limits<double>::infinity()),
+      held_near_us_(rules.soonest ? num_chunks_ * num_gpus_ : 0, std::numeric_limits<float>::infinity()),
+      expected_(held_near_us_.size()),
       holders_(num_chunks_, 0),
       key_(num_chunks_, 0),
       stalled_(hops.hops().size(), 0),
@@ -207,16 +219,17 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
 }
 
 void ListScheduler::promise(std::size_t chunk, GpuId receiver, double arrival_us) {
-  const auto& relay =
-      relay_us_[size_class_[chunk / static_cast<std::size_t>(demand_.chunks_per_contribution())]];
-  const double* from_receiver = relay.data() + receiver.index() * num_gpus_;
+  const double* from_receiver = relay_us_from(chunk, receiver);
   float* near = near_us_.data() + chunk * num_gpus_;
   for (std::size_t g = 0; g < num_gpus_; ++g)
     near[g] = std::min(near[g], static_cast<float>(from_receiver[g]));
   if (rules_.soonest) {
-    double* expected = expected_us_.data() + chunk * num_gpus_;
-    for (std::size_t g = 0; g < num_gpus_; ++g)
-      expected[g] = std::min(expected[g], arrival_us + from_receiver[g]);
+    Expectation* expected = expected_.data() + chunk * num_gpus_;
+    for (std::size_t g = 0; g < num_gpus_; ++g) {
+      const double arrives = arrival_us + from_receiver[g];
+      if (arrives < expected[g].arrives_us || expected[g].lands_us <= now_us_)
+        expected[g] = {arrival_us, arrives};
+    }
   }
   ++holders_[chunk];
   update_key(chunk);
@@ -253,7 +266,14 @@ void ListScheduler::apply_events_until(double t_us) {
       continue;
     }
     const GpuId gpu{event.where};
-    insert(holds_[gpu.index()], static_cast<std::size_t>(event.chunk));
+    const auto chunk = static_cast<std::size_t>(event.chunk);
+    insert(holds_[gpu.index()], chunk);
+    if (rules_.soonest) {
+      const double* from_gpu = relay_us_from(chunk, gpu);
+      float* near = held_near_us_.data() + chunk * num_gpus_;
+      for (std::size_t g = 0; g < num_gpus_; ++g)
+        near[g] = std::min(near[g], static_cast<float>(from_gpu[g]));
+    }
     for (const int h : hops_.out_of(gpu)) {
       stalled_[static_cast<std::size_t>(h)] = 0;
       waiting_[hops_.hop(h).dst.index()] = 1;
@@ -271,7 +291,12 @@ bool ListScheduler::may_fall_back(const Hop& hop, std::size_t receiver, double d
 bool ListScheduler::better_wait(std::size_t chunk, std::size_t receiver, double duration_us,
                                 double t_us) const {
   if (near_us(chunk, receiver) >= duration_us * (1 - 1e-5)) return false;
-  return !rules_.soonest || expected_us_[chunk * num_gpus_ + receiver] < t_us + duration_us * (1 - 1e-5);
+  if (!rules_.soonest) return true;
+  const std::size_t i = chunk * num_gpus_ + receiver;
+  // What has landed counts among the holders, from now on.
+  const double relayed =
+      expected_[i].lands_us > t_us ? expected_[i].arrives_us : std::numeric_limits<double>::infinity();
+  return std::min(relayed, t_us + held_near_us_[i]) < t_us + duration_us * (1 - 1e-5);
 }
 
 ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver, double t_us) const {
@@ -385,7 +410,7 @@ Schedule ListScheduler::run() {
       continue;
     }
     any_way_ = false;
-    const double t = events_.top().t_us;
+    const double t = now_us_ = events_.top().t_us;
     apply_events_until(t + 1e-9 + 1e-12 * t);
     serve_receivers(t);
   }

@@ -70,6 +70,23 @@ TEST(Bounds, MaxFlowFindsTheNarrowCutThatIsNoChassis) {
   EXPECT_TRUE(left || (nodes == std::vector{NodeId{2}, NodeId{3}}));
 }
 
+TEST(Bounds, NarrowestCutOfAChassisIsBehindItsSwitch) {
+  std::vector<Node> nodes{gpu(), gpu(), gpu(), gpu(), network_switch(), network_switch()};
+  for (int g = 0; g < 4; ++g) nodes[static_cast<std::size_t>(g)].chassis = g / 2;
+  std::vector<Link> links;
+  auto join = [&](int a, int b, double bandwidth, double latency) {
+    links.push_back(link(a, b, bandwidth, latency));
+    links.push_back(link(b, a, bandwidth, latency));
+  };
+  join(0, 1, 1, 0);
+  join(2, 3, 1, 0);
+  for (int g = 0; g < 4; ++g) join(g, 4 + g / 2, 1, 0);
+  join(4, 5, 1.5, 250);
+  const Bounds bounds = bounds_of(fabric(nodes, links), make_demand(Collective::allgather, 4 * kMB, 4, 1));
+  // Into a GPU go 3 MB at 2 GB/s; between the switches 2 MB at 1.5 GB/s and 250 us.
+  EXPECT_NEAR(bounds.best().us, 2000 / 1.5 + 250, 1e-6);
+}
+
 TEST(Bounds, BroadcastLeavesTheRootOnce) {
   const auto ring = one_way_ring(3);
   const Bounds bounds = bounds_of(ring, make_demand(Collective::broadcast, kMB, 3, 1));

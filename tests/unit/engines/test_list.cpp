@@ -123,6 +123,16 @@ TEST(List, CrossesASlowLinkOnceAChunk) {
   EXPECT_NEAR(finish_of(pairs, demand), 2000 + 1 + 25 + 1, 1e-6);
 }
 
+TEST(List, SoonestSendsAgainWhereARelayWouldComeLater) {
+  // 1000 bytes take 1 us a link and 10 us through the switch, 5 us between the receivers.
+  const Topology fork =
+      fabric({gpu(), gpu(), gpu(), network_switch()},
+             {link(0, 3, 1, 5), link(3, 1, 1, 5), link(3, 2, 1, 5), link(1, 2, 1, 5), link(2, 1, 1, 5)});
+  const Demand demand = make_demand(Collective::broadcast, 1000, 3, 1);
+  EXPECT_DOUBLE_EQ(finish_of(fork, demand, "rarest"), 1 + 10 + 1 + 5);
+  EXPECT_DOUBLE_EQ(finish_of(fork, demand, "soonest"), 1 + 1 + 10);
+}
+
 TEST(List, SameSeedSameSchedule) {
   const auto torus = std::make_shared<const Topology>(generate_topology("torus", {{"dims", "4x4"}}));
   const Demand demand = make_demand(Collective::allgather, 16 * kMB, 16, 4);
