@@ -43,6 +43,7 @@ class MpiCommunicator final : public Communicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  const void* mpi_communicator() const override { return &communicator_; }
 
   void barrier() const override { check(MPI_Barrier(communicator_), "MPI_Barrier"); }
 

@@ -28,6 +28,9 @@ class Communicator {
 
   virtual double max(double value) const = 0;
   virtual double sum(double value) const = 0;
+
+  /// The MPI_Comm behind it, for libraries that speak MPI themselves (HDF5, PETSc); null where there is none.
+  virtual const void* mpi_communicator() const { return nullptr; }
 };
 
 /// One rank, no MPI.
