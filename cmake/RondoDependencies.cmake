@@ -38,6 +38,13 @@ pkg_check_modules(CLP REQUIRED IMPORTED_TARGET clp)
 pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
+# METIS has no CMake or pkg-config file on Debian.
+find_path(METIS_INCLUDE metis.h REQUIRED)
+find_library(METIS_LIBRARY NAMES metis REQUIRED)
+add_library(rondo_metis INTERFACE)
+target_include_directories(rondo_metis SYSTEM INTERFACE ${METIS_INCLUDE})
+target_link_libraries(rondo_metis INTERFACE ${METIS_LIBRARY})
+
 # LEMON 1.3 is header-only for what we use (max-flow, shortest paths); its headers predate our warnings and C++20.
 find_path(LEMON_INCLUDE lemon/preflow.h REQUIRED)
 find_library(LEMON_LIBRARY NAMES lemon REQUIRED)

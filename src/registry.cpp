@@ -46,8 +46,34 @@ const std::vector<EngineInfo>& engine_registry() {
        never,
        deliveries,
        prepare_milp},
+      {"rounds",
+       "A* rounds: look-ahead MILPs of a few epochs after one another, over all ranks, from the list "
+       "scheduler's plan",
+       {},
+       never,
+       deliveries,
+       nullptr},
   };
   return engines;
+}
+
+const std::vector<DecompositionInfo>& decompositions() {
+  static const std::vector<DecompositionInfo> table{
+      {"none", "every round is one problem", decompose_whole},
+      {"pop", "chunks dealt at random over --parts, each with its turn on every link (PoP)", decompose_pop},
+      {"ncflow", "between the chassis first, then inside each; METIS where there are no chassis (NCFlow)",
+       decompose_ncflow},
+  };
+  return table;
+}
+
+const DecompositionInfo& find_decomposition(const std::string& name) {
+  std::string known;
+  for (const DecompositionInfo& decomposition : decompositions()) {
+    if (decomposition.name == name) return decomposition;
+    known += (known.empty() ? "" : ", ") + decomposition.name;
+  }
+  throw Error(ExitCode::usage, "decomposition '" + name + "' is unknown; known are: " + known);
 }
 
 const EngineInfo& find_engine(const std::string& name) {
@@ -60,7 +86,8 @@ const EngineInfo& find_engine(const std::string& name) {
 }
 
 Toolbox make_toolbox() {
-  return {steady_state_flow, time_expanded_flow, multicast_milp, make_clp_solver(), make_cbc_solver()};
+  return {steady_state_flow, time_expanded_flow, multicast_milp,
+          look_ahead_round,  make_clp_solver(),  make_cbc_solver()};
 }
 
 }  // namespace rondo

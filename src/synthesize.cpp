@@ -16,6 +16,7 @@
 #include "rondo/engines/bounds.hpp"
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/pipeline/registry.hpp"
+#include "synthesize_rounds.hpp"
 
 namespace rondo {
 namespace {
@@ -251,9 +252,13 @@ SynthesisResult Search::winner() {
 
 SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Demand& demand,
                            const SolveOptions& options, const Communicator& communicator,
-                           const Progress& progress, const std::atomic<bool>* interrupt) {
+                           const Progress& progress, const std::atomic<bool>* interrupt,
+                           const RoundStore& store) {
   if (options.engine != "auto") find_engine(options.engine);
   check_reachable(*topology, demand);
+  if (options.engine == "rounds") {
+    return synthesize_rounds(std::move(topology), demand, options, communicator, progress, interrupt, store);
+  }
   const Instance instance{std::move(topology), demand};
 
   const auto bounds_start = Clock::now();

@@ -28,6 +28,8 @@ std::function<std::string(const Settings&, const Communicator&)> on_root_alone(
     std::string (*work)(const Settings& settings));
 
 Command solve_command();
+Command resume_command();
+Command reassemble_command();
 Command verify_command();
 Command bound_command();
 Command export_command();

@@ -38,6 +38,37 @@ Json candidates_to_json(const std::vector<SynthesisResult::Candidate>& candidate
   return json;
 }
 
+Json or_null(double value) {
+  return std::isnan(value) ? Json(nullptr) : Json(value);
+}
+
+/// What the models of every round contributed.
+Json rounds_to_json(const std::vector<RoundRecord>& rounds) {
+  Json json = Json::array();
+  for (const RoundRecord& round : rounds) {
+    Json parts = Json::array();
+    for (const RoundPart& part : round.parts) {
+      parts.push_back({{"part", part.name},
+                       {"outcome", part.outcome},
+                       {"rank", part.rank},
+                       {"seconds", part.seconds},
+                       {"columns", part.columns},
+                       {"rows", part.rows},
+                       {"nodes", part.nodes},
+                       {"transfers_changed", part.transfers_changed},
+                       {"objective_before", or_null(part.objective_before)},
+                       {"objective_after", or_null(part.objective_after)}});
+    }
+    json.push_back({{"round", round.round},
+                    {"begin_us", round.begin_us},
+                    {"end_us", round.end_us},
+                    {"finish_before_us", or_null(round.finish_before_us)},
+                    {"finish_after_us", or_null(round.finish_after_us)},
+                    {"parts", std::move(parts)}});
+  }
+  return json;
+}
+
 }  // namespace
 
 Json make_report(const SynthesisResult& result, const Communicator& communicator,
@@ -48,31 +79,33 @@ Json make_report(const SynthesisResult& result, const Communicator& communicator
   const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const ProvenSchedule& proven = result.proven;
   const Figures figures = figures_of(proven);
-  return {{"format", "rondo-report"},
-          {"version", 1},
-          {"topology", proven.topology.name()},
-          {"gpus", proven.topology.num_gpus()},
-          {"collective", to_string(proven.demand.collective())},
-          {"size_bytes", proven.demand.size_bytes()},
-          {"finish_us", figures.finish_us},
-          {"lower_bound_us", figures.lower_bound_us},
-          {"lower_bound_kind", certificate_kind(proven.lower_bound->certificate)},
-          {"gap", figures.gap},
-          {"algorithm_bandwidth_GBps", figures.algorithm_bandwidth_GBps},
-          {"engine", result.engine},
-          {"seed", result.seed},
-          {"chunks", proven.demand.chunks_per_contribution()},
-          {"sends", proven.schedule.sends.size()},
-          {"schedule_digest", schedule_digest(proven.demand, proven.schedule)},
-          {"ranks", communicator.size()},
-          {"wall_s", wall_s},
-          {"wall_parts_s", result.wall_parts_s},
-          {"peak_rss_bytes", {{"max", largest}, {"sum", total}}},
-          {"limits_hit", distinct(result.limits_hit)},
-          {"remarks", distinct(result.remarks)},
-          {"figures", result.figures},
-          {"candidates", candidates_to_json(result.candidates)},
-          {"versions", library_versions()}};
+  Json report = {{"format", "rondo-report"},
+                 {"version", 1},
+                 {"topology", proven.topology.name()},
+                 {"gpus", proven.topology.num_gpus()},
+                 {"collective", to_string(proven.demand.collective())},
+                 {"size_bytes", proven.demand.size_bytes()},
+                 {"finish_us", figures.finish_us},
+                 {"lower_bound_us", figures.lower_bound_us},
+                 {"lower_bound_kind", certificate_kind(proven.lower_bound->certificate)},
+                 {"gap", figures.gap},
+                 {"algorithm_bandwidth_GBps", figures.algorithm_bandwidth_GBps},
+                 {"engine", result.engine},
+                 {"seed", result.seed},
+                 {"chunks", proven.demand.chunks_per_contribution()},
+                 {"sends", proven.schedule.sends.size()},
+                 {"schedule_digest", schedule_digest(proven.demand, proven.schedule)},
+                 {"ranks", communicator.size()},
+                 {"wall_s", wall_s},
+                 {"wall_parts_s", result.wall_parts_s},
+                 {"peak_rss_bytes", {{"max", largest}, {"sum", total}}},
+                 {"limits_hit", distinct(result.limits_hit)},
+                 {"remarks", distinct(result.remarks)},
+                 {"figures", result.figures},
+                 {"candidates", candidates_to_json(result.candidates)},
+                 {"versions", library_versions()}};
+  if (!result.rounds.empty()) report["rounds"] = rounds_to_json(result.rounds);
+  return report;
 }
 
 Figures figures_of_report(const Json& report) {

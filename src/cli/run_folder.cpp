@@ -28,6 +28,7 @@ constexpr const char* kProblem = "problem.json";
 constexpr const char* kSchedule = "schedule.h5";
 constexpr const char* kReport = "report.json";
 constexpr const char* kLock = "lock";
+constexpr const char* kRounds = "rounds";
 
 [[noreturn]] void cannot_write(const fs::path& path, const std::string& why) {
   throw Error(ExitCode::cannot_create,
@@ -154,7 +155,7 @@ void RunFolder::check_contents() const {
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename();
     const bool left_by_a_kill = name.starts_with(".rondo-");  // see write_atomically
-    if (name != kSchedule && name != kReport && name != kLock && !left_by_a_kill) {
+    if (name != kSchedule && name != kReport && name != kRounds && name != kLock && !left_by_a_kill) {
       cannot_write(
           path_,
           fmt::format("it has files that are not of a run, such as {}; choose an empty or a new --output",
@@ -187,6 +188,11 @@ std::optional<Json> RunFolder::finished_report(const Json& problem) const {
   } catch (const Error& error) {
     throw Error(error.code(), fmt::format("{}; --force solves again", error.what()));
   }
+}
+
+void RunFolder::begin(const Json& problem) const {
+  fs::remove(path_ / kReport);
+  write_text_file(path_ / kProblem, file_text(problem));
 }
 
 void RunFolder::write(const Json& problem, const ProvenSchedule& proven, const Json& report) const {

@@ -30,6 +30,8 @@ class RunFolder {
   /// damaged.
   std::optional<Json> finished_report(const Json& problem) const;
 
+  /// Removes the result of an earlier run and writes problem.json, so that what comes next can be resumed.
+  void begin(const Json& problem) const;
   /// Replaces what the folder holds.
   void write(const Json& problem, const ProvenSchedule& proven, const Json& report) const;
 

@@ -12,6 +12,8 @@ namespace rondo::cli {
 namespace {
 
 constexpr int kMostChunks = 1 << 20;
+constexpr int kMostParts = 1 << 16;
+constexpr int kMostRoundEpochs = 1 << 10;
 
 std::string engine_help() {
   std::string help = "auto: a portfolio of engines over all ranks";
@@ -25,6 +27,13 @@ std::string policy_help() {
   for (const EngineInfo& engine : engine_registry()) {
     if (!engine.policies.empty()) help += fmt::format("; {}: {}", engine.name, join(engine.policies));
   }
+  return help;
+}
+
+std::string decompose_help() {
+  std::string help;
+  for (const DecompositionInfo& d : decompositions())
+    help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", d.name, d.help);
   return help;
 }
 
@@ -77,21 +86,32 @@ Json or_null(const std::optional<double>& value) {
 }  // namespace
 
 std::vector<OptionGroup> solve_option_groups() {
-  return {{"Search",
-           {{"engine", "NAME", "auto", engine_help()},
-            {"policy", "NAME", "", policy_help()},
-            {"chunks", "N|auto", "auto",
-             "equal chunks that each contribution (AllToAll: each pair's part) is split into"},
-            {"min-chunk-bytes", "BYTES", "1024", "--chunks auto never splits below it"}}},
-          {"When to stop (default: after a fixed amount of work)",
-           {{"gap", "G", "", "finish / lower bound - 1 that is good enough: 0.01 or 1%"},
-            {"time-limit", "S", "", "wall time in seconds; the schedule may then differ from run to run"},
-            {"max-nodes", "N", "",
-             "branch-and-bound nodes of a call of the MILP solver (default: the engine's)"}}},
-          {"Epochs (engines on a time grid)",
-           {{"epoch", "RULE|US", "fastest_link",
-             "fastest_link or slowest_link: time of a chunk on it; or microseconds"},
-            {"epoch-multiplier", "X", "1", "multiplies the epoch"}}}};
+  return {
+      {"Search",
+       {{"engine", "NAME", "auto", engine_help()},
+        {"policy", "NAME", "", policy_help()},
+        {"chunks", "N|auto", "auto",
+         "equal chunks that each contribution (AllToAll: each pair's part) is split into"},
+        {"min-chunk-bytes", "BYTES", "1024", "--chunks auto never splits below it"}}},
+      {"When to stop (default: after a fixed amount of work)",
+       {{"gap", "G", "", "finish / lower bound - 1 that is good enough: 0.01 or 1%"},
+        {"time-limit", "S", "", "wall time in seconds; the schedule may then differ from run to run"},
+        {"max-nodes", "N", "",
+         "branch-and-bound nodes of a call of the MILP solver (default: the engine's)"}}},
+      {"Rounds (engine rounds)",
+       {{"decompose", "NAME", "none", decompose_help()},
+        {"parts", "N", "0",
+         "parts of pop (0: 4), or of ncflow where there are no chassis (0: one for 8 GPUs)"},
+        {"round-epochs", "K", "0", "epochs of a round; 0: twice what the longest way takes, within 4 to 16"},
+        {"gamma", "G", "0.9", "worth of coming nearer to a destination, against reaching it"},
+        {"start", "list|none", "list",
+         "list: rounds start from the list scheduler's plan and never end later; none: the models alone"},
+        {"round-columns", "N", "6000",
+         "about how many binaries a part's model may have; chunks beyond are left to the plan"}}},
+      {"Epochs (engines on a time grid)",
+       {{"epoch", "RULE|US", "fastest_link",
+         "fastest_link or slowest_link: time of a chunk on it; or microseconds"},
+        {"epoch-multiplier", "X", "1", "multiplies the epoch"}}}};
 }
 
 SolveOptions read_solve_options(const Settings& settings) {
@@ -110,6 +130,17 @@ SolveOptions read_solve_options(const Settings& settings) {
   if (settings.has("max-nodes")) options.max_nodes = settings.integer("max-nodes", 0);
   options.seed = settings.seed("seed");
   options.epochs = read_epochs(settings);
+  options.decompose = settings.text("decompose");
+  find_decomposition(options.decompose);
+  options.parts = static_cast<int>(settings.integer("parts", 0, kMostParts));
+  options.rounds.epochs = static_cast<int>(settings.integer("round-epochs", 0, kMostRoundEpochs));
+  options.rounds.gamma = settings.fraction("gamma");
+  options.rounds.max_columns = settings.integer("round-columns", 1);
+  const std::string& start = settings.text("start");
+  if (start != "list" && start != "none") {
+    throw Error(ExitCode::usage, fmt::format("--start is '{}'; it has to be list or none", start));
+  }
+  options.rounds.mip_start = start == "list";
   return options;
 }
 
@@ -123,7 +154,45 @@ Json solve_options_to_json(const SolveOptions& options) {
           {"max_nodes", options.max_nodes < 0 ? Json(nullptr) : Json(options.max_nodes)},
           {"seed", options.seed},
           {"epoch", epoch_to_json(options.epochs)},
-          {"epoch_multiplier", options.epochs.multiplier}};
+          {"epoch_multiplier", options.epochs.multiplier},
+          {"decompose", options.decompose},
+          {"parts", options.parts},
+          {"round_epochs", options.rounds.epochs},
+          {"gamma", options.rounds.gamma},
+          {"start", options.rounds.mip_start ? "list" : "none"},
+          {"round_columns", options.rounds.max_columns}};
+}
+
+SolveOptions solve_options_from_json(const Json& json) {
+  const auto optional = [&](const char* name) {
+    return json.at(name).is_null() ? std::nullopt : std::optional<double>(json.at(name).get<double>());
+  };
+  try {
+    SolveOptions options;
+    options.engine = json.at("engine").get<std::string>();
+    options.policy = json.at("policy").get<std::string>();
+    options.chunks = json.at("chunks") == "auto" ? 0 : json.at("chunks").get<int>();
+    options.min_chunk_bytes = json.at("min_chunk_bytes").get<double>();
+    options.gap = optional("gap");
+    options.time_limit_s = optional("time_limit_s");
+    options.max_nodes = json.at("max_nodes").is_null() ? -1 : json.at("max_nodes").get<std::int64_t>();
+    options.seed = json.at("seed").get<std::uint64_t>();
+    options.epochs.multiplier = json.at("epoch_multiplier").get<double>();
+    const Json& epoch = json.at("epoch");
+    options.epochs.rule = epoch == "fastest_link"   ? EpochRule::fastest_link
+                          : epoch == "slowest_link" ? EpochRule::slowest_link
+                                                    : EpochRule::fixed;
+    if (options.epochs.rule == EpochRule::fixed) options.epochs.tau_us = epoch.get<double>();
+    options.decompose = json.at("decompose").get<std::string>();
+    options.parts = json.at("parts").get<int>();
+    options.rounds.epochs = json.at("round_epochs").get<int>();
+    options.rounds.gamma = json.at("gamma").get<double>();
+    options.rounds.mip_start = json.at("start") == "list";
+    options.rounds.max_columns = json.at("round_columns").get<std::int64_t>();
+    return options;
+  } catch (const Json::exception& error) {
+    throw Error(ExitCode::bad_data, fmt::format("options of problem.json: {}", error.what()));
+  }
 }
 
 }  // namespace rondo::cli

@@ -12,5 +12,7 @@ std::vector<OptionGroup> solve_option_groups();
 SolveOptions read_solve_options(const Settings& settings);
 /// As they stand in problem.json.
 Json solve_options_to_json(const SolveOptions& options);
+/// The way back. Throws Error(bad_data).
+SolveOptions solve_options_from_json(const Json& json);
 
 }  // namespace rondo::cli

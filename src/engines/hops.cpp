@@ -210,6 +210,15 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
   return t;
 }
 
+void LinkTimetable::occupy(const Send& send, double bytes) {
+  double& free = free_from_[send.link.index()];
+  free = std::max(free, send.end_us);
+  for (const int g : groups_of_link_[send.link.index()]) {
+    const double rate = transmission_us(bytes, 1) / (send.end_us - send.start_us);
+    groups_[static_cast<std::size_t>(g)].uses.push_back({send.start_us, send.end_us, rate});
+  }
+}
+
 double LinkTimetable::reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us,
                               std::vector<Send>& sends) {
   for (const HopLink& part : hop.links) {

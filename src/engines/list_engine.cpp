@@ -27,6 +27,12 @@ const std::vector<Policy>& policies() {
 
 }  // namespace
 
+ListRules list_rules(const std::string& policy, std::uint64_t seed) {
+  ListRules rules = find_policy(policies(), policy, "list").rules;
+  rules.seed = seed;
+  return rules;
+}
+
 const std::vector<std::string>& list_policies() {
   static const std::vector<std::string> names = names_of(policies());
   return names;
@@ -36,8 +42,7 @@ PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, cons
   const auto topology = instance.topology;
   const auto hops = std::make_shared<const HopTable>(*topology);
   return [topology, hops](const Demand& demand, const EngineOptions& options) {
-    ListRules rules = find_policy(policies(), options.policy, "list").rules;
-    rules.seed = options.seed;
+    const ListRules rules = list_rules(options.policy, options.seed);
     const Deliveries deliveries = plan_deliveries(*topology, *hops, demand, options.seed);
     EngineResult result;
     result.schedule = list_schedule(*topology, *hops, demand, deliveries, rules);

@@ -40,7 +40,7 @@ std::uint64_t mix(std::uint64_t x) {  // the finaliser of MurmurHash3: a cheap, 
 class ListScheduler {
  public:
   ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
-                const Deliveries& deliveries, const ListRules& rules);
+                const Deliveries& deliveries, const ListRules& rules, const Begun* begun);
   Schedule run();
 
  private:
@@ -68,6 +68,8 @@ class ListScheduler {
     double arrival_us;
   };
 
+  void resume(const Begun& begun);
+  void wake_when_free(const Send& send, double not_before_us);
   Schedule useful_sends() const;
   void apply_events_until(double t_us);
   void wake_hops_of_link(LinkId link);
@@ -130,7 +132,7 @@ class ListScheduler {
 };
 
 ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
-                             const Deliveries& deliveries, const ListRules& rules)
+                             const Deliveries& deliveries, const ListRules& rules, const Begun* begun)
     : topology_(topology),
       hops_(hops),
       demand_(demand),
@@ -212,9 +214,35 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
         ++missing_;
       }
       promise(c, contribution.origin, contribution.ready_us);
-      events_.push(
-          {contribution.ready_us, EventKind::arrival, contribution.origin.value, static_cast<int>(c)});
+      const double from_us = std::max(contribution.ready_us, begun ? begun->time_us : 0);
+      events_.push({from_us, EventKind::arrival, contribution.origin.value, static_cast<int>(c)});
     }
+  }
+  if (begun) resume(*begun);
+}
+
+void ListScheduler::resume(const Begun& begun) {
+  for (const Holding& holding : begun.holdings) {
+    const std::size_t g = holding.gpu.index();
+    const std::size_t c = holding.chunk.index();
+    if (contains(lacks_[g], c)) {
+      erase(lacks_[g], c);
+      lacking_bytes_[g] -= demand_.bytes(holding.chunk);
+      --missing_;
+    }
+    promise(c, holding.gpu, holding.from_us);
+    events_.push({std::max(holding.from_us, begun.time_us), EventKind::arrival, holding.gpu.value,
+                  holding.chunk.value});
+  }
+  for (const Send& send : begun.on_links) {
+    timetable_.occupy(send, demand_.bytes(send.chunk));
+    wake_when_free(send, begun.time_us);
+  }
+}
+
+void ListScheduler::wake_when_free(const Send& send, double not_before_us) {
+  for (const double offset : offsets_[send.link.index()]) {
+    events_.push({std::max(not_before_us, send.end_us - offset), EventKind::link_free, send.link.value, 0});
   }
 }
 
@@ -357,12 +385,7 @@ bool ListScheduler::serve(std::size_t receiver, double t_us) {
   const double bytes = demand_.bytes(chunk);
   const std::size_t first = sends_.size();
   const double arrival = timetable_.reserve(hop, chunk, bytes, t_us, sends_);
-  for (std::size_t s = first; s < sends_.size(); ++s) {
-    for (const double offset : offsets_[sends_[s].link.index()]) {
-      events_.push(
-          {std::max(t_us, sends_[s].end_us - offset), EventKind::link_free, sends_[s].link.value, 0});
-    }
-  }
+  for (std::size_t s = first; s < sends_.size(); ++s) wake_when_free(sends_[s], t_us);
   events_.push({arrival, EventKind::arrival, hop.dst.value, chunk.value});
   transfers_.push_back({best.hop, chunk.index(), arrival});
   latest_us_ = std::max(latest_us_, arrival);
@@ -446,8 +469,8 @@ Schedule ListScheduler::useful_sends() const {
 }  // namespace
 
 Schedule list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
-                       const Deliveries& deliveries, const ListRules& rules) {
-  return ListScheduler(topology, hops, demand, deliveries, rules).run();
+                       const Deliveries& deliveries, const ListRules& rules, const Begun* begun) {
+  return ListScheduler(topology, hops, demand, deliveries, rules, begun).run();
 }
 
 }  // namespace rondo

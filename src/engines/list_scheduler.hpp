@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "rondo/core/collective.hpp"
+#include "rondo/core/round.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/engines/hops.hpp"
@@ -33,18 +35,30 @@ struct ListRules {
   std::uint64_t seed = 0;
 };
 
+/// The rules of a policy of list_policies(). Throws Error(usage) for an unknown one.
+ListRules list_rules(const std::string& policy, std::uint64_t seed);
+
 /// The wanted chunks of every GPU, relays included: what the scheduler has to deliver where.
 struct Deliveries {
   std::vector<std::vector<GpuId>> receivers;  ///< per contribution, ascending
+};
+
+/// Where a schedule that is already under way stands: what the scheduler continues from.
+struct Begun {
+  double time_us = 0;  ///< nothing more starts before
+  std::vector<Holding> holdings =
+      {};                           ///< who has what from when on, other than at the origin; also in flight
+  std::vector<Send> on_links = {};  ///< sends that still occupy their links at `time_us` or will
 };
 
 /// Builds a schedule in continuous time, event by event: whenever links fall idle, receivers are served in
 /// turn, the one that lacks most bytes first, each with the best chunk by `rules` that some GPU with an idle
 /// way to it holds. A chunk goes over a hop only if no current or promised holder is nearer to the receiver
 /// than the hop takes, or if the receiver's other links are busy for longer anyway. `hops` has to be the
-/// table of `topology`.
+/// table of `topology`. With `begun`, the schedule holds the further sends alone, and `finish_us` counts them
+/// alone.
 Schedule list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
-                       const Deliveries& deliveries, const ListRules& rules);
+                       const Deliveries& deliveries, const ListRules& rules, const Begun* begun = nullptr);
 
 /// The destinations of every contribution, and the GPUs that relay to them where destinations cannot be
 /// reached over one another: shortest ways from the origin, spread over the fabric by the load they put on

@@ -5,6 +5,7 @@
 #include <coin/CbcEventHandler.hpp>
 #include <coin/CbcModel.hpp>
 #include <coin/CbcSolver.hpp>
+#include <coin/CoinError.hpp>
 #include <coin/OsiClpSolverInterface.hpp>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "coin_matrix.hpp"
+#include "rondo/core/error.hpp"
 #include "rondo/solvers/solvers.hpp"
 #include "stop_rule.hpp"
 #include "unconstrained.hpp"
@@ -106,11 +108,31 @@ class CbcBackend final : public Solver {
     }
     if (start != nullptr && objective_of(model, *start) >= limits.cutoff) start = nullptr;
     if (start != nullptr) cbc.setMIPStart(named_start(osi, *start));
-    run(cbc, limits);
+    try {
+      run(cbc, limits);
+    } catch (const CoinError& error) {
+      if (start == nullptr) throw Error(ExitCode::internal, "CBC failed: " + error.message());
+      return solve_below(model, limits, *start);
+    }
     return without_what_is_no_better(read(cbc, model, rule, start), limits.cutoff);
   }
 
  private:
+  /// CBC 2.10 loses the names of columns while it completes some starts (CoinError): then the start counts as
+  /// a cutoff.
+  Solution solve_below(const LinearModel& model, SolveLimits limits, const std::vector<double>& start) const {
+    limits.cutoff = std::min(limits.cutoff, objective_of(model, start));
+    Solution solution = solve(model, limits, nullptr);
+    if (solution.x.empty() &&
+        (solution.status == SolveStatus::infeasible || solution.status == SolveStatus::no_solution)) {
+      solution.status =
+          solution.status == SolveStatus::infeasible ? SolveStatus::optimal : SolveStatus::feasible;
+      solution.x = start;
+      solution.objective = objective_of(model, start);
+    }
+    return solution;
+  }
+
   static Solution read(const CbcModel& cbc, const LinearModel& model, const StopRule& rule,
                        const std::vector<double>* start) {
     Solution solution;

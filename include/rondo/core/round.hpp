@@ -51,6 +51,7 @@ struct RoundPart {
 
 struct RoundRecord {
   std::int64_t round = 0;
+  std::int64_t chunks = 1;  ///< a contribution
   double begin_us = 0;
   double end_us = 0;
   std::vector<Send> sends =

@@ -14,6 +14,7 @@
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/model/formulation.hpp"
+#include "rondo/model/round_model.hpp"
 #include "rondo/model/solver.hpp"
 
 namespace rondo {
@@ -32,6 +33,7 @@ struct Toolbox {
   Formulation steady_state_flow;
   Formulation time_expanded_flow;
   Formulation multicast_milp;
+  RoundFormulation look_ahead_round;
   std::shared_ptr<const Solver> lp;
   std::shared_ptr<const Solver> milp;
 };

@@ -68,6 +68,8 @@ class LinkTimetable {
   double earliest_start(const Hop& hop, double bytes, double not_before_us) const;
   /// Reserves and appends the sends, one a link. Returns the arrival at hop.dst.
   double reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us, std::vector<Send>& sends);
+  /// Takes note of a send of `bytes` that is reserved already, in any order.
+  void occupy(const Send& send, double bytes);
   double free_from(LinkId link) const { return free_from_[link.index()]; }
 
  private:

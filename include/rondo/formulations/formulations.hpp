@@ -1,6 +1,7 @@
 #pragma once
 
 #include "rondo/model/formulation.hpp"
+#include "rondo/model/round_model.hpp"
 
 /// The formulations; each has the signature of `Formulation`. registry.cpp wires them to the engines.
 namespace rondo {
@@ -26,5 +27,10 @@ BuiltModel time_expanded_flow(const Instance& instance);
 /// then depth-first those that carry on through switches, all under the chunk and the epoch in which the
 /// transfer starts. Throws Error(unavailable) beyond 2,000,000 columns or 100,000 ways through switches.
 BuiltModel multicast_milp(const Instance& instance);
+
+/// One round of TE-CCL's A* technique (section 4.2, appendix D) for one part of a fabric: which chunk sets
+/// out on which way in which epoch, so that destinations are reached early and what is not reached comes
+/// nearer by alpha-beta distance (see look_ahead_round.cpp). Always feasible: sending nothing is a solution.
+BuiltRound look_ahead_round(const RoundProblem& problem);
 
 }  // namespace rondo

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/decomp/decomposition.hpp"
 #include "rondo/engines/engine.hpp"
 
 /// The one place that names concrete engines, formulations and solvers; also feeds --help.
@@ -17,13 +18,24 @@ struct EngineInfo {
   std::function<bool(const Instance&)> suits;
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&)> work;
-  Engine prepare;
+  Engine
+      prepare;  ///< absent for `rounds`, which works on all ranks at once and which the pipeline runs itself
 };
 
-/// "list", "flow", "lp", "milp"; `auto` is the pipeline's own.
+struct DecompositionInfo {
+  std::string name;
+  std::string help;
+  Decompose decompose;
+};
+
+/// "list", "flow", "lp", "milp", "rounds"; `auto` is the pipeline's own.
 const std::vector<EngineInfo>& engine_registry();
 /// Throws Error(usage) listing the known names.
 const EngineInfo& find_engine(const std::string& name);
+/// "none", "pop", "ncflow".
+const std::vector<DecompositionInfo>& decompositions();
+/// Throws Error(usage) listing the known names.
+const DecompositionInfo& find_decomposition(const std::string& name);
 Toolbox make_toolbox();
 
 }  // namespace rondo

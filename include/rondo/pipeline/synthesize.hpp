@@ -14,6 +14,7 @@
 #include "rondo/core/epoch_grid.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
+#include "rondo/engines/rounds.hpp"
 #include "rondo/model/solver.hpp"
 #include "rondo/parallel/communicator.hpp"
 
@@ -28,8 +29,11 @@ struct SolveOptions {
   std::optional<double> gap = {};  ///< stop once finish / bound - 1 <= gap
   std::optional<double> time_limit_s = {};
   std::uint64_t seed = 0;
-  EpochOptions epochs = {};     ///< engines lp and milp
-  std::int64_t max_nodes = -1;  ///< engine milp; -1 = its default
+  EpochOptions epochs = {};        ///< engines lp and milp
+  std::int64_t max_nodes = -1;     ///< engines milp and rounds; -1 = their default
+  std::string decompose = "none";  ///< engine rounds: one of decompositions()
+  int parts = 0;                   ///< 0 = the decomposition's own choice
+  RoundOptions rounds = {};
 };
 
 /// A line for people now and then, from the root rank only.
@@ -50,6 +54,13 @@ struct SynthesisResult {
     double finish_us = 0;
   };
   std::vector<Candidate> candidates = {};  ///< the best of each engine, what the others gave
+  std::vector<RoundRecord> rounds = {};    ///< engine rounds: what each did, without its sends and state
+};
+
+/// Where the rounds of a run are kept, and those that were finished before.
+struct RoundStore {
+  std::vector<RoundRecord> finished = {};
+  FinishRound finish_round = [](const RoundRecord&) {};
 };
 
 /// Collective. Bounds, then a portfolio of engines, chunk counts, policies and seeds dealt over the ranks (or
@@ -58,6 +69,7 @@ struct SynthesisResult {
 /// Error(unavailable) when an engine does not support the problem or a limit came before any schedule.
 SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Demand& demand,
                            const SolveOptions& options, const Communicator& communicator,
-                           const Progress& progress, const std::atomic<bool>* interrupt = nullptr);
+                           const Progress& progress, const std::atomic<bool>* interrupt = nullptr,
+                           const RoundStore& store = {});
 
 }  // namespace rondo

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rondo/core/round.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/decomp/decomposition.hpp"
+#include "rondo/engines/engine.hpp"
+#include "rondo/parallel/communicator.hpp"
+
+/// The round loop: TE-CCL's A* technique (section 4.2, appendix D), every round taken apart over the ranks.
+namespace rondo {
+
+struct RoundOptions {
+  int epochs = 0;                   ///< of a round; 0: twice what the longest way takes, within 4 .. 16
+  double gamma = 0.9;               ///< worth of coming nearer to a destination, against reaching it
+  bool mip_start = true;            ///< rounds start from the list scheduler's plan, and fall back to it
+  std::int64_t max_columns = 6000;  ///< of a part's model; what is beyond is left to the plan
+  friend bool operator==(const RoundOptions&, const RoundOptions&) = default;
+};
+
+struct RoundsProblem {
+  Instance instance;  ///< demand in chunks of equal size
+  RoundOptions rounds;
+  EngineOptions engine;  ///< seed, epochs, limits of each call of the solver
+  Decomposition decomposition;
+  double bound_us = 0;
+};
+
+/// Called after every round on every rank, with the same record. Collective where it writes files.
+using FinishRound = std::function<void(const RoundRecord&)>;
+
+/// Collective. Goes on after the rounds that are `finished`; `plan` is a complete schedule to start from, or
+/// nothing. Round by round: each rank solves the look-ahead models of its parts, the ranks exchange what the
+/// parts chose (sparse: chunk, way, epoch), all advance the state alike. A round that would end later than
+/// the plan it started from is replaced by that plan's. Returns the schedule reassembled from the records.
+/// The same on any number of ranks. Throws Error(unavailable) for chunks of different sizes, Error(stopped)
+/// when a signal came: the rounds finished so far are whole.
+Schedule solve_rounds(const RoundsProblem& problem, const Toolbox& tools, const Communicator& communicator,
+                      const std::vector<RoundRecord>& finished, const std::optional<Schedule>& plan,
+                      const FinishRound& finish_round, std::vector<std::string>& remarks);
+
+/// The schedule of all rounds together, without sends that serve nothing. Throws Error(bad_data) where the
+/// rounds leave demand unmet.
+Schedule reassemble(const Topology& topology, const Demand& demand, const std::vector<RoundRecord>& rounds);
+
+}  // namespace rondo

@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+
+#include "command.hpp"
+#include "input.hpp"
+#include "problem.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/version.hpp"
+#include "rondo/engines/bounds.hpp"
+#include "rondo/engines/rounds.hpp"
+#include "rondo/io/files.hpp"
+#include "rondo/io/round_files.hpp"
+#include "rondo/io/schedule_hdf5.hpp"
+#include "rondo/pipeline/registry.hpp"
+#include "run.hpp"
+#include "run_folder.hpp"
+#include "verification.hpp"
+
+namespace rondo::cli {
+namespace {
+
+std::vector<OptionGroup> folder_option(const std::vector<std::string>&) {
+  return {{"Input", {{"folder", "DIR", "", "the folder of a run"}}}};
+}
+
+std::string problem_text(const std::filesystem::path& folder) {
+  return read_text_file(folder / "problem.json");
+}
+
+std::string resume(const Settings& settings, const Communicator& communicator) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::filesystem::path folder = settings.text("folder");
+  return solve_run({from_root(communicator, [&] { return problem_text(folder); }), folder, false, start},
+                   communicator);
+}
+
+std::vector<OptionGroup> reassemble_options(const std::vector<std::string>& arguments) {
+  std::vector<OptionGroup> groups = folder_option(arguments);
+  groups.push_back({"Output", {{"output", "FILE", "", "the schedule's file (default: DIR/schedule.h5)"}}});
+  return groups;
+}
+
+std::string reassemble_rounds(const Settings& settings) {
+  const std::filesystem::path folder = settings.text("folder");
+  const std::filesystem::path output =
+      settings.has("output") ? std::filesystem::path(settings.text("output")) : folder / "schedule.h5";
+  const std::string text = problem_text(folder);
+  const Problem problem = naming_file(folder / "problem.json",
+                                      [&] { return problem_from_json(parse_json(text, "problem.json")); });
+  const RoundPrefix prefix = read_round_files(folder, digest_of(text));
+  if (prefix.rounds.empty()) {
+    throw Error(prefix.stopped_by.empty() ? ExitCode::no_input : ExitCode::bad_data,
+                fmt::format("{} has no whole round files{}{}; only engine rounds writes them",
+                            folder.string(), prefix.stopped_by.empty() ? "" : ": ", prefix.stopped_by));
+  }
+  const Demand demand = problem.demand.with_chunks(static_cast<int>(prefix.rounds.front().chunks));
+  ProvenSchedule proven{*problem.topology, demand, reassemble(*problem.topology, demand, prefix.rounds),
+                        lower_bounds({problem.topology, problem.demand}, make_toolbox()).best(), producer()};
+  check_schedule(proven);
+  write_schedule_hdf5(output, proven, digest_of(text));
+  return fmt::format("{} rounds reassembled: {}; in {}\n", prefix.rounds.size(), describe(figures_of(proven)),
+                     output.string());
+}
+
+}  // namespace
+
+Command resume_command() {
+  return {.name = "resume",
+          .arguments = "DIR",
+          .summary = "go on with a run that was stopped or killed, after its last whole round",
+          .positional = "folder",
+          .notes =
+              "Any number of ranks; the schedule is the one of an undisturbed run. Engines other than rounds "
+              "begin again.\n\n"
+              "Example:\n"
+              "  mpirun -n 4 rondo resume runs/a\n",
+          .options = folder_option,
+          .run = resume};
+}
+
+Command reassemble_command() {
+  return {.name = "reassemble",
+          .arguments = "DIR [--output FILE]",
+          .summary = "make the schedule from a run's round files, without solving",
+          .positional = "folder",
+          .notes =
+              "Example:\n"
+              "  rondo reassemble runs/a --output again.h5\n",
+          .options = reassemble_options,
+          .run = on_root_alone(reassemble_rounds)};
+}
+
+}  // namespace rondo::cli

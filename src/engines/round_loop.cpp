@@ -1,0 +1,475 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/engines/engines.hpp"
+#include "rondo/engines/rounds.hpp"
+#include "rondo/parallel/map_parts.hpp"
+#include "round_parts.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+constexpr int kLeastEpochs = 4;
+constexpr int kMostEpochs = 16;
+constexpr std::int64_t kNodes = 200;  ///< of branch and bound, a part
+constexpr double kRelativeGap = 1e-3;
+constexpr std::int64_t kIterationWork = 60'000'000;  ///< simplex iterations x rows, a part: some seconds
+constexpr double kContinuationWork = 2e5;  ///< sends of all list schedules that continue a round's moves
+
+/// What a part's model came to; travels between ranks.
+struct PartResult {
+  std::string outcome;
+  std::int64_t columns = 0, rows = 0, nodes = 0;
+  double before = kNoValue, after = kNoValue;
+  std::vector<RoundStart> starts = {};  ///< those of the start where the model found nothing better
+};
+
+class Packer {
+ public:
+  template <class T>
+  void put(const T& value) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    const auto* begin = reinterpret_cast<const std::byte*>(&value);
+    bytes_.insert(bytes_.end(), begin, begin + sizeof(T));
+  }
+  Bytes take() { return std::move(bytes_); }
+
+ private:
+  Bytes bytes_;
+};
+
+class Unpacker {
+ public:
+  explicit Unpacker(const Bytes& bytes) : bytes_(bytes) {}
+  template <class T>
+  T get() {
+    T value;
+    std::memcpy(&value, bytes_.data() + at_, sizeof(T));
+    at_ += sizeof(T);
+    return value;
+  }
+
+ private:
+  const Bytes& bytes_;
+  std::size_t at_ = 0;
+};
+
+Bytes pack(const PartResult& result) {
+  Packer packer;
+  packer.put(result.columns);
+  packer.put(result.rows);
+  packer.put(result.nodes);
+  packer.put(result.before);
+  packer.put(result.after);
+  packer.put(result.outcome.size());
+  for (const char c : result.outcome) packer.put(c);
+  packer.put(result.starts.size());
+  for (const RoundStart& start : result.starts) packer.put(start);
+  return packer.take();
+}
+
+PartResult unpack(const Bytes& bytes) {
+  Unpacker unpacker(bytes);
+  PartResult result;
+  result.columns = unpacker.get<std::int64_t>();
+  result.rows = unpacker.get<std::int64_t>();
+  result.nodes = unpacker.get<std::int64_t>();
+  result.before = unpacker.get<double>();
+  result.after = unpacker.get<double>();
+  for (auto n = unpacker.get<std::size_t>(); n > 0; --n) result.outcome += unpacker.get<char>();
+  for (auto n = unpacker.get<std::size_t>(); n > 0; --n) result.starts.push_back(unpacker.get<RoundStart>());
+  return result;
+}
+
+PartResult solve_part(const PartTask& task, const Toolbox& tools, const SolveLimits& user_limits) {
+  const BuiltRound built = tools.look_ahead_round(task.problem);
+  PartResult result;
+  result.columns = built.model.num_columns();
+  result.rows = built.model.num_rows();
+  result.starts = task.start;
+  const auto start = built.encode(task.start);
+  const bool has_start = start && !task.start.empty();
+  if (has_start) result.before = objective_of(built.model, *start);
+
+  SolveLimits limits = user_limits;
+  limits.relative_gap = kRelativeGap;
+  if (limits.max_nodes < 0) limits.max_nodes = kNodes;
+  limits.max_iterations =
+      std::max<std::int64_t>(1000, kIterationWork / std::max<std::int64_t>(1, result.rows));
+  const Solution solution = tools.milp->solve(built.model, limits, has_start ? &*start : nullptr);
+  result.nodes = solution.nodes;
+  result.outcome = to_string(solution.status);
+  if (solution.x.empty()) return result;
+  result.after = solution.objective;
+  if (!has_start || solution.objective < result.before - 1e-3) result.starts = built.decode(solution);
+  return result;
+}
+
+/// Transfers of `b` that are not in `a`.
+std::int64_t changed(std::vector<RoundStart> a, std::vector<RoundStart> b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  std::vector<RoundStart> missing;
+  std::set_difference(b.begin(), b.end(), a.begin(), a.end(), std::back_inserter(missing));
+  return static_cast<std::int64_t>(missing.size());
+}
+
+double latest_arrival(const std::vector<Send>& sends, double at_least) {
+  for (const Send& send : sends) at_least = std::max(at_least, send.arrival_us);
+  return at_least;
+}
+
+/// The best complete schedule that is known: what is not yet decided for good of it.
+struct Plan {
+  std::vector<Move> moves;  ///< by start
+  std::vector<Send> sends;
+  double finish_us = kNoValue;  ///< of the whole schedule
+  bool exists() const { return !std::isnan(finish_us); }
+};
+
+class RoundLoop {
+ public:
+  RoundLoop(const RoundsProblem& problem, const Toolbox& tools, const Communicator& communicator,
+            const FinishRound& finish_round, std::vector<std::string>& remarks)
+      : problem_(problem),
+        topology_(*problem.instance.topology),
+        demand_(problem.instance.demand),
+        tools_(tools),
+        communicator_(communicator),
+        finish_round_(finish_round),
+        remarks_(remarks),
+        hops_(topology_),
+        finder_(hops_, demand_),
+        course_(topology_, hops_, demand_),
+        bytes_(demand_.bytes(ChunkId{0})),
+        relay_us_(hops_.relay_distance_us(bytes_)) {
+    window_.tau_us = epoch_us();
+    window_.epochs = problem.rounds.epochs > 0 ? problem.rounds.epochs : default_epochs();
+  }
+
+  void resume(const std::vector<RoundRecord>& finished, const std::optional<Schedule>& plan);
+  std::vector<RoundRecord> run();
+
+ private:
+  double epoch_us() const;
+  int default_epochs() const;
+  RoundRecord round();
+  std::vector<PlacedMove> solve_stage(const std::vector<Part>& parts, const std::vector<Move>& window_moves,
+                                      const std::vector<PlacedMove>& decided, std::vector<RoundPart>& reports,
+                                      bool& any_change);
+  void consider(const std::vector<PlacedMove>& moves);
+  Plan continued(std::vector<Send> sends);
+  Schedule continue_by_list(const Begun& begun, const std::string& policy, std::uint64_t seed) const;
+  void check_signal() const;
+
+  const RoundsProblem& problem_;
+  const Topology& topology_;
+  const Demand& demand_;
+  const Toolbox& tools_;
+  const Communicator& communicator_;
+  const FinishRound& finish_round_;
+  std::vector<std::string>& remarks_;
+  const HopTable hops_;
+  const HopFinder finder_;
+  Course course_;
+  const double bytes_;
+  const std::vector<double> relay_us_;
+  RoundWindow window_;
+  Plan plan_;
+  bool plan_is_new_ = false;  ///< not what the last round file left
+  std::vector<RoundRecord> records_;
+};
+
+/// A chunk on the fastest link. Where latency is small beside it, the epoch is as long as the fastest hop
+/// takes, so that what lands can go on in the next epoch.
+double RoundLoop::epoch_us() const {
+  const EpochOptions& asked = problem_.engine.epochs;
+  const double tau_us = make_epoch_grid(topology_, demand_, asked).tau_us;
+  if (asked.rule != EpochRule::fastest_link) return tau_us;
+  double fastest_us = kInfinity;
+  for (const Hop& hop : hops_.hops()) fastest_us = std::min(fastest_us, hop.duration_us(bytes_));
+  return fastest_us <= 1.5 * tau_us ? std::max(tau_us, fastest_us) : tau_us;
+}
+
+int RoundLoop::default_epochs() const {
+  int longest = 1;
+  for (const Hop& hop : hops_.hops())
+    longest = std::max(longest, landing_epochs(hop, bytes_, window_.tau_us));
+  return std::clamp(2 * longest, kLeastEpochs, kMostEpochs);
+}
+
+void RoundLoop::resume(const std::vector<RoundRecord>& finished, const std::optional<Schedule>& plan) {
+  std::optional<std::vector<Send>> sends;
+  if (plan) {
+    sends = plan->sends;
+    plan_.finish_us = plan->finish_us;
+    plan_is_new_ = true;
+  }
+  for (const RoundRecord& record : finished) {
+    course_.fix(record.sends);
+    if (record.plan) sends = record.plan;
+    if (sends) std::erase_if(*sends, [&](const Send& send) { return send.start_us < record.begin_us; });
+    plan_.finish_us = record.finish_after_us;
+    window_.begin_us = record.end_us;
+    window_.round = record.round + 1;
+    plan_is_new_ = false;
+    if (course_.state(record.end_us).unmet != record.state.unmet) {
+      throw Error(ExitCode::bad_data,
+                  fmt::format("round {} does not follow from the rounds before it", record.round));
+    }
+    records_.push_back(record);
+  }
+  if (sends) {
+    plan_.sends = std::move(*sends);
+    plan_.moves = finder_.moves_of(plan_.sends);
+    std::erase_if(plan_.moves, [&](const Move& move) {
+      return std::isfinite(course_.held_from_us(move.chunk, hops_.hop(move.hop).dst));
+    });
+  }
+}
+
+void RoundLoop::check_signal() const {
+  const std::atomic<bool>* interrupt = problem_.engine.limits.interrupt;
+  if (communicator_.max(interrupt && interrupt->load() ? 1 : 0) > 0) {
+    throw Error(
+        ExitCode::stopped,
+        fmt::format("stopped by a signal after {} whole rounds; rondo resume goes on", records_.size()));
+  }
+}
+
+std::vector<RoundRecord> RoundLoop::run() {
+  while (!course_.all_met()) {
+    check_signal();
+    records_.push_back(round());
+    finish_round_(records_.back());
+    plan_is_new_ = false;
+    window_.begin_us = records_.back().end_us;
+    ++window_.round;
+  }
+  return std::move(records_);
+}
+
+RoundRecord RoundLoop::round() {
+  RoundRecord record;
+  record.round = window_.round;
+  record.chunks = demand_.chunks_per_contribution();
+  record.begin_us = window_.begin_us;
+  record.end_us = window_.end_us();
+  record.bound_us = problem_.bound_us;
+  record.finish_before_us = plan_.finish_us;
+
+  std::vector<Move> window_moves;
+  for (const Move& move : plan_.moves) {
+    if (move.start_us < record.end_us) window_moves.push_back(move);
+  }
+  std::vector<PlacedMove> decided;
+  bool any_change = false;
+  for (const auto& stage : problem_.decomposition.stages) {
+    const auto more = solve_stage(stage, window_moves, decided, record.parts, any_change);
+    decided.insert(decided.end(), more.begin(), more.end());
+  }
+  std::stable_sort(decided.begin(), decided.end(),
+                   [](const PlacedMove& a, const PlacedMove& b) { return a.epoch < b.epoch; });
+  if (any_change || !plan_.exists()) consider(decided);
+
+  // What starts in the window is decided for good now.
+  for (const Move& move : plan_.moves) {
+    if (move.start_us >= record.end_us) continue;
+    for (const HopLink& part : hops_.hop(move.hop).links) {
+      const double start = move.start_us + part.offset_us + bytes_ * part.offset_us_per_byte;
+      const double end = start + bytes_ * part.us_per_byte;
+      record.sends.push_back({move.chunk, part.link, start, end, end + topology_.link(part.link).latency_us});
+    }
+  }
+  if (record.sends.empty() && course_.state(record.begin_us).in_flight.empty() && !plan_.exists()) {
+    // Nothing moves and nothing will: the models see no way that is worth it within a round.
+    remarks_.push_back(
+        fmt::format("round {} moved nothing; the list scheduler's plan takes over", record.round));
+    plan_ = continued({});
+    plan_is_new_ = true;
+    return round();
+  }
+  Schedule fixed{std::move(record.sends)};
+  canonicalise(fixed);
+  record.sends = std::move(fixed.sends);
+  course_.fix(record.sends);
+  std::erase_if(plan_.moves, [&](const Move& move) { return move.start_us < record.end_us; });
+  record.finish_after_us = plan_.finish_us;
+  record.state = course_.state(record.end_us);
+  if (plan_.exists() && plan_is_new_) record.plan = plan_.sends;
+  if (!plan_.exists()) plan_.moves.clear();
+  return record;
+}
+
+std::vector<PlacedMove> RoundLoop::solve_stage(const std::vector<Part>& parts,
+                                               const std::vector<Move>& window_moves,
+                                               const std::vector<PlacedMove>& decided,
+                                               std::vector<RoundPart>& reports, bool& any_change) {
+  const PartOptions options{problem_.rounds.gamma, static_cast<std::size_t>(problem_.rounds.max_columns),
+                            problem_.engine.seed};
+  std::vector<PartTask> tasks;
+  for (const Part& part : parts) {
+    tasks.push_back(make_part_task(topology_, hops_, demand_, course_, problem_.decomposition, part, window_,
+                                   window_moves, decided, relay_us_, options));
+  }
+  // Parts that are images of each other have equal problems, their numbers being local: they are solved once.
+  std::vector<std::size_t> image(parts.size());
+  std::vector<std::size_t> solved;
+  std::vector<double> work;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    image[p] = p;
+    if (!tasks[p].refusal.empty()) continue;
+    const auto same = std::find_if(solved.begin(), solved.end(), [&](std::size_t q) {
+      return tasks[q].problem == tasks[p].problem && tasks[q].start == tasks[p].start;
+    });
+    if (same != solved.end()) {
+      image[p] = *same;
+      continue;
+    }
+    solved.push_back(p);
+    work.push_back(static_cast<double>(tasks[p].problem.chunks.size() * tasks[p].problem.ways.size() *
+                                       static_cast<std::size_t>(window_.epochs)));
+  }
+  const auto outcomes = map_parts(communicator_, work, [&](std::size_t i) {
+    return pack(solve_part(tasks[solved[i]], tools_, problem_.engine.limits));
+  });
+
+  std::vector<PlacedMove> chosen;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const PartTask& task = tasks[p];
+    RoundPart report;
+    report.name = parts[p].name;
+    report.objective_before = report.objective_after = kNoValue;
+    std::vector<RoundStart> starts = task.start;
+    if (!task.refusal.empty()) {
+      report.outcome = "kept the start: " + task.refusal;
+    } else {
+      const auto i =
+          static_cast<std::size_t>(std::find(solved.begin(), solved.end(), image[p]) - solved.begin());
+      const PartOutcome& outcome = outcomes[i];
+      if (outcome.error)
+        throw Error(outcome.error->code(),
+                    fmt::format("round {}, {}: {}", window_.round, parts[p].name, outcome.error->what()));
+      const PartResult result = unpack(outcome.value);
+      report.rank = outcome.rank;
+      report.outcome = image[p] == p ? result.outcome : "copied from " + parts[image[p]].name;
+      if (image[p] == p) {
+        report.seconds = outcome.seconds;
+        report.nodes = result.nodes;
+      }
+      report.columns = result.columns;
+      report.rows = result.rows;
+      report.objective_before = result.before;
+      report.objective_after = result.after;
+      starts = result.starts;
+      report.transfers_changed = changed(task.start, starts);
+      any_change = any_change || report.transfers_changed > 0;
+    }
+    for (const RoundStart& start : starts) chosen.push_back(task.moved(start));
+    chosen.insert(chosen.end(), task.kept.begin(), task.kept.end());
+    reports.push_back(std::move(report));
+  }
+  return chosen;
+}
+
+/// Takes the round's moves as the new plan, with the list scheduler's continuation, if it ends no later.
+void RoundLoop::consider(const std::vector<PlacedMove>& placed) {
+  std::vector<Move> moves;
+  for (const PlacedMove& move : placed) moves.push_back({move.chunk, move.hop, 0});
+  std::vector<Send> sends = course_.realise(moves, window_.begin_us);
+  if (!problem_.rounds.mip_start && !plan_.exists()) {
+    plan_.moves = finder_.moves_of(sends);
+    return;
+  }
+  Plan candidate = continued(std::move(sends));
+  if (getenv("DBG")) fprintf(stderr, "candidate %.6g vs %.6g\n", candidate.finish_us, plan_.finish_us);
+  if (plan_.exists() && candidate.finish_us >= plan_.finish_us * (1 - 1e-12)) return;
+  plan_ = std::move(candidate);
+  plan_is_new_ = true;
+}
+
+Schedule RoundLoop::continue_by_list(const Begun& begun, const std::string& policy,
+                                     std::uint64_t seed) const {
+  return list_schedule(topology_, hops_, demand_,
+                       plan_deliveries(topology_, hops_, demand_, problem_.engine.seed),
+                       list_rules(policy, problem_.engine.seed + seed), &begun);
+}
+
+Plan RoundLoop::continued(std::vector<Send> sends) {
+  const Begun begun = course_.begun(window_.begin_us, sends);
+  double landed_us = latest_arrival(sends, 0);
+  for (const Holding& holding : begun.holdings) landed_us = std::max(landed_us, holding.from_us);
+  const std::vector<std::string>& policies = list_policies();
+  const auto tries =
+      static_cast<std::size_t>(std::clamp(kContinuationWork / demand_.num_deliveries(), 2.0, 60.0));
+  const auto outcomes = map_parts(communicator_, std::vector<double>(tries, 1.0), [&](std::size_t i) {
+    Packer packer;
+    const Schedule rest = continue_by_list(begun, policies[i % policies.size()], i / policies.size());
+    packer.put(rest.finish_us);
+    packer.put(rest.sends.size());
+    for (const Send& send : rest.sends) packer.put(send);
+    return packer.take();
+  });
+  Plan best;
+  for (const PartOutcome& outcome : outcomes) {
+    if (outcome.error) throw *outcome.error;
+    Unpacker unpacker(outcome.value);
+    const double finish_us = std::max(unpacker.get<double>(), landed_us);
+    if (best.exists() && finish_us >= best.finish_us) continue;
+    best.finish_us = finish_us;
+    best.sends = sends;
+    for (auto n = unpacker.get<std::size_t>(); n > 0; --n) best.sends.push_back(unpacker.get<Send>());
+  }
+  best.moves = finder_.moves_of(best.sends);
+  return best;
+}
+
+}  // namespace
+
+Schedule solve_rounds(const RoundsProblem& problem, const Toolbox& tools, const Communicator& communicator,
+                      const std::vector<RoundRecord>& finished, const std::optional<Schedule>& plan,
+                      const FinishRound& finish_round, std::vector<std::string>& remarks) {
+  if (!problem.instance.demand.uniform_chunk_bytes()) {
+    throw Error(ExitCode::unavailable,
+                "engine rounds needs chunks of one size; use engine list for this demand");
+  }
+  RoundLoop loop(problem, tools, communicator, finish_round, remarks);
+  loop.resume(finished, plan);
+  return reassemble(*problem.instance.topology, problem.instance.demand, loop.run());
+}
+
+Schedule reassemble(const Topology& topology, const Demand& demand, const std::vector<RoundRecord>& rounds) {
+  Schedule schedule;
+  for (const RoundRecord& round : rounds)
+    schedule.sends.insert(schedule.sends.end(), round.sends.begin(), round.sends.end());
+  const HopTable hops(topology);
+  schedule.sends = without_useless(topology, demand, hops, std::move(schedule.sends));
+  canonicalise(schedule);
+  Course course(topology, hops, demand);
+  course.fix(schedule.sends);
+  for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
+    const ChunkId c{i};
+    for (const GpuId d : demand.destinations(c)) {
+      const double from_us = course.held_from_us(c, d);
+      if (!std::isfinite(from_us)) {
+        throw Error(ExitCode::bad_data,
+                    fmt::format("the rounds bring chunk {} to GPU {} nowhere; resume the run to finish it", i,
+                                d.value));
+      }
+      schedule.finish_us = std::max(schedule.finish_us, from_us);
+    }
+  }
+  return schedule;
+}
+
+}  // namespace rondo

@@ -1,0 +1,122 @@
+#include "synthesize_rounds.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/core/version.hpp"
+#include "rondo/engines/bounds.hpp"
+#include "rondo/pipeline/registry.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr int kChunksWithoutPlan = 4;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// What the rounds begin with.
+struct Beginning {
+  int chunks = 1;
+  LowerBound bound;
+  std::optional<Schedule> plan = std::nullopt;
+};
+
+Beginning begin(const std::shared_ptr<const Topology>& topology, const Demand& demand,
+                const SolveOptions& options, const Communicator& communicator, const Progress& progress,
+                const std::atomic<bool>* interrupt, const RoundStore& store, const Toolbox& tools) {
+  if (store.finished.empty() && options.rounds.mip_start) {
+    SolveOptions list = options;
+    list.engine = "list";
+    SynthesisResult listed = synthesize(topology, demand, list, communicator, progress, interrupt);
+    return {listed.proven.demand.chunks_per_contribution(), *listed.proven.lower_bound,
+            std::move(listed.proven.schedule)};
+  }
+  const int chunks = options.chunks > 0 ? options.chunks : kChunksWithoutPlan;
+  return {store.finished.empty() ? chunks : static_cast<int>(store.finished.front().chunks),
+          lower_bounds({topology, demand}, tools).best()};
+}
+
+std::string describe(const RoundRecord& record, double total) {
+  const double unmet = static_cast<double>(record.state.unmet.size());
+  std::int64_t changed = 0;
+  for (const RoundPart& part : record.parts) changed += part.transfers_changed;
+  return fmt::format("round {}: {:.1f}% of the demand sent, {} parts, {} transfers changed by the models{}",
+                     record.round, 100 * (1 - unmet / total), record.parts.size(), changed,
+                     std::isnan(record.finish_after_us)
+                         ? ""
+                         : fmt::format(", incumbent {:.6g} us, gap {:.3f}%", record.finish_after_us,
+                                       100 * (record.finish_after_us / record.bound_us - 1)));
+}
+
+}  // namespace
+
+SynthesisResult synthesize_rounds(std::shared_ptr<const Topology> topology, const Demand& demand,
+                                  const SolveOptions& options, const Communicator& communicator,
+                                  const Progress& progress, const std::atomic<bool>* interrupt,
+                                  const RoundStore& store) {
+  const Toolbox tools = make_toolbox();
+  const auto plan_start = Clock::now();
+  const Beginning beginning =
+      begin(topology, demand, options, communicator, progress, interrupt, store, tools);
+  const double plan_s = seconds_since(plan_start);
+
+  RoundsProblem problem{
+      {topology, demand.with_chunks(beginning.chunks)}, options.rounds, {}, {}, beginning.bound.us};
+  problem.engine.seed = options.seed;
+  problem.engine.epochs = options.epochs;
+  problem.engine.limits.max_nodes = options.max_nodes;
+  problem.engine.limits.interrupt = interrupt;
+  const Demand& split = problem.instance.demand;
+  problem.decomposition =
+      find_decomposition(options.decompose).decompose(*topology, split, options.parts, options.seed);
+
+  SynthesisResult result{{*topology, split, {}, beginning.bound, producer()}};
+  double store_s = 0;
+  auto summary = [](RoundRecord record) {
+    record.sends.clear();
+    record.plan.reset();
+    record.state = {record.state.time_us};
+    return record;
+  };
+  for (const RoundRecord& record : store.finished) result.rounds.push_back(summary(record));
+  const FinishRound finish_round = [&](const RoundRecord& record) {
+    const auto start = Clock::now();
+    store.finish_round(record);
+    store_s += seconds_since(start);
+    if (communicator.is_root()) progress(describe(record, split.num_deliveries()));
+    result.rounds.push_back(summary(record));
+  };
+  const auto rounds_start = Clock::now();
+  result.proven.schedule = solve_rounds(problem, tools, communicator, store.finished, beginning.plan,
+                                        finish_round, result.remarks);
+  const double rounds_s = seconds_since(rounds_start) - store_s;
+
+  const auto replay_start = Clock::now();
+  const ReplayResult replayed = replay(*topology, split, result.proven.schedule.sends);
+  if (!replayed.valid()) {
+    throw Error(ExitCode::internal, "the rounds made a schedule that the replay refuses: " +
+                                        *replayed.violation + "; please report it");
+  }
+  result.proven.schedule.finish_us = replayed.finish_us;
+  result.gap = replayed.finish_us / beginning.bound.us - 1;
+  result.engine = "rounds/" + options.decompose;
+  result.seed = options.seed;
+  result.figures["rounds"] = static_cast<double>(result.rounds.size());
+  result.figures["rounds_resumed"] = static_cast<double>(store.finished.size());
+  if (beginning.plan) result.figures["start_finish_us"] = beginning.plan->finish_us;
+  result.wall_parts_s = {{"plan", plan_s},
+                         {"rounds", rounds_s},
+                         {"round_files", store_s},
+                         {"replay", seconds_since(replay_start)}};
+  return result;
+}
+
+}  // namespace rondo
