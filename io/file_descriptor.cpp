@@ -61,16 +61,25 @@ void write_all(const FileDescriptor& file, const void* data, std::size_t size,
   }
 }
 
+void move_to(const FileDescriptor& file, std::uint64_t offset, const std::filesystem::path& path) {
+  if (::lseek(file.get(), static_cast<off_t>(offset), SEEK_SET) < 0) {
+    throw_system_error(ExitCode::io, "cannot seek in", path, errno);
+  }
+}
+
+void reserve_space(const FileDescriptor& file, std::uint64_t size, const std::filesystem::path& path) {
+  if (size == 0) return;
+  const int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(size));
+  if (error != 0 && error != EOPNOTSUPP && error != EINVAL) {
+    throw_system_error(ExitCode::cannot_create, "cannot write", path, error);
+  }
+}
+
 void write_file(const std::filesystem::path& path, const void* data, std::size_t size,
                 const std::filesystem::path& shown) {
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (!file.valid()) throw_system_error(ExitCode::cannot_create, "cannot write", shown, errno);
-  if (size > 0) {
-    const int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(size));
-    if (error != 0 && error != EOPNOTSUPP && error != EINVAL) {
-      throw_system_error(ExitCode::cannot_create, "cannot write", shown, error);
-    }
-  }
+  reserve_space(file, size, shown);
   write_all(file, data, size, shown);
 }
 

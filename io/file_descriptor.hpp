@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -33,8 +34,13 @@ std::size_t read_some(const FileDescriptor& file, void* data, std::size_t size,
 /// All `size` bytes. Throws Error(cannot_create).
 void write_all(const FileDescriptor& file, const void* data, std::size_t size,
                const std::filesystem::path& path);
-/// Writes the file that exists at `path`, its space reserved first, so that a full disk is noticed before the
-/// first byte. Throws Error(cannot_create), which names `shown`.
+/// The next byte read or written is the one at `offset`. Throws Error(io).
+void move_to(const FileDescriptor& file, std::uint64_t offset, const std::filesystem::path& path);
+/// Reserves the first `size` bytes of the file, so that a full disk is noticed before the first byte; does
+/// nothing where the file system cannot. Throws Error(cannot_create).
+void reserve_space(const FileDescriptor& file, std::uint64_t size, const std::filesystem::path& path);
+/// Writes the file that exists at `path`, its space reserved first. Throws Error(cannot_create), which names
+/// `shown`.
 void write_file(const std::filesystem::path& path, const void* data, std::size_t size,
                 const std::filesystem::path& shown);
 

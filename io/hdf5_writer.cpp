@@ -88,19 +88,37 @@ void Hdf5GroupWriter::put_attribute(const std::string& name, hid_t file_type, hi
   check(attribute.valid() && H5Awrite(attribute.id(), memory_type, value) >= 0, place_ + name);
 }
 
-void Hdf5GroupWriter::put_dataset(const std::string& name, std::size_t count, hid_t file_type,
-                                  hid_t memory_type, const void* values, const std::string& units) const {
-  const Hdf5Silence silence;
+Hdf5Handle Hdf5GroupWriter::create_dataset(const std::string& name, std::size_t count, hid_t file_type,
+                                           const Hdf5Handle& properties) const {
   const hsize_t extent = count;
   const Hdf5Handle space(H5Screate_simple(1, &extent, nullptr), H5Sclose);
-  const Hdf5Handle properties = dataset_properties();
   Hdf5Handle dataset(
       H5Dcreate2(group_.id(), name.c_str(), file_type, space.id(), H5P_DEFAULT, properties.id(), H5P_DEFAULT),
       H5Dclose);
   check(dataset.valid(), place_ + name);
+  return dataset;
+}
+
+void Hdf5GroupWriter::put_dataset(const std::string& name, std::size_t count, hid_t file_type,
+                                  hid_t memory_type, const void* values, const std::string& units) const {
+  const Hdf5Silence silence;
+  Hdf5Handle dataset = create_dataset(name, count, file_type, dataset_properties());
   check(count == 0 || H5Dwrite(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0,
         place_ + name);
   if (!units.empty()) Hdf5GroupWriter(std::move(dataset), place_ + name + "/").put("units", units);
+}
+
+std::uint64_t Hdf5GroupWriter::allocate_array(const std::string& name, std::size_t count, hid_t file_type,
+                                              const std::string& units) const {
+  const Hdf5Silence silence;
+  const Hdf5Handle properties = dataset_properties();
+  H5Pset_alloc_time(properties.id(), H5D_ALLOC_TIME_EARLY);
+  H5Pset_fill_time(properties.id(), H5D_FILL_TIME_NEVER);
+  Hdf5Handle dataset = create_dataset(name, count, file_type, properties);
+  const haddr_t offset = count == 0 ? 0 : H5Dget_offset(dataset.id());
+  check(offset != HADDR_UNDEF, place_ + name);
+  if (!units.empty()) Hdf5GroupWriter(std::move(dataset), place_ + name + "/").put("units", units);
+  return offset;
 }
 
 Hdf5Image::Hdf5Image(std::size_t user_block_bytes)

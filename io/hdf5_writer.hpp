@@ -23,8 +23,14 @@ class Hdf5GroupWriter {
   /// `file_type` is the type in the file, such as H5T_STD_I32LE.
   void put_array(const std::string& name, const std::vector<std::int64_t>& values, hid_t file_type) const;
   void put_array(const std::string& name, const std::vector<std::string>& values) const;
+  /// A dataset of `count` values that will be written later. Returns where in the file they will lie, in
+  /// bytes from its beginning, the user block included; 0 for no values.
+  std::uint64_t allocate_array(const std::string& name, std::size_t count, hid_t file_type,
+                               const std::string& units) const;
 
  private:
+  Hdf5Handle create_dataset(const std::string& name, std::size_t count, hid_t file_type,
+                            const Hdf5Handle& properties) const;
   void put_attribute(const std::string& name, hid_t file_type, hid_t memory_type, const void* value) const;
   void put_dataset(const std::string& name, std::size_t count, hid_t file_type, hid_t memory_type,
                    const void* values, const std::string& units) const;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -21,8 +22,10 @@ namespace {
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 constexpr int kLeastEpochs = 4;
 constexpr int kMostEpochs = 16;
-constexpr std::int64_t kNodes = 200;  ///< of branch and bound, a part
-constexpr double kRelativeGap = 1e-3;
+constexpr std::int64_t kNodes = 20;  ///< of branch and bound, a part
+constexpr double kModelWork = 3e8;  ///< columns x rows of all models of a run with a plan: about 100 s of CPU
+constexpr std::size_t kRemembered = 64;  ///< part tasks
+constexpr double kRelativeGap = 1e-2;
 constexpr std::int64_t kIterationWork = 60'000'000;  ///< simplex iterations x rows, a part: some seconds
 constexpr double kContinuationWork = 2e5;  ///< sends of all list schedules that continue a round's moves
 
@@ -109,6 +112,9 @@ PartResult solve_part(const PartTask& task, const Toolbox& tools, const SolveLim
   const Solution solution = tools.milp->solve(built.model, limits, has_start ? &*start : nullptr);
   result.nodes = solution.nodes;
   result.outcome = to_string(solution.status);
+  if (getenv("DBG"))
+    fprintf(stderr, "  bound %.6g start %.6g end %.6g %.2fs it %ld\n", solution.dual_bound, result.before,
+            solution.objective, solution.seconds, (long)solution.iterations);
   if (solution.x.empty()) return result;
   result.after = solution.objective;
   if (!has_start || solution.objective < result.before - 1e-3) result.starts = built.decode(solution);
@@ -164,6 +170,13 @@ class RoundLoop {
   double epoch_us() const;
   int default_epochs() const;
   RoundRecord round();
+  struct PartAnswer {
+    PartResult result;
+    bool solved = false;  ///< by this part's own model; otherwise copied
+    int rank = 0;
+    double seconds = 0;
+  };
+  std::vector<PartAnswer> answer(const std::vector<PartTask>& tasks);
   std::vector<PlacedMove> solve_stage(const std::vector<Part>& parts, const std::vector<Move>& window_moves,
                                       const std::vector<PlacedMove>& decided, std::vector<RoundPart>& reports,
                                       bool& any_change);
@@ -186,6 +199,10 @@ class RoundLoop {
   const std::vector<double> relay_us_;
   RoundWindow window_;
   Plan plan_;
+  double model_work_ = 0;  ///< columns x rows of the models so far
+  /// Rounds of a pipeline repeat themselves: what the last tasks came to. Counts as work all the same, so
+  /// that a resumed run goes the same way.
+  std::deque<std::pair<PartTask, PartResult>> remembered_;
   bool plan_is_new_ = false;  ///< not what the last round file left
   std::vector<RoundRecord> records_;
 };
@@ -218,7 +235,7 @@ void RoundLoop::resume(const std::vector<RoundRecord>& finished, const std::opti
   for (const RoundRecord& record : finished) {
     course_.fix(record.sends);
     if (record.plan) sends = record.plan;
-    if (sends) std::erase_if(*sends, [&](const Send& send) { return send.start_us < record.begin_us; });
+    for (const RoundPart& part : record.parts) model_work_ += static_cast<double>(part.columns * part.rows);
     plan_.finish_us = record.finish_after_us;
     window_.begin_us = record.end_us;
     window_.round = record.round + 1;
@@ -231,7 +248,7 @@ void RoundLoop::resume(const std::vector<RoundRecord>& finished, const std::opti
   }
   if (sends) {
     plan_.sends = std::move(*sends);
-    plan_.moves = finder_.moves_of(plan_.sends);
+    plan_.moves = finder_.moves_of(plan_.sends);  // with those of the rounds since: they have arrived or will
     std::erase_if(plan_.moves, [&](const Move& move) {
       return std::isfinite(course_.held_from_us(move.chunk, hops_.hop(move.hop).dst));
     });
@@ -317,32 +334,14 @@ std::vector<PlacedMove> RoundLoop::solve_stage(const std::vector<Part>& parts,
                                                std::vector<RoundPart>& reports, bool& any_change) {
   const PartOptions options{problem_.rounds.gamma, static_cast<std::size_t>(problem_.rounds.max_columns),
                             problem_.engine.seed};
+  const bool spent = plan_.exists() && model_work_ >= kModelWork;
   std::vector<PartTask> tasks;
   for (const Part& part : parts) {
     tasks.push_back(make_part_task(topology_, hops_, demand_, course_, problem_.decomposition, part, window_,
                                    window_moves, decided, relay_us_, options));
+    if (spent && tasks.back().refusal.empty()) tasks.back().refusal = "the budget of model work is spent";
   }
-  // Parts that are images of each other have equal problems, their numbers being local: they are solved once.
-  std::vector<std::size_t> image(parts.size());
-  std::vector<std::size_t> solved;
-  std::vector<double> work;
-  for (std::size_t p = 0; p < parts.size(); ++p) {
-    image[p] = p;
-    if (!tasks[p].refusal.empty()) continue;
-    const auto same = std::find_if(solved.begin(), solved.end(), [&](std::size_t q) {
-      return tasks[q].problem == tasks[p].problem && tasks[q].start == tasks[p].start;
-    });
-    if (same != solved.end()) {
-      image[p] = *same;
-      continue;
-    }
-    solved.push_back(p);
-    work.push_back(static_cast<double>(tasks[p].problem.chunks.size() * tasks[p].problem.ways.size() *
-                                       static_cast<std::size_t>(window_.epochs)));
-  }
-  const auto outcomes = map_parts(communicator_, work, [&](std::size_t i) {
-    return pack(solve_part(tasks[solved[i]], tools_, problem_.engine.limits));
-  });
+  const std::vector<PartAnswer> answers = answer(tasks);
 
   std::vector<PlacedMove> chosen;
   for (std::size_t p = 0; p < parts.size(); ++p) {
@@ -354,32 +353,66 @@ std::vector<PlacedMove> RoundLoop::solve_stage(const std::vector<Part>& parts,
     if (!task.refusal.empty()) {
       report.outcome = "kept the start: " + task.refusal;
     } else {
-      const auto i =
-          static_cast<std::size_t>(std::find(solved.begin(), solved.end(), image[p]) - solved.begin());
-      const PartOutcome& outcome = outcomes[i];
-      if (outcome.error)
-        throw Error(outcome.error->code(),
-                    fmt::format("round {}, {}: {}", window_.round, parts[p].name, outcome.error->what()));
-      const PartResult result = unpack(outcome.value);
-      report.rank = outcome.rank;
-      report.outcome = image[p] == p ? result.outcome : "copied from " + parts[image[p]].name;
-      if (image[p] == p) {
-        report.seconds = outcome.seconds;
-        report.nodes = result.nodes;
-      }
+      const PartResult& result = answers[p].result;
+      report.rank = answers[p].rank;
+      report.seconds = answers[p].seconds;
+      report.outcome = answers[p].solved ? result.outcome : "copied: " + result.outcome;
+      report.nodes = answers[p].solved ? result.nodes : 0;
       report.columns = result.columns;
       report.rows = result.rows;
       report.objective_before = result.before;
       report.objective_after = result.after;
-      starts = result.starts;
-      report.transfers_changed = changed(task.start, starts);
+      report.transfers_changed = changed(task.start, result.starts);
+      model_work_ += static_cast<double>(result.columns * result.rows);
       any_change = any_change || report.transfers_changed > 0;
+      starts = result.starts;
     }
     for (const RoundStart& start : starts) chosen.push_back(task.moved(start));
     chosen.insert(chosen.end(), task.kept.begin(), task.kept.end());
     reports.push_back(std::move(report));
   }
   return chosen;
+}
+
+/// Collective. Parts that are images of each other, and of parts of the last rounds, have equal problems,
+/// their numbers being local: each is solved once.
+std::vector<RoundLoop::PartAnswer> RoundLoop::answer(const std::vector<PartTask>& tasks) {
+  const auto same = [](const PartTask& a, const PartTask& b) {
+    return a.problem == b.problem && a.start == b.start;
+  };
+  std::vector<PartAnswer> answers(tasks.size());
+  std::vector<std::size_t> to_solve;
+  std::vector<double> work;
+  for (std::size_t p = 0; p < tasks.size(); ++p) {
+    if (!tasks[p].refusal.empty()) continue;
+    const auto known = std::any_of(remembered_.begin(), remembered_.end(),
+                                   [&](const auto& old) { return same(old.first, tasks[p]); });
+    const auto twin = std::any_of(to_solve.begin(), to_solve.end(),
+                                  [&](std::size_t q) { return same(tasks[q], tasks[p]); });
+    answers[p].solved = !known && !twin;
+    if (!answers[p].solved) continue;
+    to_solve.push_back(p);
+    work.push_back(static_cast<double>(tasks[p].problem.chunks.size() * tasks[p].problem.ways.size()));
+  }
+  const auto outcomes = map_parts(communicator_, work, [&](std::size_t i) {
+    return pack(solve_part(tasks[to_solve[i]], tools_, problem_.engine.limits));
+  });
+  for (std::size_t i = 0; i < to_solve.size(); ++i) {
+    const PartOutcome& outcome = outcomes[i];
+    if (outcome.error)
+      throw Error(outcome.error->code(), fmt::format("round {}: {}", window_.round, outcome.error->what()));
+    answers[to_solve[i]].rank = outcome.rank;
+    answers[to_solve[i]].seconds = outcome.seconds;
+    remembered_.emplace_back(tasks[to_solve[i]], unpack(outcome.value));
+  }
+  for (std::size_t p = 0; p < tasks.size(); ++p) {
+    if (!tasks[p].refusal.empty()) continue;
+    answers[p].result = std::find_if(remembered_.begin(), remembered_.end(), [&](const auto& old) {
+                          return same(old.first, tasks[p]);
+                        })->second;
+  }
+  while (remembered_.size() > kRemembered) remembered_.pop_front();
+  return answers;
 }
 
 /// Takes the round's moves as the new plan, with the list scheduler's continuation, if it ends no later.

@@ -1,0 +1,178 @@
+#include "rondo/io/round_files.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "file_descriptor.hpp"
+#include "hdf5_column_writer.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/io/user_block.hpp"
+#include "round_columns.hpp"
+#include "round_reader.hpp"
+#include "round_skeleton.hpp"
+#include "temporary_file.hpp"
+
+namespace rondo {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path rounds_folder(const fs::path& folder) {
+  return folder / "rounds";
+}
+
+/// A file without its space, or with other content than meant, is a file that could not be written, whichever
+/// step noticed.
+template <class Step>
+void as_cannot_create(const fs::path& shown, Step step) {
+  try {
+    step();
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::cannot_create) throw;
+    throw Error(ExitCode::cannot_create, fmt::format("cannot write '{}': {}", shown.string(), error.what()));
+  }
+}
+
+void make_rounds_folder(const fs::path& folder) {
+  std::error_code error;
+  if (fs::create_directory(rounds_folder(folder), error)) sync_folder(folder, rounds_folder(folder));
+  if (error) {
+    throw_system_error(ExitCode::cannot_create, "cannot make the folder", rounds_folder(folder),
+                       error.value());
+  }
+}
+
+/// The number of a round file; nothing for files of other names.
+std::optional<std::int64_t> round_of_name(const fs::path& name) {
+  const std::string text = name.string();
+  constexpr std::string_view kBefore = "round-";
+  std::int64_t round = -1;
+  if (!text.starts_with(kBefore)) return std::nullopt;
+  const char* end = text.data() + text.size();
+  if (std::from_chars(text.data() + kBefore.size(), end, round).ec != std::errc{}) return std::nullopt;
+  if (round < 0 || round_file_path("", round).filename() != name) return std::nullopt;
+  return round;
+}
+
+struct RoundsFolderContent {
+  std::vector<std::int64_t> rounds = {};   // ascending
+  std::vector<fs::path> temporaries = {};  // of killed runs
+};
+
+/// Nothing for a folder that does not exist.
+RoundsFolderContent list_rounds_folder(const fs::path& folder) {
+  RoundsFolderContent content;
+  std::error_code error;
+  fs::directory_iterator entry(rounds_folder(folder), error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const fs::path name = entry->path().filename();
+    if (const auto round = round_of_name(name)) content.rounds.push_back(*round);
+    if (is_temporary_name(name)) content.temporaries.push_back(entry->path());
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw_system_error(ExitCode::io, "cannot list", rounds_folder(folder), error.value());
+  }
+  std::sort(content.rounds.begin(), content.rounds.end());
+  return content;
+}
+
+void remove_file(const fs::path& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) throw_system_error(ExitCode::cannot_create, "cannot remove", path, error.value());
+}
+
+/// "" or why `next` cannot follow `rounds`.
+std::string why_not_next(const std::vector<RoundRecord>& rounds, const RoundRecord& next) {
+  if (next.round != static_cast<std::int64_t>(rounds.size())) {
+    return fmt::format("it holds round {}", next.round);
+  }
+  if (!rounds.empty() && next.begin_us != rounds.back().end_us) {
+    return fmt::format("begin_us: {}; the round before ended at {}", next.begin_us, rounds.back().end_us);
+  }
+  return "";
+}
+
+}  // namespace
+
+fs::path round_file_path(const fs::path& folder, std::int64_t round) {
+  return rounds_folder(folder) / fmt::format("round-{:05}.h5", round);
+}
+
+void write_round_file(const fs::path& folder, const RoundRecord& record, const std::string& problem_digest,
+                      const Communicator& communicator) {
+  if (const std::string fault = find_fault(record); !fault.empty()) {
+    throw Error(ExitCode::internal, fmt::format("no content for a round file: {}", fault));
+  }
+  const fs::path path = round_file_path(folder, record.round);
+  const std::vector<RoundColumn> columns = columns_of(record);
+
+  // The root's alone:
+  RoundSkeleton skeleton;
+  std::optional<TemporaryFile> temporary;
+  const Bytes name = on_root(communicator, [&] {
+    make_rounds_folder(folder);
+    skeleton = make_round_skeleton(record, columns);
+    temporary.emplace(path);
+    as_cannot_create(path, [&] { write_skeleton(skeleton, temporary->path(), path); });
+    return to_bytes(temporary->path().string());
+  });
+
+  write_columns(columns, to_text(name), path, communicator);
+
+  on_root(communicator, [&] {
+    as_cannot_create(path, [&] {
+      seal_user_block(temporary->path(), problem_digest, record.round);
+      check_round_file(skeleton, columns, temporary->path(), path);
+      verify_user_block(temporary->path());
+      temporary->become(path);
+    });
+    return Bytes{};
+  });
+}
+
+RoundRecord read_round_file(const fs::path& path) {
+  return read_round_file_of(path, std::nullopt);
+}
+
+RoundPrefix read_round_files(const fs::path& folder, const std::string& problem_digest) {
+  RoundPrefix prefix;
+  for (const std::int64_t present : list_rounds_folder(folder).rounds) {
+    const auto expected = static_cast<std::int64_t>(prefix.rounds.size());
+    const fs::path path = round_file_path(folder, expected);
+    if (present != expected) {
+      prefix.stopped_by = fmt::format("'{}' is missing, though there is '{}'", path.string(),
+                                      round_file_path(folder, present).string());
+      break;
+    }
+    try {
+      RoundRecord next = read_round_file_of(path, problem_digest);
+      if (const std::string reason = why_not_next(prefix.rounds, next); !reason.empty()) {
+        prefix.stopped_by = fmt::format("'{}': {}", path.string(), reason);
+        break;
+      }
+      prefix.rounds.push_back(std::move(next));
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::bad_data && error.code() != ExitCode::no_input) throw;
+      prefix.stopped_by = error.what();
+      break;
+    }
+  }
+  return prefix;
+}
+
+void remove_round_files(const fs::path& folder, std::int64_t first) {
+  const RoundsFolderContent content = list_rounds_folder(folder);
+  for (const std::int64_t round : content.rounds) {
+    if (round >= first) remove_file(round_file_path(folder, round));
+  }
+  for (const fs::path& path : content.temporaries) remove_file(path);
+  if (!content.rounds.empty()) sync_folder(rounds_folder(folder), rounds_folder(folder));
+}
+
+}  // namespace rondo

@@ -1,0 +1,75 @@
+#include "temporary_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "file_descriptor.hpp"
+
+namespace rondo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kBefore = ".rondo-";
+constexpr std::string_view kAfter = ".tmp";
+
+std::string random_hex() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+/// `shown` is the path for the message.
+void sync(const fs::path& path, int flags, const fs::path& shown) {
+  const FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC));
+  // Some file systems know no fsync for folders and say EINVAL; there is nothing more to ask of them.
+  if (!file.valid() || (::fsync(file.get()) != 0 && errno != EINVAL)) {
+    throw_system_error(ExitCode::cannot_create, "cannot write", shown, errno);
+  }
+}
+
+}  // namespace
+
+TemporaryFile::TemporaryFile(const fs::path& target) {
+  constexpr mode_t kMode = 0666;  // less the user's umask, as for any file
+  int descriptor = -1;
+  do {
+    path_ = folder_of(target) / fmt::format("{}{}{}", kBefore, random_hex(), kAfter);
+    descriptor = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kMode);
+  } while (descriptor < 0 && errno == EEXIST);
+  if (descriptor < 0) throw_system_error(ExitCode::cannot_create, "cannot write", target, errno);
+  ::close(descriptor);
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (!renamed_) ::unlink(path_.c_str());
+}
+
+void TemporaryFile::become(const fs::path& target) {
+  sync(path_, O_WRONLY, target);
+  if (::rename(path_.c_str(), target.c_str()) != 0) {
+    throw_system_error(ExitCode::cannot_create, "cannot write", target, errno);
+  }
+  renamed_ = true;
+  sync_folder(folder_of(target), target);
+}
+
+bool is_temporary_name(const fs::path& name) {
+  const std::string text = name.string();
+  return text.size() > kBefore.size() + kAfter.size() && text.starts_with(kBefore) && text.ends_with(kAfter);
+}
+
+fs::path folder_of(const fs::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+void sync_folder(const fs::path& folder, const fs::path& shown) {
+  sync(folder, O_RDONLY | O_DIRECTORY, shown);
+}
+
+}  // namespace rondo
