@@ -119,7 +119,7 @@ RoundState read_state(const Hdf5GroupReader& state) {
 std::vector<RoundPart> read_parts(const Hdf5GroupReader& root) {
   Columns columns = open_columns(root, "parts",
                                  {"name", "outcome", "rank", "seconds", "columns", "rows", "nodes",
-                                  "transfers_changed", "objective_before", "objective_after"});
+                                  "iterations", "transfers_changed", "objective_before", "objective_after"});
   const auto name = columns.texts("name");
   const auto outcome = columns.texts("outcome");
   const auto rank = columns.integers("rank", 0, std::numeric_limits<int>::max());
@@ -127,6 +127,7 @@ std::vector<RoundPart> read_parts(const Hdf5GroupReader& root) {
   const auto model_columns = columns.counts("columns");
   const auto model_rows = columns.counts("rows");
   const auto nodes = columns.counts("nodes");
+  const auto iterations = columns.counts("iterations");
   const auto transfers_changed = columns.counts("transfers_changed");
   const auto objective_before = columns.numbers("objective_before");
   const auto objective_after = columns.numbers("objective_after");
@@ -139,6 +140,7 @@ std::vector<RoundPart> read_parts(const Hdf5GroupReader& root) {
                      .columns = model_columns[i],
                      .rows = model_rows[i],
                      .nodes = nodes[i],
+                     .iterations = iterations[i],
                      .transfers_changed = transfers_changed[i],
                      .objective_before = objective_before[i],
                      .objective_after = objective_after[i]});

@@ -44,6 +44,7 @@ void write_parts(const Hdf5GroupWriter& group, const std::vector<RoundPart>& par
   group.put_array("columns", values_of(parts, &RoundPart::columns), H5T_STD_I64LE);
   group.put_array("rows", values_of(parts, &RoundPart::rows), H5T_STD_I64LE);
   group.put_array("nodes", values_of(parts, &RoundPart::nodes), H5T_STD_I64LE);
+  group.put_array("iterations", values_of(parts, &RoundPart::iterations), H5T_STD_I64LE);
   group.put_array("transfers_changed", values_of(parts, &RoundPart::transfers_changed), H5T_STD_I64LE);
   group.put_array("objective_before", values_of(parts, &RoundPart::objective_before), "");
   group.put_array("objective_after", values_of(parts, &RoundPart::objective_after), "");

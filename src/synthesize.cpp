@@ -245,6 +245,10 @@ SynthesisResult Search::winner() {
     }
     if (best) result.candidates.push_back({label(best->candidate), best->candidate.chunks, best->finish_us});
   }
+  for (const Trial& trial : trials_) {
+    const auto entry = result.finish_us_by_chunks.try_emplace(trial.candidate.chunks, trial.finish_us).first;
+    entry->second = std::min(entry->second, trial.finish_us);
+  }
   return result;
 }
 

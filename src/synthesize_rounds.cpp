@@ -15,6 +15,7 @@ namespace rondo {
 namespace {
 
 constexpr int kChunksWithoutPlan = 4;
+constexpr double kWorthOfFewerChunks = 0.01;  ///< of the finish time
 
 using Clock = std::chrono::steady_clock;
 
@@ -36,6 +37,14 @@ Beginning begin(const std::shared_ptr<const Topology>& topology, const Demand& d
     SolveOptions list = options;
     list.engine = "list";
     SynthesisResult listed = synthesize(topology, demand, list, communicator, progress, interrupt);
+    // A round's model is the larger the more chunks there are: as few as lose little.
+    for (const auto& [chunks, finish_us] : listed.finish_us_by_chunks) {
+      if (finish_us > listed.proven.schedule.finish_us * (1 + kWorthOfFewerChunks)) continue;
+      if (chunks >= listed.proven.demand.chunks_per_contribution()) break;
+      list.chunks = chunks;
+      listed = synthesize(topology, demand, list, communicator, progress, interrupt);
+      break;
+    }
     return {listed.proven.demand.chunks_per_contribution(), *listed.proven.lower_bound,
             std::move(listed.proven.schedule)};
   }

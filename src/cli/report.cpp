@@ -55,6 +55,7 @@ Json rounds_to_json(const std::vector<RoundRecord>& rounds) {
                        {"columns", part.columns},
                        {"rows", part.rows},
                        {"nodes", part.nodes},
+                       {"iterations", part.iterations},
                        {"transfers_changed", part.transfers_changed},
                        {"objective_before", or_null(part.objective_before)},
                        {"objective_after", or_null(part.objective_after)}});

@@ -106,7 +106,7 @@ std::vector<OptionGroup> solve_option_groups() {
         {"gamma", "G", "0.9", "worth of coming nearer to a destination, against reaching it"},
         {"start", "list|none", "list",
          "list: rounds start from the list scheduler's plan and never end later; none: the models alone"},
-        {"round-columns", "N", "6000",
+        {"round-columns", "N", "4000",
          "about how many binaries a part's model may have; chunks beyond are left to the plan"}}},
       {"Epochs (engines on a time grid)",
        {{"epoch", "RULE|US", "fastest_link",

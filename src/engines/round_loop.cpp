@@ -22,17 +22,19 @@ namespace {
 constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 constexpr int kLeastEpochs = 4;
 constexpr int kMostEpochs = 16;
+constexpr double kMostRounds = 256;  ///< about; rounds become longer before there are more
 constexpr std::int64_t kNodes = 20;  ///< of branch and bound, a part
-constexpr double kModelWork = 3e8;  ///< columns x rows of all models of a run with a plan: about 100 s of CPU
+constexpr double kModelWork =
+    6e8;  ///< columns x rows of all models of a run with a plan: about a minute of CPU
 constexpr std::size_t kRemembered = 64;  ///< part tasks
 constexpr double kRelativeGap = 1e-2;
-constexpr std::int64_t kIterationWork = 60'000'000;  ///< simplex iterations x rows, a part: some seconds
+constexpr std::int64_t kIterationWork = 15'000'000;  ///< simplex iterations x rows, a part: some seconds
 constexpr double kContinuationWork = 2e5;  ///< sends of all list schedules that continue a round's moves
 
 /// What a part's model came to; travels between ranks.
 struct PartResult {
   std::string outcome;
-  std::int64_t columns = 0, rows = 0, nodes = 0;
+  std::int64_t columns = 0, rows = 0, nodes = 0, iterations = 0;
   double before = kNoValue, after = kNoValue;
   std::vector<RoundStart> starts = {};  ///< those of the start where the model found nothing better
 };
@@ -72,6 +74,7 @@ Bytes pack(const PartResult& result) {
   packer.put(result.columns);
   packer.put(result.rows);
   packer.put(result.nodes);
+  packer.put(result.iterations);
   packer.put(result.before);
   packer.put(result.after);
   packer.put(result.outcome.size());
@@ -87,6 +90,7 @@ PartResult unpack(const Bytes& bytes) {
   result.columns = unpacker.get<std::int64_t>();
   result.rows = unpacker.get<std::int64_t>();
   result.nodes = unpacker.get<std::int64_t>();
+  result.iterations = unpacker.get<std::int64_t>();
   result.before = unpacker.get<double>();
   result.after = unpacker.get<double>();
   for (auto n = unpacker.get<std::size_t>(); n > 0; --n) result.outcome += unpacker.get<char>();
@@ -111,10 +115,8 @@ PartResult solve_part(const PartTask& task, const Toolbox& tools, const SolveLim
       std::max<std::int64_t>(1000, kIterationWork / std::max<std::int64_t>(1, result.rows));
   const Solution solution = tools.milp->solve(built.model, limits, has_start ? &*start : nullptr);
   result.nodes = solution.nodes;
+  result.iterations = solution.iterations;
   result.outcome = to_string(solution.status);
-  if (getenv("DBG"))
-    fprintf(stderr, "  bound %.6g start %.6g end %.6g %.2fs it %ld\n", solution.dual_bound, result.before,
-            solution.objective, solution.seconds, (long)solution.iterations);
   if (solution.x.empty()) return result;
   result.after = solution.objective;
   if (!has_start || solution.objective < result.before - 1e-3) result.starts = built.decode(solution);
@@ -222,7 +224,9 @@ int RoundLoop::default_epochs() const {
   int longest = 1;
   for (const Hop& hop : hops_.hops())
     longest = std::max(longest, landing_epochs(hop, bytes_, window_.tau_us));
-  return std::clamp(2 * longest, kLeastEpochs, kMostEpochs);
+  const int from_latencies = std::clamp(2 * longest, kLeastEpochs, kMostEpochs);
+  return std::max(from_latencies,
+                  static_cast<int>(std::ceil(problem_.bound_us / (kMostRounds * window_.tau_us))));
 }
 
 void RoundLoop::resume(const std::vector<RoundRecord>& finished, const std::optional<Schedule>& plan) {
@@ -269,6 +273,8 @@ std::vector<RoundRecord> RoundLoop::run() {
     check_signal();
     records_.push_back(round());
     finish_round_(records_.back());
+    records_.back().state = {records_.back().end_us};  // these two are large, and the file has them
+    records_.back().plan.reset();
     plan_is_new_ = false;
     window_.begin_us = records_.back().end_us;
     ++window_.round;
@@ -308,7 +314,7 @@ RoundRecord RoundLoop::round() {
       record.sends.push_back({move.chunk, part.link, start, end, end + topology_.link(part.link).latency_us});
     }
   }
-  if (record.sends.empty() && course_.state(record.begin_us).in_flight.empty() && !plan_.exists()) {
+  if (record.sends.empty() && plan_.moves.empty() && course_.state(record.begin_us).in_flight.empty()) {
     // Nothing moves and nothing will: the models see no way that is worth it within a round.
     remarks_.push_back(
         fmt::format("round {} moved nothing; the list scheduler's plan takes over", record.round));
@@ -358,6 +364,7 @@ std::vector<PlacedMove> RoundLoop::solve_stage(const std::vector<Part>& parts,
       report.seconds = answers[p].seconds;
       report.outcome = answers[p].solved ? result.outcome : "copied: " + result.outcome;
       report.nodes = answers[p].solved ? result.nodes : 0;
+      report.iterations = result.iterations;
       report.columns = result.columns;
       report.rows = result.rows;
       report.objective_before = result.before;
@@ -425,7 +432,6 @@ void RoundLoop::consider(const std::vector<PlacedMove>& placed) {
     return;
   }
   Plan candidate = continued(std::move(sends));
-  if (getenv("DBG")) fprintf(stderr, "candidate %.6g vs %.6g\n", candidate.finish_us, plan_.finish_us);
   if (plan_.exists() && candidate.finish_us >= plan_.finish_us * (1 - 1e-12)) return;
   plan_ = std::move(candidate);
   plan_is_new_ = true;

@@ -43,7 +43,7 @@ struct PartTask {
 
 struct PartOptions {
   double gamma = 0.9;
-  std::size_t max_columns = 6000;  ///< about so many binaries a model; chunks beyond are left to the plan
+  std::size_t max_columns = 4000;  ///< about so many binaries a model; chunks beyond are left to the plan
   std::uint64_t seed = 0;
 };
 

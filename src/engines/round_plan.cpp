@@ -25,17 +25,29 @@ HopFinder::HopFinder(const HopTable& hops, const Demand& demand) : hops_(hops), 
 }
 
 std::vector<Move> HopFinder::moves_of(std::span<const Send> sends) const {
-  std::map<std::pair<ChunkId, LinkId>, std::vector<double>> starts;  // of every chunk on every link
-  for (const Send& send : sends) starts[{send.chunk, send.link}].push_back(send.start_us);
-  const auto carried = [&](const Hop& hop, ChunkId c, double start_us) {
+  struct Start {
+    double us;
+    bool explained = false;
+  };
+  std::map<std::pair<ChunkId, LinkId>, std::vector<Start>> starts;  // of every chunk on every link
+  for (const Send& send : sends) starts[{send.chunk, send.link}].push_back({send.start_us});
+  // The sends of the hop that no hop before explains; fewer than its links where some are missing. The same
+  // chunk may come to two GPUs from two others at the same time, so every send counts once.
+  const auto sends_of = [&](const Hop& hop, ChunkId c, double start_us) {
     const double bytes = demand_.bytes(c);
-    return std::all_of(hop.links.begin(), hop.links.end(), [&](const HopLink& part) {
-      const auto found = starts.find({c, part.link});
+    std::vector<Start*> found;
+    for (const HopLink& part : hop.links) {
+      const auto on_link = starts.find({c, part.link});
+      if (on_link == starts.end()) break;
       const double expected_us = start_us + part.offset_us + bytes * part.offset_us_per_byte;
-      return found != starts.end() && std::any_of(found->second.begin(), found->second.end(), [&](double t) {
-               return std::abs(t - expected_us) <= slack_us(t);
-             });
-    });
+      const auto match =
+          std::find_if(on_link->second.begin(), on_link->second.end(), [&](const Start& start) {
+            return !start.explained && std::abs(start.us - expected_us) <= slack_us(start.us);
+          });
+      if (match == on_link->second.end()) break;
+      found.push_back(&*match);
+    }
+    return found;
   };
   std::vector<Move> moves;
   std::size_t explained = 0;
@@ -43,9 +55,11 @@ std::vector<Move> HopFinder::moves_of(std::span<const Send> sends) const {
     const auto candidates = hops_from_link_.find(send.link);
     if (candidates == hops_from_link_.end()) continue;  // on from a switch
     for (const int h : candidates->second) {
-      if (!carried(hops_.hop(h), send.chunk, send.start_us)) continue;
+      const std::vector<Start*> found = sends_of(hops_.hop(h), send.chunk, send.start_us);
+      if (found.size() < hops_.hop(h).links.size()) continue;
+      for (Start* start : found) start->explained = true;
       moves.push_back({send.chunk, h, send.start_us});
-      explained += hops_.hop(h).links.size();
+      explained += found.size();
       break;
     }
   }

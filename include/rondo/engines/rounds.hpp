@@ -15,10 +15,11 @@
 namespace rondo {
 
 struct RoundOptions {
-  int epochs = 0;                   ///< of a round; 0: twice what the longest way takes, within 4 .. 16
-  double gamma = 0.9;               ///< worth of coming nearer to a destination, against reaching it
-  bool mip_start = true;            ///< rounds start from the list scheduler's plan, and fall back to it
-  std::int64_t max_columns = 6000;  ///< of a part's model; what is beyond is left to the plan
+  int epochs = 0;         ///< of a round; 0: twice what the longest way takes, within 4 .. 16, and longer
+                          ///< where there would be more than about 256 rounds
+  double gamma = 0.9;     ///< worth of coming nearer to a destination, against reaching it
+  bool mip_start = true;  ///< rounds start from the list scheduler's plan, and fall back to it
+  std::int64_t max_columns = 4000;  ///< of a part's model; what is beyond is left to the plan
   friend bool operator==(const RoundOptions&, const RoundOptions&) = default;
 };
 

@@ -53,8 +53,9 @@ struct SynthesisResult {
     int chunks = 0;
     double finish_us = 0;
   };
-  std::vector<Candidate> candidates = {};  ///< the best of each engine, what the others gave
-  std::vector<RoundRecord> rounds = {};    ///< engine rounds: what each did, without its sends and state
+  std::vector<Candidate> candidates = {};          ///< the best of each engine, what the others gave
+  std::map<int, double> finish_us_by_chunks = {};  ///< the best of each number of chunks that was tried
+  std::vector<RoundRecord> rounds = {};  ///< engine rounds: what each did, without its sends and state
 };
 
 /// Where the rounds of a run are kept, and those that were finished before.

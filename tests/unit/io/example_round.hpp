@@ -41,6 +41,7 @@ inline RoundRecord example_round(std::int64_t round, std::size_t num_sends = 7) 
                    .columns = 12,
                    .rows = 34,
                    .nodes = 5,
+                   .iterations = 77,
                    .transfers_changed = 6,
                    .objective_before = 7.5,
                    .objective_after = 7.25},
@@ -81,8 +82,8 @@ inline std::string text_of(const RoundRecord& record) {
   for (const UnmetDemand& u : record.state.unmet) add(u.chunk.value, u.gpu.value);
   for (const RoundPart& p : record.parts) {
     text += "\n" + p.name + " | " + p.outcome + " | ";
-    add(p.rank, bits(p.seconds), p.columns, p.rows, p.nodes, p.transfers_changed, bits(p.objective_before),
-        bits(p.objective_after));
+    add(p.rank, bits(p.seconds), p.columns, p.rows, p.nodes, p.iterations, p.transfers_changed,
+        bits(p.objective_before), bits(p.objective_after));
   }
   return text;
 }
