@@ -132,6 +132,15 @@ std::int64_t changed(std::vector<RoundStart> a, std::vector<RoundStart> b) {
   return static_cast<std::int64_t>(missing.size());
 }
 
+/// The report of a part whose moves are the plan's.
+RoundPart kept(const Part& part, const std::string& why) {
+  RoundPart report;
+  report.name = part.name;
+  report.outcome = "kept the start: " + why;
+  report.objective_before = report.objective_after = kNoValue;
+  return report;
+}
+
 double latest_arrival(const std::vector<Send>& sends, double at_least) {
   for (const Send& send : sends) at_least = std::max(at_least, send.arrival_us);
   return at_least;
@@ -297,7 +306,12 @@ RoundRecord RoundLoop::round() {
   }
   std::vector<PlacedMove> decided;
   bool any_change = false;
+  const bool spent = plan_.exists() && model_work_ >= kModelWork;
   for (const auto& stage : problem_.decomposition.stages) {
+    if (spent) {
+      for (const Part& part : stage) record.parts.push_back(kept(part, "the budget of model work is spent"));
+      continue;
+    }
     const auto more = solve_stage(stage, window_moves, decided, record.parts, any_change);
     decided.insert(decided.end(), more.begin(), more.end());
   }
@@ -340,25 +354,19 @@ std::vector<PlacedMove> RoundLoop::solve_stage(const std::vector<Part>& parts,
                                                std::vector<RoundPart>& reports, bool& any_change) {
   const PartOptions options{problem_.rounds.gamma, static_cast<std::size_t>(problem_.rounds.max_columns),
                             problem_.engine.seed};
-  const bool spent = plan_.exists() && model_work_ >= kModelWork;
   std::vector<PartTask> tasks;
   for (const Part& part : parts) {
     tasks.push_back(make_part_task(topology_, hops_, demand_, course_, problem_.decomposition, part, window_,
                                    window_moves, decided, relay_us_, options));
-    if (spent && tasks.back().refusal.empty()) tasks.back().refusal = "the budget of model work is spent";
   }
   const std::vector<PartAnswer> answers = answer(tasks);
 
   std::vector<PlacedMove> chosen;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const PartTask& task = tasks[p];
-    RoundPart report;
-    report.name = parts[p].name;
-    report.objective_before = report.objective_after = kNoValue;
+    RoundPart report = kept(parts[p], task.refusal);
     std::vector<RoundStart> starts = task.start;
-    if (!task.refusal.empty()) {
-      report.outcome = "kept the start: " + task.refusal;
-    } else {
+    if (task.refusal.empty()) {
       const PartResult& result = answers[p].result;
       report.rank = answers[p].rank;
       report.seconds = answers[p].seconds;
