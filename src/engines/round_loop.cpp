@@ -25,10 +25,13 @@ constexpr int kMostEpochs = 16;
 constexpr double kMostRounds = 256;  ///< about; rounds become longer before there are more
 constexpr std::int64_t kNodes = 20;  ///< of branch and bound, a part
 constexpr double kModelWork =
-    6e8;  ///< columns x rows of all models of a run with a plan: about a minute of CPU
+    4e8;  ///< of all models of a run with a plan, see work_of: about a minute of CPU
 constexpr std::size_t kRemembered = 64;  ///< part tasks
 constexpr double kRelativeGap = 1e-2;
-constexpr std::int64_t kIterationWork = 15'000'000;  ///< simplex iterations x rows, a part: some seconds
+/// Simplex iterations x rows of a part's model: some seconds where there is a plan to fall back to, more
+/// where not.
+constexpr std::int64_t kIterationWork = 40'000'000;
+constexpr std::int64_t kIterationWorkWithoutPlan = 400'000'000;
 constexpr double kContinuationWork = 2e5;  ///< sends of all list schedules that continue a round's moves
 
 /// What a part's model came to; travels between ranks.
@@ -98,7 +101,8 @@ PartResult unpack(const Bytes& bytes) {
   return result;
 }
 
-PartResult solve_part(const PartTask& task, const Toolbox& tools, const SolveLimits& user_limits) {
+PartResult solve_part(const PartTask& task, bool has_plan, const Toolbox& tools,
+                      const SolveLimits& user_limits) {
   const BuiltRound built = tools.look_ahead_round(task.problem);
   PartResult result;
   result.columns = built.model.num_columns();
@@ -111,8 +115,8 @@ PartResult solve_part(const PartTask& task, const Toolbox& tools, const SolveLim
   SolveLimits limits = user_limits;
   limits.relative_gap = kRelativeGap;
   if (limits.max_nodes < 0) limits.max_nodes = kNodes;
-  limits.max_iterations =
-      std::max<std::int64_t>(1000, kIterationWork / std::max<std::int64_t>(1, result.rows));
+  limits.max_iterations = std::max<std::int64_t>(
+      1000, (has_plan ? kIterationWork : kIterationWorkWithoutPlan) / std::max<std::int64_t>(1, result.rows));
   const Solution solution = tools.milp->solve(built.model, limits, has_start ? &*start : nullptr);
   result.nodes = solution.nodes;
   result.iterations = solution.iterations;
@@ -130,6 +134,11 @@ std::int64_t changed(std::vector<RoundStart> a, std::vector<RoundStart> b) {
   std::vector<RoundStart> missing;
   std::set_difference(b.begin(), b.end(), a.begin(), a.end(), std::back_inserter(missing));
   return static_cast<std::int64_t>(missing.size());
+}
+
+/// What a model took, in a measure that is the same on every machine: simplex iterations and preprocessing.
+double work_of(const RoundPart& part) {
+  return static_cast<double>(part.rows) * static_cast<double>(part.iterations + part.columns);
 }
 
 /// The report of a part whose moves are the plan's.
@@ -210,7 +219,7 @@ class RoundLoop {
   const std::vector<double> relay_us_;
   RoundWindow window_;
   Plan plan_;
-  double model_work_ = 0;  ///< columns x rows of the models so far
+  double model_work_ = 0;  ///< of the models so far
   /// Rounds of a pipeline repeat themselves: what the last tasks came to. Counts as work all the same, so
   /// that a resumed run goes the same way.
   std::deque<std::pair<PartTask, PartResult>> remembered_;
@@ -248,7 +257,7 @@ void RoundLoop::resume(const std::vector<RoundRecord>& finished, const std::opti
   for (const RoundRecord& record : finished) {
     course_.fix(record.sends);
     if (record.plan) sends = record.plan;
-    for (const RoundPart& part : record.parts) model_work_ += static_cast<double>(part.columns * part.rows);
+    for (const RoundPart& part : record.parts) model_work_ += work_of(part);
     plan_.finish_us = record.finish_after_us;
     window_.begin_us = record.end_us;
     window_.round = record.round + 1;
@@ -378,7 +387,7 @@ std::vector<PlacedMove> RoundLoop::solve_stage(const std::vector<Part>& parts,
       report.objective_before = result.before;
       report.objective_after = result.after;
       report.transfers_changed = changed(task.start, result.starts);
-      model_work_ += static_cast<double>(result.columns * result.rows);
+      model_work_ += work_of(report);
       any_change = any_change || report.transfers_changed > 0;
       starts = result.starts;
     }
@@ -410,7 +419,7 @@ std::vector<RoundLoop::PartAnswer> RoundLoop::answer(const std::vector<PartTask>
     work.push_back(static_cast<double>(tasks[p].problem.chunks.size() * tasks[p].problem.ways.size()));
   }
   const auto outcomes = map_parts(communicator_, work, [&](std::size_t i) {
-    return pack(solve_part(tasks[to_solve[i]], tools_, problem_.engine.limits));
+    return pack(solve_part(tasks[to_solve[i]], plan_.exists(), tools_, problem_.engine.limits));
   });
   for (std::size_t i = 0; i < to_solve.size(); ++i) {
     const PartOutcome& outcome = outcomes[i];

@@ -87,7 +87,7 @@ class CbcBackend final : public Solver {
     if (std::none_of(model.integer.begin(), model.integer.end(), [](char flag) { return flag != 0; })) {
       return make_clp_solver()->solve(model, limits, start);
     }
-    const StopRule rule(limits);
+    const StopRule rule(limits, limits.max_iterations);
     OsiClpSolverInterface osi;
     osi.messageHandler()->setLogLevel(0);
     osi.getModelPtr()->setLogLevel(0);
@@ -103,9 +103,6 @@ class CbcBackend final : public Solver {
     cbc.setLogLevel(0);
     CbcStopHandler handler(rule);
     cbc.passInEventHandler(&handler);
-    if (limits.max_iterations >= 0) {
-      cbc.setMaximumNumberIterations(as_int(limits.max_iterations));
-    }
     if (start != nullptr && objective_of(model, *start) >= limits.cutoff) start = nullptr;
     if (start != nullptr) cbc.setMIPStart(named_start(osi, *start));
     try {
@@ -136,7 +133,7 @@ class CbcBackend final : public Solver {
   static Solution read(const CbcModel& cbc, const LinearModel& model, const StopRule& rule,
                        const std::vector<double>* start) {
     Solution solution;
-    solution.iterations = cbc.getIterationCount();
+    solution.iterations = rule.iterations();
     solution.nodes = cbc.getNodeCount();
     solution.seconds = rule.seconds();
     // When a callback has stopped a relaxation, what CBC concludes from it proves nothing.

@@ -19,21 +19,27 @@ inline int as_int(std::int64_t count) {
 /// What the callbacks of a backend ask: is it time to stop? Lives as long as one call of solve().
 class StopRule {
  public:
-  explicit StopRule(const SolveLimits& limits)
+  /// `max_iterations` counts the simplex iterations of all copies of a model, such as those of CBC's
+  /// heuristics; -1 = none.
+  explicit StopRule(const SolveLimits& limits, std::int64_t max_iterations = -1)
       : begin_(std::chrono::steady_clock::now()),
         time_limit_s_(limits.time_limit_s),
-        interrupt_(limits.interrupt) {}
+        interrupt_(limits.interrupt),
+        max_iterations_(max_iterations) {}
 
   double seconds() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   }
   bool must_stop() const {
     if ((interrupt_ != nullptr && interrupt_->load(std::memory_order_relaxed)) ||
-        (time_limit_s_ >= 0 && seconds() >= time_limit_s_)) {
+        (time_limit_s_ >= 0 && seconds() >= time_limit_s_) ||
+        (max_iterations_ >= 0 && iterations_ >= max_iterations_)) {
       fired_ = true;
     }
     return fired_;
   }
+  void count_iteration() const { ++iterations_; }
+  std::int64_t iterations() const { return iterations_; }
   /// Whether a callback has been told to stop.
   bool fired() const { return fired_; }
 
@@ -41,6 +47,8 @@ class StopRule {
   std::chrono::steady_clock::time_point begin_;
   double time_limit_s_;
   const std::atomic<bool>* interrupt_;
+  std::int64_t max_iterations_;
+  mutable std::int64_t iterations_ = 0;
   mutable std::atomic<bool> fired_{false};
 };
 
@@ -48,7 +56,10 @@ class StopRule {
 class ClpStopHandler final : public ClpEventHandler {
  public:
   explicit ClpStopHandler(const StopRule& rule) : rule_(rule) {}
-  int event(Event) override { return rule_.must_stop() ? 0 : -1; }
+  int event(Event which) override {
+    if (which == endOfIteration) rule_.count_iteration();
+    return rule_.must_stop() ? 0 : -1;
+  }
   ClpEventHandler* clone() const override { return new ClpStopHandler(*this); }
 
  private:
