@@ -1,10 +1,21 @@
 #!/usr/bin/env bash
-# benchmarks/run.sh NAME [options]: runs benchmark NAME (table8, fabrics) on the release build.
-#   --ranks N     MPI ranks of each solve (default 2)
-#   --json FILE   where the results go (default benchmarks/results/NAME.json)
+# benchmarks/run.sh NAME [options]: runs benchmark NAME on the release build.
+#   table8, fabrics  against published figures; every fabric
+#   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
+#   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
+# Of all:
+#   --ranks N        MPI ranks of each solve (default 2)
+#   --json FILE      where the results go (default benchmarks/results/NAME.json)
+# Of rounds:
+#   --only SUBSTRING only the cases with this in their name, e.g. dgx1, rails, ncflow, --chunks
+#   --timeout S      ends a case after S seconds (default 600)
+# Of scaling:
+#   --fabric SPEC    (default star:chassis=16,intra=ndv2)
+#   --repeat N       runs for each number of ranks (default 5)
+#   --timeout S      ends a run after S seconds (default 3600)
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-name=${1:?usage: benchmarks/run.sh table8|fabrics [--ranks N] [--json FILE]}
+name=${1:?usage: benchmarks/run.sh table8|fabrics|rounds|scaling [--ranks N] [--json FILE] [options of NAME]}
 shift
 source "$root/jobs/mpi_env.sh"
 cmake --preset release -S "$root" > /dev/null

@@ -4,11 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <iostream>
+#include <utility>
 
 extern char** environ;
 
@@ -41,18 +43,54 @@ std::string processor() {
   return "unknown";
 }
 
+std::uintmax_t bytes_of_files(const std::filesystem::path& folder) {
+  std::uintmax_t bytes = 0;
+  if (!std::filesystem::is_directory(folder)) return bytes;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+constexpr int kTimedOut = 124;  // exit code of timeout(1)
+
+int number_of(const std::string& program, const std::string& option, const std::string& text, int least) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < least) {
+    std::cerr << program << ": " << option << " has to be a number of at least " << least << '\n';
+    std::exit(64);
+  }
+  return value;
+}
+
 }  // namespace
 
+std::string CaseResult::failure() const {
+  if (timed_out) return "timed out";
+  if (exit_code != 0) return "exit code " + std::to_string(exit_code);
+  return verified ? "" : "not verified";
+}
+
 CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
-                      const std::vector<std::string>& arguments) {
+                      const std::vector<std::string>& arguments, int timeout_s) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("rondo-benchmark-" + std::to_string(getpid()));
   std::filesystem::remove_all(folder);
-  std::vector<std::string> command{"mpirun",  "-n",       std::to_string(ranks), rondo.string(), "solve",
-                                   "--force", "--output", folder.string()};
+  std::vector<std::string> command;
+  if (timeout_s > 0) {
+    // In the foreground Ctrl-C still reaches mpirun; mpirun passes TERM on and gives its ranks time to go.
+    command = {"timeout", "--foreground", "--kill-after=30", std::to_string(timeout_s)};
+  }
+  command.insert(command.end(), {"mpirun", "-n", std::to_string(ranks), rondo.string(), "solve", "--force",
+                                 "--output", folder.string()});
   command.insert(command.end(), arguments.begin(), arguments.end());
   CaseResult result;
   result.exit_code = run(command, &result.wall_s);
+  // Killed, when TERM was not enough, timeout ends by the same signal.
+  result.timed_out = timeout_s > 0 &&
+                     (result.exit_code == kTimedOut || (result.exit_code != 0 && result.wall_s > timeout_s));
+  result.round_files_bytes = bytes_of_files(folder / "rounds");
   if (result.exit_code == 0) {
     std::ifstream(folder / "report.json") >> result.report;
     result.verified = run({rondo.string(), "verify", folder.string()}, nullptr) == 0;
@@ -61,37 +99,55 @@ CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
   return result;
 }
 
-BenchmarkOptions parse_options(int argc, char** argv, const std::string& name) {
+int BenchmarkOptions::number(const std::string& option, int least) const {
+  return number_of(name, option, own.at(option), least);
+}
+
+BenchmarkOptions parse_options(int argc, char** argv, const std::string& name,
+                               std::map<std::string, std::string> own) {
   const std::filesystem::path program = std::filesystem::canonical("/proc/self/exe");
   BenchmarkOptions options;
+  options.name = name;
+  options.own = std::move(own);
   options.rondo = program.parent_path().parent_path() / "rondo";
   options.json = name + ".json";
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
+    const auto mine = options.own.find(option);
     const bool known = option == "--ranks" || option == "--json" || option == "--rondo";
-    if (!known || i + 1 == argc) {
-      std::cerr << "usage: " << name << " [--ranks N] [--json FILE] [--rondo PROGRAM]\n";
+    if ((!known && mine == options.own.end()) || i + 1 == argc) {
+      std::cerr << "usage: " << name << " [--ranks N] [--json FILE] [--rondo PROGRAM]";
+      for (const auto& [more, value] : options.own) std::cerr << " [" << more << " X]";
+      std::cerr << '\n';
       std::exit(64);
     }
     const std::string value = argv[++i];
-    if (option == "--ranks") options.ranks = std::atoi(value.c_str());
+    if (mine != options.own.end()) mine->second = value;
+    if (option == "--ranks") options.ranks = number_of(name, option, value, 1);
     if (option == "--json") options.json = value;
     if (option == "--rondo") options.rondo = value;
   }
-  if (options.ranks < 1 || !std::filesystem::exists(options.rondo)) {
-    std::cerr << name << ": --ranks has to be at least 1 and " << options.rondo << " has to exist\n";
+  if (!std::filesystem::exists(options.rondo)) {
+    std::cerr << name << ": " << options.rondo << " has to exist\n";
     std::exit(64);
   }
   return options;
 }
 
-void write_results(const BenchmarkOptions& options, const nlohmann::ordered_json& rows) {
+void save_results(const BenchmarkOptions& options, const nlohmann::ordered_json& rows,
+                  const nlohmann::ordered_json& more) {
   const std::time_t now = std::time(nullptr);
   char date[32];
   std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
   nlohmann::ordered_json results{
       {"date", date}, {"processor", processor()}, {"ranks", options.ranks}, {"rows", rows}};
+  results.update(more);
   std::ofstream(options.json) << results.dump(1) << '\n';
+}
+
+void write_results(const BenchmarkOptions& options, const nlohmann::ordered_json& rows,
+                   const nlohmann::ordered_json& more) {
+  save_results(options, rows, more);
   std::cout << "\nresults: " << options.json.string() << '\n';
 }
 

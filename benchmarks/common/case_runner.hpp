@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,23 +14,42 @@ struct CaseResult {
   nlohmann::ordered_json report;  ///< report.json of the run; null when the command failed
   double wall_s = 0;              ///< of the whole command, start of mpirun included
   int exit_code = 0;
-  bool verified = false;  ///< `rondo verify` accepted the run folder
+  bool timed_out = false;
+  bool verified = false;                 ///< `rondo verify` accepted the run folder
+  std::uintmax_t round_files_bytes = 0;  ///< of the folder of round files; 0 where there is none
+
+  /// Why there is nothing to compare: "timed out", "exit code 3", "not verified"; empty after a good run.
+  std::string failure() const;
 };
 
-/// `mpirun -n ranks rondo solve --force --output SCRATCH arguments...`, then `rondo verify SCRATCH`.
+/// `mpirun -n ranks rondo solve --force --output SCRATCH arguments...`, then `rondo verify SCRATCH`. A solve
+/// of more than `timeout_s` seconds is ended; 0: it may take for ever.
 CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
-                      const std::vector<std::string>& arguments);
+                      const std::vector<std::string>& arguments, int timeout_s = 0);
 
-/// Common options of the benchmark programs: `[--ranks N] [--json FILE] [--rondo PROGRAM]`. Exits with 64 on
-/// others.
+/// Common options of the benchmark programs, `[--ranks N] [--json FILE] [--rondo PROGRAM]`, and those of the
+/// program itself.
 struct BenchmarkOptions {
+  std::string name;
   int ranks = 2;
   std::filesystem::path json;
   std::filesystem::path rondo;
-};
-BenchmarkOptions parse_options(int argc, char** argv, const std::string& name);
+  std::map<std::string, std::string> own;
 
-/// Writes results with what is needed to read them later: date, processor, ranks, the program's version.
-void write_results(const BenchmarkOptions& options, const nlohmann::ordered_json& rows);
+  /// The value of own option `option`; exits with 64 if it is no number, or less than `least`.
+  int number(const std::string& option, int least) const;
+};
+
+/// `own`: the options that only this program has, with their defaults. Exits with 64 on others.
+BenchmarkOptions parse_options(int argc, char** argv, const std::string& name,
+                               std::map<std::string, std::string> own = {});
+
+/// Writes results with what is needed to read them later: date, processor, ranks, and the members of `more`.
+void save_results(const BenchmarkOptions& options, const nlohmann::ordered_json& rows,
+                  const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
+
+/// Saves results and says where they are.
+void write_results(const BenchmarkOptions& options, const nlohmann::ordered_json& rows,
+                   const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
 
 }  // namespace rondo::benchmarks
