@@ -31,7 +31,7 @@ constexpr double kRelativeGap = 1e-2;
 /// Simplex iterations x rows of a part's model: some seconds where there is a plan to fall back to, more
 /// where not.
 constexpr std::int64_t kIterationWork = 40'000'000;
-constexpr std::int64_t kIterationWorkWithoutPlan = 400'000'000;
+constexpr std::int64_t kIterationWorkWithoutPlan = 2'000'000'000;
 constexpr double kContinuationWork = 2e5;  ///< sends of all list schedules that continue a round's moves
 
 /// What a part's model came to; travels between ranks.

@@ -57,8 +57,9 @@ int no_callback(CbcModel*, int) {
 /// Runs what the `cbc` program runs: preprocessing, its cut generators and heuristics, branch and cut, in one
 /// thread.
 void run(CbcModel& cbc, const SolveLimits& limits) {
-  std::vector<std::string> arguments = {"rondo", "-log", "0", "-ratioGap",
-                                        fmt::format("{}", limits.relative_gap)};
+  // CLP 1.17 aborts on an assertion (lowerValue <= upperValue) in some models of CBC's diving heuristic.
+  std::vector<std::string> arguments = {
+      "rondo", "-log", "0", "-DivingCoefficient", "off", "-ratioGap", fmt::format("{}", limits.relative_gap)};
   if (limits.max_nodes >= 0) {
     arguments.insert(arguments.end(), {"-maxNodes", std::to_string(as_int(limits.max_nodes))});
   }
