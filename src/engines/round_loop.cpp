@@ -27,7 +27,7 @@ constexpr std::int64_t kNodes = 20;  ///< of branch and bound, a part
 constexpr double kModelWork =
     4e8;  ///< of all models of a run with a plan, see work_of: about a minute of CPU
 constexpr std::size_t kRemembered = 64;  ///< part tasks
-constexpr double kRelativeGap = 1e-2;
+constexpr double kRelativeGap = 1e-3;
 /// Simplex iterations x rows of a part's model: some seconds where there is a plan to fall back to, more
 /// where not.
 constexpr std::int64_t kIterationWork = 40'000'000;
