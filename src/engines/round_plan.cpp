@@ -27,12 +27,14 @@ HopFinder::HopFinder(const HopTable& hops, const Demand& demand) : hops_(hops), 
 std::vector<Move> HopFinder::moves_of(std::span<const Send> sends) const {
   struct Start {
     double us;
+    double end_us;
     bool explained = false;
   };
   std::map<std::pair<ChunkId, LinkId>, std::vector<Start>> starts;  // of every chunk on every link
-  for (const Send& send : sends) starts[{send.chunk, send.link}].push_back({send.start_us});
+  for (const Send& send : sends) starts[{send.chunk, send.link}].push_back({send.start_us, send.end_us});
   // The sends of the hop that no hop before explains; fewer than its links where some are missing. The same
-  // chunk may come to two GPUs from two others at the same time, so every send counts once.
+  // chunk may come to two GPUs from two others at the same time, so every send counts once and has to run at
+  // the hop's rate.
   const auto sends_of = [&](const Hop& hop, ChunkId c, double start_us) {
     const double bytes = demand_.bytes(c);
     std::vector<Start*> found;
@@ -42,7 +44,8 @@ std::vector<Move> HopFinder::moves_of(std::span<const Send> sends) const {
       const double expected_us = start_us + part.offset_us + bytes * part.offset_us_per_byte;
       const auto match =
           std::find_if(on_link->second.begin(), on_link->second.end(), [&](const Start& start) {
-            return !start.explained && std::abs(start.us - expected_us) <= slack_us(start.us);
+            return !start.explained && std::abs(start.us - expected_us) <= slack_us(start.us) &&
+                   std::abs(start.end_us - expected_us - bytes * part.us_per_byte) <= slack_us(start.end_us);
           });
       if (match == on_link->second.end()) break;
       found.push_back(&*match);
