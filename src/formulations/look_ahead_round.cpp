@@ -146,6 +146,7 @@ class RoundLayout {
       for (const auto& way : problem_.ways) {
         const int through = at[index(way.src)] + way.landing;
         if (at[index(way.src)] >= problem_.num_epochs || through >= at[index(way.dst)]) continue;
+        if (is_holder(c, way.dst)) continue;  // has it on the way already: nothing else brings it sooner
         at[index(way.dst)] = through;
         changed = true;
       }

@@ -18,8 +18,9 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-const Words kCommands = {"solve",         "verify",        "bound",          "export",           "info",
-                         "topology list", "topology show", "topology check", "topology generate"};
+const Words kCommands = {
+    "solve",         "resume",        "reassemble",     "verify",           "bound", "export", "info",
+    "topology list", "topology show", "topology check", "topology generate"};
 
 Words split(const std::string& text) {
   std::istringstream stream(text);

@@ -1,0 +1,146 @@
+// Engine rounds: the schedule depends neither on the number of ranks, fewer or more than there are parts, nor
+// on where a run was stopped.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "rondo/core/generators.hpp"
+#include "rondo/io/files.hpp"
+#include "rondo/io/json_files.hpp"
+#include "rondo/io/schedule_hdf5.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+
+namespace rondo {
+namespace {
+
+using Fabric = std::shared_ptr<const Topology>;
+
+Fabric dgx1() {
+  const std::string path = RONDO_SOURCE_DIR "/jobs/topologies/dgx1.json";
+  return std::make_shared<const Topology>(topology_from_json(parse_json(read_text_file(path), path)));
+}
+
+Fabric star(const std::string& chassis = "3", const std::string& gpus = "4") {
+  return std::make_shared<const Topology>(generate_topology("star", {{"chassis", chassis}, {"gpus", gpus}}));
+}
+
+Fabric torus() {
+  return std::make_shared<const Topology>(generate_topology("torus", {{"dims", "3x3"}}));
+}
+
+SolveOptions in_rounds(const std::string& decompose, int parts, int chunks) {
+  SolveOptions options;
+  options.engine = "rounds";
+  options.decompose = decompose;
+  options.parts = parts;
+  options.chunks = chunks;
+  options.gap = 10;  // the first plan is good enough to start from: these tests are about the rounds
+  return options;
+}
+
+double bytes_for(const Topology& topology) {
+  return 1e6 * static_cast<double>(topology.num_gpus());
+}
+
+struct Solved {
+  std::string digest;
+  double transfers_changed = 0;
+  std::vector<RoundRecord> records = {};  ///< whole, of the rounds that were not finished before
+};
+
+Solved solve(const Fabric& fabric, Collective collective, double bytes, const SolveOptions& options,
+             const Communicator& communicator, std::vector<RoundRecord> finished = {}) {
+  const Demand demand = make_demand(collective, bytes, fabric->num_gpus(), 1);
+  Solved solved;
+  const RoundStore store{std::move(finished),
+                         [&](const RoundRecord& record) { solved.records.push_back(record); }};
+  const SynthesisResult result = synthesize(
+      fabric, demand, options, communicator, [](const std::string&) {}, nullptr, store);
+  solved.digest = schedule_digest(result.proven.demand, result.proven.schedule);
+  for (const RoundRecord& record : result.rounds) {
+    for (const RoundPart& part : record.parts)
+      solved.transfers_changed += static_cast<double>(part.transfers_changed);
+  }
+  return solved;
+}
+
+/// What the root finds without the others.
+std::string digest_alone(const Fabric& fabric, Collective collective, const SolveOptions& options,
+                         const Communicator& world) {
+  return to_text(on_root(world, [&] {
+    return to_bytes(
+        solve(fabric, collective, bytes_for(*fabric), options, *make_local_communicator()).digest);
+  }));
+}
+
+void expect_same_on_any_ranks(const Fabric& fabric, Collective collective, const SolveOptions& options) {
+  const auto world = make_world_communicator();
+  const Solved together = solve(fabric, collective, bytes_for(*fabric), options, *world);
+  EXPECT_EQ(together.digest, digest_alone(fabric, collective, options, *world));
+  EXPECT_FALSE(together.records.empty());
+}
+
+/// Stops after every number of rounds and goes on from there.
+void expect_same_when_resumed(const Fabric& fabric, Collective collective, double bytes, int epochs,
+                              SolveOptions options) {
+  options.rounds.epochs = epochs;  // so few that there are several rounds
+  const auto world = make_world_communicator();
+  const Solved undisturbed = solve(fabric, collective, bytes, options, *world);
+  const std::vector<RoundRecord>& records = undisturbed.records;
+  ASSERT_GT(records.size(), 1U);
+  EXPECT_GT(undisturbed.transfers_changed, 0);  // otherwise the list scheduler's plan is all there is
+  for (std::size_t k = 1; k <= records.size(); ++k) {
+    const auto end = records.begin() + static_cast<std::ptrdiff_t>(k);
+    const Solved resumed = solve(fabric, collective, bytes, options, *world, {records.begin(), end});
+    EXPECT_EQ(resumed.digest, undisturbed.digest) << "after " << k << " of " << records.size() << " rounds";
+    ASSERT_EQ(resumed.records.size(), records.size() - k);
+    for (std::size_t i = 0; i < resumed.records.size(); ++i)
+      EXPECT_EQ(resumed.records[i].round, static_cast<std::int64_t>(k + i));
+  }
+}
+
+TEST(Rounds, WholeAllGather) {
+  expect_same_on_any_ranks(dgx1(), Collective::allgather, in_rounds("none", 0, 1));
+}
+TEST(Rounds, WholeAllToAll) {
+  expect_same_on_any_ranks(star("2", "3"), Collective::alltoall, in_rounds("none", 0, 1));
+}
+TEST(Rounds, PopOfThree) {
+  expect_same_on_any_ranks(dgx1(), Collective::allgather, in_rounds("pop", 3, 3));
+}
+TEST(Rounds, PopOfFive) {
+  expect_same_on_any_ranks(dgx1(), Collective::allgather, in_rounds("pop", 5, 2));
+}
+TEST(Rounds, PopWithoutAStart) {
+  SolveOptions options = in_rounds("pop", 3, 3);
+  options.rounds.mip_start = false;
+  expect_same_on_any_ranks(dgx1(), Collective::allgather, options);
+}
+TEST(Rounds, NcFlow) {
+  expect_same_on_any_ranks(star(), Collective::allgather, in_rounds("ncflow", 0, 1));
+}
+TEST(Rounds, NcFlowWithoutAStart) {
+  SolveOptions options = in_rounds("ncflow", 0, 1);
+  options.rounds.mip_start = false;
+  expect_same_on_any_ranks(star(), Collective::allgather, options);
+}
+
+TEST(Rounds, ResumedWhole) {
+  expect_same_when_resumed(torus(), Collective::allgather, 1e9, 1, in_rounds("none", 0, 1));
+  expect_same_when_resumed(torus(), Collective::allgather, 1e9, 2, in_rounds("none", 0, 2));
+}
+TEST(Rounds, ResumedPop) {
+  expect_same_when_resumed(star("2", "4"), Collective::alltoall, 8e6, 4, in_rounds("pop", 2, 1));
+}
+TEST(Rounds, ResumedNcFlow) {
+  expect_same_when_resumed(star("3", "3"), Collective::allgather, 12e6, 8, in_rounds("ncflow", 0, 2));
+}
+TEST(Rounds, ResumedWithoutAStart) {
+  SolveOptions options = in_rounds("none", 0, 1);
+  options.rounds.mip_start = false;
+  expect_same_when_resumed(dgx1(), Collective::allgather, 8e6, 2, options);
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,201 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/generators.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/engines/rounds.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+
+/// Engine rounds on one rank: what rounds leave behind, and how good they are.
+namespace rondo {
+namespace {
+
+using Fabric = std::shared_ptr<const Topology>;
+using Pair = std::pair<ChunkId, GpuId>;
+
+Fabric fabric(const std::string& family, const std::map<std::string, std::string>& values) {
+  return std::make_shared<const Topology>(generate_topology(family, values));
+}
+Fabric torus() {
+  return fabric("torus", {{"dims", "3x3"}});
+}
+Fabric star() {
+  return fabric("star", {{"chassis", "2"}, {"gpus", "4"}});
+}
+
+SolveOptions in_rounds(const std::string& decompose, int chunks) {
+  SolveOptions options;
+  options.engine = "rounds";
+  options.decompose = decompose;
+  options.chunks = chunks;
+  return options;
+}
+
+struct Solved {
+  SynthesisResult result;
+  std::vector<RoundRecord> records;
+};
+
+Solved solve(const Fabric& topology, const Demand& demand, const SolveOptions& options) {
+  std::vector<RoundRecord> records;
+  const RoundStore store{{}, [&](const RoundRecord& record) { records.push_back(record); }};
+  SynthesisResult result = synthesize(
+      topology, demand, options, *make_local_communicator(), [](const std::string&) {}, nullptr, store);
+  return {std::move(result), std::move(records)};
+}
+
+Solved solve(const Fabric& topology, Collective collective, double bytes, const SolveOptions& options) {
+  return solve(topology, make_demand(collective, bytes, topology->num_gpus(), 1), options);
+}
+
+/// How often each GPU gets each chunk.
+std::map<Pair, int> deliveries(const Topology& topology, const std::vector<Send>& sends) {
+  std::map<Pair, int> count;
+  for (const Send& send : sends) {
+    const NodeId head = topology.link(send.link).dst;
+    if (topology.is_gpu(head)) ++count[{send.chunk, topology.gpu_of(head)}];
+  }
+  return count;
+}
+
+void expect_each_delivered_once(const Topology& topology, const Demand& demand,
+                                const std::vector<Send>& sends) {
+  std::map<Pair, int> count = deliveries(topology, sends);
+  for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
+    for (const GpuId d : demand.destinations(ChunkId{c}))
+      EXPECT_EQ(count[Pair(ChunkId{c}, d)], 1) << "chunk " << c << " at GPU " << d.value;
+  }
+  for (const auto& [where, times] : count) EXPECT_EQ(times, 1) << "relayed twice";
+}
+
+void expect_states_cover_the_demand(const Demand& demand, const std::vector<RoundRecord>& records) {
+  for (const RoundRecord& record : records) {
+    const RoundState& state = record.state;
+    EXPECT_EQ(state.time_us, record.end_us);
+    EXPECT_TRUE(std::is_sorted(state.buffers.begin(), state.buffers.end()));
+    EXPECT_TRUE(std::is_sorted(state.in_flight.begin(), state.in_flight.end()));
+    EXPECT_TRUE(std::is_sorted(state.unmet.begin(), state.unmet.end()));
+    std::map<Pair, int> count;
+    for (const Holding& h : state.buffers) {
+      EXPECT_LE(h.from_us, state.time_us);
+      ++count[{h.chunk, h.gpu}];
+    }
+    for (const Holding& h : state.in_flight) {
+      EXPECT_GT(h.from_us, state.time_us);
+      ++count[{h.chunk, h.gpu}];
+    }
+    for (const UnmetDemand& u : state.unmet) ++count[{u.chunk, u.gpu}];
+    for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
+      for (const GpuId d : demand.destinations(ChunkId{c}))
+        EXPECT_EQ(count[Pair(ChunkId{c}, d)], 1) << "round " << record.round << ", chunk " << c;
+    }
+  }
+  ASSERT_FALSE(records.empty());
+  EXPECT_TRUE(records.back().state.unmet.empty());
+}
+
+/// What holds of every run.
+void expect_whole(const Fabric& topology, const Solved& solved) {
+  const Demand& demand = solved.result.proven.demand;
+  const std::vector<Send>& sends = solved.result.proven.schedule.sends;
+  const ReplayResult replayed = replay(*topology, demand, sends);
+  EXPECT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_TRUE(times_equal(replayed.finish_us, solved.result.proven.schedule.finish_us));
+  expect_each_delivered_once(*topology, demand, sends);
+  expect_states_cover_the_demand(demand, solved.records);
+  for (std::size_t r = 0; r < solved.records.size(); ++r) {
+    const RoundRecord& record = solved.records[r];
+    EXPECT_EQ(record.round, static_cast<std::int64_t>(r));
+    EXPECT_EQ(record.begin_us, r == 0 ? 0 : solved.records[r - 1].end_us);
+  }
+  const Schedule again = reassemble(*topology, demand, solved.records);
+  EXPECT_EQ(again.sends.size(), sends.size());
+}
+
+class Decomposed : public testing::TestWithParam<const char*> {};
+
+TEST_P(Decomposed, AllGatherIsDeliveredOnce) {
+  const Fabric topology = star();
+  const Solved solved = solve(topology, Collective::allgather, 8e6, in_rounds(GetParam(), 2));
+  expect_whole(topology, solved);
+  EXPECT_LE(solved.result.proven.schedule.finish_us, solved.result.figures.at("start_finish_us"));
+}
+
+TEST_P(Decomposed, AllToAllIsDeliveredOnce) {
+  const Fabric topology = star();
+  const Solved solved = solve(topology, Collective::alltoall, 8e6, in_rounds(GetParam(), 1));
+  expect_whole(topology, solved);
+  EXPECT_LE(solved.result.proven.schedule.finish_us, solved.result.figures.at("start_finish_us"));
+}
+
+TEST_P(Decomposed, AllGatherWithoutAStartIsDeliveredOnce) {
+  const Fabric topology = star();
+  SolveOptions options = in_rounds(GetParam(), 1);
+  options.rounds.mip_start = false;
+  const Solved solved = solve(topology, Collective::allgather, 8e6, options);
+  expect_whole(topology, solved);
+  EXPECT_FALSE(solved.result.figures.contains("start_finish_us"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Rounds, Decomposed, testing::Values("none", "pop", "ncflow"));
+
+TEST(Rounds, ThePlanNeverGetsLater) {
+  const Solved solved = solve(torus(), Collective::allgather, 1e9, in_rounds("pop", 3));
+  double finish_us = solved.result.figures.at("start_finish_us");
+  for (const RoundRecord& record : solved.records) {
+    EXPECT_EQ(record.finish_before_us, finish_us);
+    EXPECT_LE(record.finish_after_us, record.finish_before_us);
+    finish_us = record.finish_after_us;
+  }
+  EXPECT_TRUE(times_equal(solved.result.proven.schedule.finish_us, finish_us));
+}
+
+TEST(Rounds, ModelsAloneComeCloseToTheBound) {
+  const Fabric topology = torus();
+  SolveOptions options = in_rounds("none", 2);
+  options.rounds.mip_start = false;
+  const Solved solved = solve(topology, Collective::allgather, 1e9, options);
+  expect_whole(topology, solved);
+  EXPECT_LE(solved.result.gap, 0.1);
+}
+
+TEST(Rounds, BeatTheListScheduler) {
+  // A GPU lacks eight chunks of 2222.2 us and has four links in: two rounds of transfers at best. The list
+  // scheduler needs a third.
+  const Solved solved = solve(torus(), Collective::allgather, 1e9, in_rounds("none", 1));
+  EXPECT_NEAR(solved.result.figures.at("start_finish_us"), 6667.7, 1);
+  EXPECT_LE(solved.result.proven.schedule.finish_us, 4445.5);
+}
+
+TEST(Rounds, ChunksOfDifferentSizesAreRefused) {
+  const Fabric ring = fabric("ring", {{"gpus", "3"}});
+  const Demand demand(Collective::custom, 3000, 3,
+                      {{GpuId{0}, 1000, {GpuId{1}}}, {GpuId{1}, 2000, {GpuId{2}}}}, 1);
+  for (const bool mip_start : {true, false}) {
+    SolveOptions options = in_rounds("none", 1);
+    options.rounds.mip_start = mip_start;
+    try {
+      solve(ring, demand, options);
+      ADD_FAILURE() << "solved";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::unavailable) << error.what();
+    }
+  }
+}
+
+TEST(Reassemble, UnmetDemandIsRefused) {
+  const Solved solved = solve(torus(), Collective::allgather, 1e9, in_rounds("none", 1));
+  ASSERT_GT(solved.records.size(), 0U);
+  try {
+    reassemble(*torus(), solved.result.proven.demand, {});
+    ADD_FAILURE() << "reassembled";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::bad_data) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace rondo
