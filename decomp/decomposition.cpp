@@ -42,7 +42,8 @@ std::vector<int> chassis_of_gpus(const Topology& topology) {
   return count(chassis) < 2 ? std::vector<int>{} : chassis;
 }
 
-/// Parts of the fabric with equally many GPUs and little bandwidth between them.
+/// Parts of the fabric with equally many GPUs and little bandwidth between them, by recursive bisection: the
+/// k-way method leaves parts of small fabrics empty. Close to one GPU a part there may still be fewer.
 std::vector<int> metis_clusters(const Topology& topology, int parts, std::uint64_t seed) {
   const std::size_t nodes = topology.num_nodes();
   std::vector<std::map<idx_t, double>> neighbours(nodes);
@@ -72,9 +73,9 @@ std::vector<int> metis_clusters(const Topology& topology, int parts, std::uint64
   METIS_SetDefaultOptions(options.data());
   options[METIS_OPTION_SEED] = static_cast<idx_t>(seed % 1'000'000);
   std::vector<idx_t> part(nodes);
-  if (METIS_PartGraphKway(&num_nodes, &constraints, offset.data(), neighbour.data(), is_gpu.data(), nullptr,
-                          weight.data(), &num_parts, nullptr, nullptr, options.data(), &cut,
-                          part.data()) != METIS_OK) {
+  if (METIS_PartGraphRecursive(&num_nodes, &constraints, offset.data(), neighbour.data(), is_gpu.data(),
+                               nullptr, weight.data(), &num_parts, nullptr, nullptr, options.data(), &cut,
+                               part.data()) != METIS_OK) {
     throw Error(ExitCode::internal,
                 "METIS could not partition the fabric into " + std::to_string(parts) + " clusters");
   }

@@ -67,6 +67,12 @@ std::string describe(const RoundRecord& record, double total) {
 
 }  // namespace
 
+void check_options(const Topology& topology, const Demand& demand, const SolveOptions& options) {
+  if (options.engine != "rounds") return;
+  check_rounds(demand);
+  find_decomposition(options.decompose).decompose(topology, demand, options.parts, options.seed);
+}
+
 SynthesisResult synthesize_rounds(std::shared_ptr<const Topology> topology, const Demand& demand,
                                   const SolveOptions& options, const Communicator& communicator,
                                   const Progress& progress, const std::atomic<bool>* interrupt,

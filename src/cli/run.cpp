@@ -88,7 +88,11 @@ std::string solve_run(const Run& run, const Communicator& communicator) {
   const std::string found = from_root(communicator, [&] {
     folder.emplace(run.folder);
     const std::optional<Json> report = run.force ? std::nullopt : folder->finished_report(problem);
-    if (!report && in_rounds) folder->begin(problem);
+    if (!report && in_rounds) {
+      const Problem parsed = problem_from_json(problem);
+      check_options(*parsed.topology, parsed.demand, options);
+      folder->begin(problem);
+    }
     return report ? remarks_of(*report) + result_line(*report, run.folder) : "";
   });
   if (!found.empty()) return "already solved (--force solves again)\n" + found;

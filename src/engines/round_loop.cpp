@@ -492,13 +492,17 @@ Plan RoundLoop::continued(std::vector<Send> sends) {
 
 }  // namespace
 
-Schedule solve_rounds(const RoundsProblem& problem, const Toolbox& tools, const Communicator& communicator,
-                      const std::vector<RoundRecord>& finished, const std::optional<Schedule>& plan,
-                      const FinishRound& finish_round, std::vector<std::string>& remarks) {
-  if (!problem.instance.demand.uniform_chunk_bytes()) {
+void check_rounds(const Demand& demand) {
+  if (!demand.uniform_chunk_bytes()) {
     throw Error(ExitCode::unavailable,
                 "engine rounds needs chunks of one size; use engine list for this demand");
   }
+}
+
+Schedule solve_rounds(const RoundsProblem& problem, const Toolbox& tools, const Communicator& communicator,
+                      const std::vector<RoundRecord>& finished, const std::optional<Schedule>& plan,
+                      const FinishRound& finish_round, std::vector<std::string>& remarks) {
+  check_rounds(problem.instance.demand);
   RoundLoop loop(problem, tools, communicator, finish_round, remarks);
   loop.resume(finished, plan);
   return reassemble(*problem.instance.topology, problem.instance.demand, loop.run());

@@ -34,6 +34,9 @@ struct RoundsProblem {
 /// Called after every round on every rank, with the same record. Collective where it writes files.
 using FinishRound = std::function<void(const RoundRecord&)>;
 
+/// Throws Error(unavailable) for demand that the round loop does not support: chunks of different sizes.
+void check_rounds(const Demand& demand);
+
 /// Collective. Goes on after the rounds that are `finished`; `plan` is a complete schedule to start from, or
 /// nothing. Round by round: each rank solves the look-ahead models of its parts, the ranks exchange what the
 /// parts chose (sparse: chunk, way, epoch), all advance the state alike. A round that would end later than

@@ -64,6 +64,9 @@ struct RoundStore {
   FinishRound finish_round = [](const RoundRecord&) {};
 };
 
+/// Throws what synthesize() would throw, after its bounds, for options that do not fit the problem.
+void check_options(const Topology& topology, const Demand& demand, const SolveOptions& options);
+
 /// Collective. Bounds, then a portfolio of engines, chunk counts, policies and seeds dealt over the ranks (or
 /// the one engine asked for), then replay and certificate. The same schedule on any number of ranks unless a
 /// time limit is set. `demand` has one chunk a contribution; options.chunks splits it. Throws

@@ -137,7 +137,7 @@ TEST(Decomposition, NcFlowPartitionsAFabricWithoutChassis) {
 }
 
 // The partitioner leaves parts without GPUs where they are small, or where switches take them up.
-TEST(Decomposition, DISABLED_NcFlowMakesAsManyClustersAsAsked) {
+TEST(Decomposition, NcFlowMakesAsManyClustersAsAsked) {
   const auto clusters = [](const Topology& topology, int parts) {
     return decompose_ncflow(topology, allgather(topology), parts, 0).stages[1].size();
   };
