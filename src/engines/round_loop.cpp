@@ -1,14 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstring>
 #include <deque>
 #include <limits>
-#include <map>
-#include <tuple>
 
+#include "packing.hpp"
+#include "part_solver.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/engines/engines.hpp"
@@ -19,122 +17,13 @@
 namespace rondo {
 namespace {
 
-constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 constexpr int kLeastEpochs = 4;
 constexpr int kMostEpochs = 16;
 constexpr double kMostRounds = 256;  ///< about; rounds become longer before there are more
-constexpr std::int64_t kNodes = 20;  ///< of branch and bound, a part
 constexpr double kModelWork =
     4e8;  ///< of all models of a run with a plan, see work_of: about a minute of CPU
-constexpr std::size_t kRemembered = 64;  ///< part tasks
-constexpr double kRelativeGap = 1e-3;
-/// Simplex iterations x rows of a part's model: some seconds where there is a plan to fall back to, more
-/// where not.
-constexpr std::int64_t kIterationWork = 40'000'000;
-constexpr std::int64_t kIterationWorkWithoutPlan = 2'000'000'000;
+constexpr std::size_t kRemembered = 64;    ///< part tasks
 constexpr double kContinuationWork = 2e5;  ///< sends of all list schedules that continue a round's moves
-
-/// What a part's model came to; travels between ranks.
-struct PartResult {
-  std::string outcome;
-  std::int64_t columns = 0, rows = 0, nodes = 0, iterations = 0;
-  double before = kNoValue, after = kNoValue;
-  std::vector<RoundStart> starts = {};  ///< those of the start where the model found nothing better
-};
-
-class Packer {
- public:
-  template <class T>
-  void put(const T& value) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    const auto* begin = reinterpret_cast<const std::byte*>(&value);
-    bytes_.insert(bytes_.end(), begin, begin + sizeof(T));
-  }
-  Bytes take() { return std::move(bytes_); }
-
- private:
-  Bytes bytes_;
-};
-
-class Unpacker {
- public:
-  explicit Unpacker(const Bytes& bytes) : bytes_(bytes) {}
-  template <class T>
-  T get() {
-    T value;
-    std::memcpy(&value, bytes_.data() + at_, sizeof(T));
-    at_ += sizeof(T);
-    return value;
-  }
-
- private:
-  const Bytes& bytes_;
-  std::size_t at_ = 0;
-};
-
-Bytes pack(const PartResult& result) {
-  Packer packer;
-  packer.put(result.columns);
-  packer.put(result.rows);
-  packer.put(result.nodes);
-  packer.put(result.iterations);
-  packer.put(result.before);
-  packer.put(result.after);
-  packer.put(result.outcome.size());
-  for (const char c : result.outcome) packer.put(c);
-  packer.put(result.starts.size());
-  for (const RoundStart& start : result.starts) packer.put(start);
-  return packer.take();
-}
-
-PartResult unpack(const Bytes& bytes) {
-  Unpacker unpacker(bytes);
-  PartResult result;
-  result.columns = unpacker.get<std::int64_t>();
-  result.rows = unpacker.get<std::int64_t>();
-  result.nodes = unpacker.get<std::int64_t>();
-  result.iterations = unpacker.get<std::int64_t>();
-  result.before = unpacker.get<double>();
-  result.after = unpacker.get<double>();
-  for (auto n = unpacker.get<std::size_t>(); n > 0; --n) result.outcome += unpacker.get<char>();
-  for (auto n = unpacker.get<std::size_t>(); n > 0; --n) result.starts.push_back(unpacker.get<RoundStart>());
-  return result;
-}
-
-PartResult solve_part(const PartTask& task, bool has_plan, const Toolbox& tools,
-                      const SolveLimits& user_limits) {
-  const BuiltRound built = tools.look_ahead_round(task.problem);
-  PartResult result;
-  result.columns = built.model.num_columns();
-  result.rows = built.model.num_rows();
-  result.starts = task.start;
-  const auto start = built.encode(task.start);
-  const bool has_start = start && !task.start.empty();
-  if (has_start) result.before = objective_of(built.model, *start);
-
-  SolveLimits limits = user_limits;
-  limits.relative_gap = kRelativeGap;
-  if (limits.max_nodes < 0) limits.max_nodes = kNodes;
-  limits.max_iterations = std::max<std::int64_t>(
-      1000, (has_plan ? kIterationWork : kIterationWorkWithoutPlan) / std::max<std::int64_t>(1, result.rows));
-  const Solution solution = tools.milp->solve(built.model, limits, has_start ? &*start : nullptr);
-  result.nodes = solution.nodes;
-  result.iterations = solution.iterations;
-  result.outcome = to_string(solution.status);
-  if (solution.x.empty()) return result;
-  result.after = solution.objective;
-  if (!has_start || solution.objective < result.before - 1e-3) result.starts = built.decode(solution);
-  return result;
-}
-
-/// Transfers of `b` that are not in `a`.
-std::int64_t changed(std::vector<RoundStart> a, std::vector<RoundStart> b) {
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  std::vector<RoundStart> missing;
-  std::set_difference(b.begin(), b.end(), a.begin(), a.end(), std::back_inserter(missing));
-  return static_cast<std::int64_t>(missing.size());
-}
 
 /// What a model took, in a measure that is the same on every machine: simplex iterations and preprocessing.
 double work_of(const RoundPart& part) {
@@ -289,7 +178,9 @@ void RoundLoop::check_signal() const {
 std::vector<RoundRecord> RoundLoop::run() {
   while (!course_.all_met()) {
     check_signal();
-    records_.push_back(round());
+    RoundRecord record = round();
+    check_signal();  // a model that a signal has cut short is not what an undisturbed run would have found
+    records_.push_back(std::move(record));
     finish_round_(records_.back());
     records_.back().state = {records_.back().end_us};  // these two are large, and the file has them
     records_.back().plan.reset();

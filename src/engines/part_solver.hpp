@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "rondo/engines/engine.hpp"
+#include "rondo/model/round_model.hpp"
+#include "rondo/parallel/communicator.hpp"
+#include "round_parts.hpp"
+
+namespace rondo {
+
+inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
+
+/// What a part's model came to; travels between ranks.
+struct PartResult {
+  std::string outcome;
+  std::int64_t columns = 0, rows = 0, nodes = 0, iterations = 0;
+  double before = kNoValue, after = kNoValue;
+  std::vector<RoundStart> starts = {};  ///< those of the start where the model found nothing better
+};
+
+Bytes pack(const PartResult& result);
+PartResult unpack(const Bytes& bytes);
+
+/// Solves one part's look-ahead model from its start, within limits of nodes and simplex iterations, which
+/// are the same on every machine. `has_plan`: there is something to fall back to, so less work is spent.
+PartResult solve_part(const PartTask& task, bool has_plan, const Toolbox& tools,
+                      const SolveLimits& user_limits);
+
+/// How many transfers of `b` are not in `a`.
+std::int64_t changed(std::vector<RoundStart> a, std::vector<RoundStart> b);
+
+}  // namespace rondo
