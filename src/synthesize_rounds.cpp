@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -89,6 +90,9 @@ SynthesisResult synthesize_rounds(std::shared_ptr<const Topology> topology, cons
   problem.engine.epochs = options.epochs;
   problem.engine.limits.max_nodes = options.max_nodes;
   problem.engine.limits.interrupt = interrupt;
+  if (options.time_limit_s)
+    problem.engine.limits.time_limit_s = std::max(0.0, *options.time_limit_s - plan_s);
+  problem.engine.stop_at_us = beginning.bound.us * (1 + options.gap.value_or(1e-6));
   const Demand& split = problem.instance.demand;
   problem.decomposition =
       find_decomposition(options.decompose).decompose(*topology, split, options.parts, options.seed);
@@ -109,9 +113,10 @@ SynthesisResult synthesize_rounds(std::shared_ptr<const Topology> topology, cons
     if (communicator.is_root()) progress(describe(record, split.num_deliveries()));
     result.rounds.push_back(summary(record));
   };
+  RoundsNotes notes;
   const auto rounds_start = Clock::now();
-  result.proven.schedule = solve_rounds(problem, tools, communicator, store.finished, beginning.plan,
-                                        finish_round, result.remarks);
+  result.proven.schedule =
+      solve_rounds(problem, tools, communicator, store.finished, beginning.plan, finish_round, notes);
   const double rounds_s = seconds_since(rounds_start) - store_s;
 
   const auto replay_start = Clock::now();
@@ -121,6 +126,8 @@ SynthesisResult synthesize_rounds(std::shared_ptr<const Topology> topology, cons
                                         *replayed.violation + "; please report it");
   }
   result.proven.schedule.finish_us = replayed.finish_us;
+  result.remarks = notes.remarks;
+  result.limits_hit = notes.limits_hit;
   result.gap = replayed.finish_us / beginning.bound.us - 1;
   result.engine = "rounds/" + options.decompose;
   result.seed = options.seed;

@@ -7,6 +7,8 @@
 #include "report.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
+#include "rondo/io/files.hpp"
+#include "rondo/io/round_files.hpp"
 #include "table.hpp"
 #include "verification.hpp"
 
@@ -70,12 +72,27 @@ std::string describe_json(const Json& json) {
                   format));
 }
 
+/// How far a run without a result is.
+std::string describe_unfinished(const fs::path& folder) {
+  const RoundPrefix prefix = read_round_files(folder, digest_of(read_text_file(folder / "problem.json")));
+  std::string text =
+      prefix.rounds.empty()
+          ? "unfinished: no whole round; rondo resume begins it\n"
+          : fmt::format(
+                "unfinished: {} whole rounds, {:.6g} us of the schedule, {} deliveries not sent yet; "
+                "rondo resume goes on\n",
+                prefix.rounds.size(), prefix.rounds.back().end_us, prefix.rounds.back().state.unmet.size());
+  if (!prefix.stopped_by.empty()) text += "damaged: " + prefix.stopped_by + "\n";
+  return text;
+}
+
 std::string info(const Settings& settings) {
   const fs::path path = settings.text("path");
   if (path.extension() == ".json") return read_as(path, describe_json);
   if (!fs::is_directory(path)) return describe_schedule(load_schedule(path));
-  return fmt::format("{}\n{}", read_as(path / "problem.json", describe_json),
-                     read_as(path / "report.json", describe_json));
+  const std::string problem = read_as(path / "problem.json", describe_json);
+  if (!fs::exists(path / "report.json")) return fmt::format("{}\n{}", problem, describe_unfinished(path));
+  return fmt::format("{}\n{}", problem, read_as(path / "report.json", describe_json));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <deque>
 #include <limits>
@@ -55,14 +56,14 @@ struct Plan {
 class RoundLoop {
  public:
   RoundLoop(const RoundsProblem& problem, const Toolbox& tools, const Communicator& communicator,
-            const FinishRound& finish_round, std::vector<std::string>& remarks)
+            const FinishRound& finish_round, RoundsNotes& notes)
       : problem_(problem),
         topology_(*problem.instance.topology),
         demand_(problem.instance.demand),
         tools_(tools),
         communicator_(communicator),
         finish_round_(finish_round),
-        remarks_(remarks),
+        notes_(notes),
         hops_(topology_),
         finder_(hops_, demand_),
         course_(topology_, hops_, demand_),
@@ -79,6 +80,8 @@ class RoundLoop {
   double epoch_us() const;
   int default_epochs() const;
   RoundRecord round();
+  std::string why_to_keep_plan();
+  SolveLimits limits_left() const;
   struct PartAnswer {
     PartResult result;
     bool solved = false;  ///< by this part's own model; otherwise copied
@@ -100,7 +103,7 @@ class RoundLoop {
   const Toolbox& tools_;
   const Communicator& communicator_;
   const FinishRound& finish_round_;
-  std::vector<std::string>& remarks_;
+  RoundsNotes& notes_;
   const HopTable hops_;
   const HopFinder finder_;
   Course course_;
@@ -108,6 +111,7 @@ class RoundLoop {
   const std::vector<double> relay_us_;
   RoundWindow window_;
   Plan plan_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   double model_work_ = 0;  ///< of the models so far
   /// Rounds of a pipeline repeat themselves: what the last tasks came to. Counts as work all the same, so
   /// that a resumed run goes the same way.
@@ -191,6 +195,32 @@ std::vector<RoundRecord> RoundLoop::run() {
   return std::move(records_);
 }
 
+/// Collective. Why the models are not asked any more; empty where they are.
+std::string RoundLoop::why_to_keep_plan() {
+  if (!plan_.exists()) return "";
+  const auto hit = [&](const std::string& limit) {
+    if (std::find(notes_.limits_hit.begin(), notes_.limits_hit.end(), limit) == notes_.limits_hit.end())
+      notes_.limits_hit.push_back(limit);
+  };
+  if (plan_.finish_us <= problem_.engine.stop_at_us) return "the plan ends early enough";
+  // Clocks differ between ranks: all of them go by the slowest.
+  const bool has_clock = problem_.engine.limits.time_limit_s >= 0;
+  if (has_clock && communicator_.max(-limits_left().time_limit_s) >= 0) {
+    hit("time");
+    return "the time limit is over";
+  }
+  if (model_work_ < kModelWork) return "";
+  hit("work");
+  return "the budget of model work is spent";
+}
+
+SolveLimits RoundLoop::limits_left() const {
+  SolveLimits limits = problem_.engine.limits;
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
+  if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, limits.time_limit_s - spent.count());
+  return limits;
+}
+
 RoundRecord RoundLoop::round() {
   RoundRecord record;
   record.round = window_.round;
@@ -206,10 +236,10 @@ RoundRecord RoundLoop::round() {
   }
   std::vector<PlacedMove> decided;
   bool any_change = false;
-  const bool spent = plan_.exists() && model_work_ >= kModelWork;
+  const std::string why_kept = why_to_keep_plan();
   for (const auto& stage : problem_.decomposition.stages) {
-    if (spent) {
-      for (const Part& part : stage) record.parts.push_back(kept(part, "the budget of model work is spent"));
+    if (!why_kept.empty()) {
+      for (const Part& part : stage) record.parts.push_back(kept(part, why_kept));
       continue;
     }
     const auto more = solve_stage(stage, window_moves, decided, record.parts, any_change);
@@ -230,7 +260,7 @@ RoundRecord RoundLoop::round() {
   }
   if (record.sends.empty() && plan_.moves.empty() && course_.state(record.begin_us).in_flight.empty()) {
     // Nothing moves and nothing will: the models see no way that is worth it within a round.
-    remarks_.push_back(
+    notes_.remarks.push_back(
         fmt::format("round {} moved nothing; the list scheduler's plan takes over", record.round));
     plan_ = continued({});
     plan_is_new_ = true;
@@ -310,7 +340,7 @@ std::vector<RoundLoop::PartAnswer> RoundLoop::answer(const std::vector<PartTask>
     work.push_back(static_cast<double>(tasks[p].problem.chunks.size() * tasks[p].problem.ways.size()));
   }
   const auto outcomes = map_parts(communicator_, work, [&](std::size_t i) {
-    return pack(solve_part(tasks[to_solve[i]], plan_.exists(), tools_, problem_.engine.limits));
+    return pack(solve_part(tasks[to_solve[i]], plan_.exists(), tools_, limits_left()));
   });
   for (std::size_t i = 0; i < to_solve.size(); ++i) {
     const PartOutcome& outcome = outcomes[i];
@@ -392,9 +422,9 @@ void check_rounds(const Demand& demand) {
 
 Schedule solve_rounds(const RoundsProblem& problem, const Toolbox& tools, const Communicator& communicator,
                       const std::vector<RoundRecord>& finished, const std::optional<Schedule>& plan,
-                      const FinishRound& finish_round, std::vector<std::string>& remarks) {
+                      const FinishRound& finish_round, RoundsNotes& notes) {
   check_rounds(problem.instance.demand);
-  RoundLoop loop(problem, tools, communicator, finish_round, remarks);
+  RoundLoop loop(problem, tools, communicator, finish_round, notes);
   loop.resume(finished, plan);
   return reassemble(*problem.instance.topology, problem.instance.demand, loop.run());
 }

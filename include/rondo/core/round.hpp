@@ -43,8 +43,8 @@ struct RoundPart {
   double seconds = 0;
   std::int64_t columns = 0;
   std::int64_t rows = 0;
-  std::int64_t nodes = 0;       ///< of branch and bound
-  std::int64_t iterations = 0;  ///< of simplex
+  std::int64_t nodes = 0;              ///< of branch and bound
+  std::int64_t iterations = 0;         ///< of simplex
   std::int64_t transfers_changed = 0;  ///< of the start, by the model
   double objective_before = 0;         ///< of the start; NaN where there was none
   double objective_after = 0;          ///< NaN where the model was not solved

@@ -26,9 +26,17 @@ struct RoundOptions {
 struct RoundsProblem {
   Instance instance;  ///< demand in chunks of equal size
   RoundOptions rounds;
-  EngineOptions engine;  ///< seed, epochs, limits of each call of the solver
+  /// Seed, epochs, limits of each call of the solver; its seconds are for all rounds together. Rounds keep a
+  /// plan that ends by stop_at_us.
+  EngineOptions engine;
   Decomposition decomposition;
   double bound_us = 0;
+};
+
+/// What a user should know besides the schedule.
+struct RoundsNotes {
+  std::vector<std::string> remarks = {};
+  std::vector<std::string> limits_hit = {};  ///< "time", "work": from then on the rounds kept the plan
 };
 
 /// Called after every round on every rank, with the same record. Collective where it writes files.
@@ -45,7 +53,7 @@ void check_rounds(const Demand& demand);
 /// when a signal came: the rounds finished so far are whole.
 Schedule solve_rounds(const RoundsProblem& problem, const Toolbox& tools, const Communicator& communicator,
                       const std::vector<RoundRecord>& finished, const std::optional<Schedule>& plan,
-                      const FinishRound& finish_round, std::vector<std::string>& remarks);
+                      const FinishRound& finish_round, RoundsNotes& notes);
 
 /// The schedule of all rounds together, without sends that serve nothing. Throws Error(bad_data) where the
 /// rounds leave demand unmet.
