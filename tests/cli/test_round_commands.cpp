@@ -24,7 +24,7 @@ Words split(const std::string& text) {
 Words solve_in_rounds(const std::string& more = "") {
   return split(
       "solve --topology ring:gpus=4,bandwidth_GBps=10,latency_us=1 --collective allgather --size 30KB "
-      "--engine rounds --chunks 2 --round-epochs 1 --gap 100% --output out " +
+      "--engine rounds --chunks 2 --round-epochs 1 --output out " +
       more);
 }
 
@@ -129,9 +129,9 @@ TEST_F(RoundCommands, ResumeNeedsAProblem) {
 }
 
 TEST_F(RoundCommands, MorePartsThanTheFabricAllowsAreRefused) {
-  const Outcome outcome = rondo(
-      split("solve --topology ndv2-2 --collective allgather --size 1MB --chunks 1 --gap 100% --engine rounds "
-            "--decompose ncflow --parts 99 --output out"));
+  const Outcome outcome =
+      rondo(split("solve --topology ndv2-2 --collective allgather --size 1MB --chunks 1 --engine rounds "
+                  "--decompose ncflow --parts 99 --output out"));
   EXPECT_EQ(outcome.exit_code, 64) << outcome.err;
   EXPECT_NE(outcome.err.find("--parts is 99"), std::string::npos) << outcome.err;
   EXPECT_FALSE(fs::exists(at("out/schedule.h5")));

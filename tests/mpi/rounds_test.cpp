@@ -35,7 +35,6 @@ SolveOptions in_rounds(const std::string& decompose, int parts, int chunks) {
   options.decompose = decompose;
   options.parts = parts;
   options.chunks = chunks;
-  options.gap = 10;  // the first plan is good enough to start from: these tests are about the rounds
   return options;
 }
 
@@ -131,7 +130,7 @@ TEST(Rounds, ResumedWhole) {
   expect_same_when_resumed(torus(), Collective::allgather, 1e9, 2, in_rounds("none", 0, 2));
 }
 TEST(Rounds, ResumedPop) {
-  expect_same_when_resumed(star("2", "4"), Collective::alltoall, 8e6, 4, in_rounds("pop", 2, 1));
+  expect_same_when_resumed(dgx1(), Collective::allgather, 200e3, 4, in_rounds("pop", 2, 3));
 }
 TEST(Rounds, ResumedNcFlow) {
   expect_same_when_resumed(star("3", "3"), Collective::allgather, 12e6, 8, in_rounds("ncflow", 0, 2));
