@@ -72,12 +72,10 @@ Json rounds_to_json(const std::vector<RoundRecord>& rounds) {
 
 }  // namespace
 
-Json make_report(const SynthesisResult& result, const Communicator& communicator,
-                 std::chrono::steady_clock::time_point start) {
+Json make_report(const SynthesisResult& result, const Communicator& communicator, const Stopwatch& clock) {
   const double peak = peak_rss_bytes();
   const auto largest = static_cast<std::uint64_t>(communicator.max(peak));
   const auto total = static_cast<std::uint64_t>(communicator.sum(peak));
-  const double wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const ProvenSchedule& proven = result.proven;
   const Figures figures = figures_of(proven);
   Json report = {{"format", "rondo-report"},
@@ -97,7 +95,7 @@ Json make_report(const SynthesisResult& result, const Communicator& communicator
                  {"sends", proven.schedule.sends.size()},
                  {"schedule_digest", schedule_digest(proven.demand, proven.schedule)},
                  {"ranks", communicator.size()},
-                 {"wall_s", wall_s},
+                 {"wall_s", clock.seconds()},
                  {"wall_parts_s", result.wall_parts_s},
                  {"peak_rss_bytes", {{"max", largest}, {"sum", total}}},
                  {"limits_hit", distinct(result.limits_hit)},

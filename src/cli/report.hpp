@@ -1,7 +1,6 @@
 #pragma once
 
-#include <chrono>
-
+#include "rondo/core/stopwatch.hpp"
 #include "rondo/io/json_files.hpp"
 #include "rondo/parallel/communicator.hpp"
 #include "rondo/pipeline/synthesize.hpp"
@@ -10,9 +9,8 @@
 /// report.json: what a run came to.
 namespace rondo::cli {
 
-/// Collective (memory is gathered from all ranks). `start` is when the command began.
-Json make_report(const SynthesisResult& result, const Communicator& communicator,
-                 std::chrono::steady_clock::time_point start);
+/// Collective (memory is gathered from all ranks). `clock` runs since the command began.
+Json make_report(const SynthesisResult& result, const Communicator& communicator, const Stopwatch& clock);
 
 /// Throws Error(bad_data) where a figure is missing.
 Figures figures_of_report(const Json& report);

@@ -27,9 +27,9 @@ std::string problem_text(const std::filesystem::path& folder) {
 }
 
 std::string resume(const Settings& settings, const Communicator& communicator) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch clock;
   const std::filesystem::path folder = settings.text("folder");
-  return solve_run({from_root(communicator, [&] { return problem_text(folder); }), folder, false, start},
+  return solve_run({from_root(communicator, [&] { return problem_text(folder); }), folder, false, clock},
                    communicator);
 }
 

@@ -100,7 +100,7 @@ std::string solve_run(const Run& run, const Communicator& communicator) {
   const RoundStore store = in_rounds ? open_round_store(run, communicator) : RoundStore{};
   const SynthesisResult result =
       synthesize_interruptibly(problem_from_json(problem), options, communicator, store);
-  const Json report = make_report(result, communicator, run.start);
+  const Json report = make_report(result, communicator, run.clock);
   return from_root(communicator, [&] {
     folder->write(problem, result.proven, report);
     return remarks_of(report) + result_line(report, run.folder);

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
 
+#include "rondo/core/stopwatch.hpp"
 #include "rondo/parallel/communicator.hpp"
 
 namespace rondo::cli {
@@ -13,7 +13,7 @@ struct Run {
   std::string problem;  ///< the text of problem.json
   std::filesystem::path folder;
   bool force = false;  ///< solve even if the folder has a result or finished rounds
-  std::chrono::steady_clock::time_point start = {};
+  Stopwatch clock = {};
 };
 
 /// Collective. Solves the problem into its folder, or goes on after the rounds that are finished there, or

@@ -1,5 +1,3 @@
-#include <chrono>
-
 #include "command.hpp"
 #include "problem.hpp"
 #include "run.hpp"
@@ -21,12 +19,12 @@ std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
 
 /// Collective. All ranks work on what the root has read: the text of problem.json.
 std::string solve(const Settings& settings, const Communicator& communicator) {
-  const auto start = std::chrono::steady_clock::now();
+  const Stopwatch clock;
   const SolveOptions options = read_solve_options(settings);
   const std::string problem = from_root(communicator, [&] {
     return file_text(problem_to_json(read_problem(settings), solve_options_to_json(options)));
   });
-  return solve_run({problem, settings.text("output"), settings.has("force"), start}, communicator);
+  return solve_run({problem, settings.text("output"), settings.has("force"), clock}, communicator);
 }
 
 }  // namespace

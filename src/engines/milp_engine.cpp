@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 
 #include "rondo/core/error.hpp"
+#include "rondo/core/stopwatch.hpp"
 #include "rondo/engines/engines.hpp"
 #include "transfers.hpp"
 
@@ -45,7 +45,7 @@ Schedule best_list_schedule(const Topology& topology, const Demand& demand, cons
 class EpochSearch {
  public:
   EpochSearch(const Instance& instance, const EngineOptions& options, const Toolbox& tools)
-      : instance_(instance), options_(options), tools_(tools), begin_(std::chrono::steady_clock::now()) {}
+      : instance_(instance), options_(options), tools_(tools) {}
 
   /// `incumbent` is a schedule of snap_to_grid's fabric that takes `incumbent_epochs`: where nothing better
   /// is found it is the solution, if it fits the grid.
@@ -99,24 +99,21 @@ class EpochSearch {
     return optimum_.field || interrupted() || out_of_time();
   }
 
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
   /// The user's seconds are for all calls together.
   SolveLimits limits() const {
     SolveLimits limits = options_.limits;
-    if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, limits.time_limit_s - seconds());
+    if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, limits.time_limit_s - clock_.seconds());
     return limits;
   }
   bool out_of_time() const {
-    return options_.limits.time_limit_s >= 0 && seconds() >= options_.limits.time_limit_s;
+    return options_.limits.time_limit_s >= 0 && clock_.seconds() >= options_.limits.time_limit_s;
   }
   bool interrupted() const { return options_.limits.interrupt != nullptr && *options_.limits.interrupt; }
 
   const Instance& instance_;
   const EngineOptions& options_;
   const Toolbox& tools_;
-  std::chrono::steady_clock::time_point begin_;
+  Stopwatch clock_;
   GridOptimum optimum_;
 };
 

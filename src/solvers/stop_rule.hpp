@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <coin/ClpEventHandler.hpp>
 #include <cstdint>
 #include <limits>
 
+#include "rondo/core/stopwatch.hpp"
 #include "rondo/model/solver.hpp"
 
 namespace rondo {
@@ -22,14 +22,9 @@ class StopRule {
   /// `max_iterations` counts the simplex iterations of all copies of a model, such as those of CBC's
   /// heuristics; -1 = none.
   explicit StopRule(const SolveLimits& limits, std::int64_t max_iterations = -1)
-      : begin_(std::chrono::steady_clock::now()),
-        time_limit_s_(limits.time_limit_s),
-        interrupt_(limits.interrupt),
-        max_iterations_(max_iterations) {}
+      : time_limit_s_(limits.time_limit_s), interrupt_(limits.interrupt), max_iterations_(max_iterations) {}
 
-  double seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  }
+  double seconds() const { return clock_.seconds(); }
   bool must_stop() const {
     if ((interrupt_ != nullptr && interrupt_->load(std::memory_order_relaxed)) ||
         (time_limit_s_ >= 0 && seconds() >= time_limit_s_) ||
@@ -44,7 +39,7 @@ class StopRule {
   bool fired() const { return fired_; }
 
  private:
-  std::chrono::steady_clock::time_point begin_;
+  Stopwatch clock_;
   double time_limit_s_;
   const std::atomic<bool>* interrupt_;
   std::int64_t max_iterations_;

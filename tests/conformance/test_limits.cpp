@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "backends.hpp"
+#include "rondo/core/stopwatch.hpp"
 
 namespace rondo {
 namespace {
@@ -44,10 +45,6 @@ LinearModel market_split() {
     add_row(model, std::floor(sum / 2), std::floor(sum / 2), weights);
   }
   return model;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 class Limits : public SolverSuite {
@@ -92,9 +89,9 @@ TEST_P(Limits, Time) {
   const LinearModel model = long_model();
   SolveLimits limits;
   limits.time_limit_s = 0.3;
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch clock;
   expect_stopped(solver().solve(model, limits));
-  EXPECT_LT(seconds_since(begin), 5);
+  EXPECT_LT(clock.seconds(), 5);
 }
 
 TEST_P(Limits, InterruptedBeforeItBegins) {
@@ -109,7 +106,7 @@ TEST_P(Limits, InterruptedFromAnotherThread) {
   std::atomic<bool> interrupt{false};
   SolveLimits limits;
   limits.interrupt = &interrupt;
-  const auto begin = std::chrono::steady_clock::now();
+  const Stopwatch clock;
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     interrupt = true;
@@ -117,7 +114,7 @@ TEST_P(Limits, InterruptedFromAnotherThread) {
   const Solution solution = solver().solve(model, limits);
   other.join();
   expect_stopped(solution);
-  EXPECT_LT(seconds_since(begin), 5);
+  EXPECT_LT(clock.seconds(), 5);
 }
 
 TEST_P(IntegerLimits, Nodes) {
