@@ -1,7 +1,6 @@
 #include "program.hpp"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -110,6 +110,17 @@ std::string read_file(const fs::path& path) {
 
 void write_file(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+std::string ProgramTest::succeed(const std::vector<std::string>& arguments, int ranks) const {
+  const Outcome outcome = rondo(arguments, ranks);
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  return outcome.out;
 }
 
 }  // namespace rondo::test

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -52,5 +53,21 @@ class TemporaryFolder {
 
 std::string read_file(const std::filesystem::path& path);
 void write_file(const std::filesystem::path& path, const std::string& text);
+
+/// Words separated by spaces.
+std::vector<std::string> split(const std::string& text);
+
+/// Runs `rondo` in a folder of the test's own.
+class ProgramTest : public testing::Test {
+ protected:
+  Outcome rondo(const std::vector<std::string>& arguments, int ranks = 1) const {
+    return run(arguments, ranks, folder_.path());
+  }
+  /// Standard output of a command that has to succeed.
+  std::string succeed(const std::vector<std::string>& arguments, int ranks = 1) const;
+  std::filesystem::path at(const std::string& name) const { return folder_.path() / name; }
+
+  const TemporaryFolder folder_;
+};
 
 }  // namespace rondo::test

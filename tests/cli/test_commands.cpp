@@ -2,10 +2,8 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <thread>
 
 #include "program.hpp"
@@ -21,11 +19,6 @@ using Words = std::vector<std::string>;
 const Words kCommands = {
     "solve",         "resume",        "reassemble",     "verify",           "bound", "export", "info",
     "topology list", "topology show", "topology check", "topology generate"};
-
-Words split(const std::string& text) {
-  std::istringstream stream(text);
-  return {std::istream_iterator<std::string>(stream), {}};
-}
 
 Json read_json(const fs::path& path) {
   return Json::parse(read_file(path));
@@ -44,19 +37,7 @@ Words solve_ring(const std::string& more = "") {
       more + (contains(more, "--gap") ? "" : " --gap 100%"));
 }
 
-class Commands : public testing::Test {
- protected:
-  Outcome rondo(const Words& arguments, int ranks = 1) const { return run(arguments, ranks, folder_.path()); }
-  /// Standard output of a command that has to succeed.
-  std::string succeed(const Words& arguments, int ranks = 1) const {
-    const Outcome outcome = rondo(arguments, ranks);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    return outcome.out;
-  }
-  fs::path at(const std::string& name) const { return folder_.path() / name; }
-
-  const TemporaryFolder folder_;
-};
+using Commands = ProgramTest;
 
 TEST_F(Commands, HelpNamesEveryCommandAndExitCode) {
   const std::string help = succeed({"--help"});

@@ -1,9 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "program.hpp"
 
@@ -15,11 +13,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-Words split(const std::string& text) {
-  std::istringstream stream(text);
-  return {std::istream_iterator<std::string>(stream), {}};
-}
-
 /// Rounds of one epoch, so that there are several.
 Words solve_in_rounds(const std::string& more = "") {
   return split(
@@ -28,15 +21,8 @@ Words solve_in_rounds(const std::string& more = "") {
       more);
 }
 
-class RoundCommands : public testing::Test {
+class RoundCommands : public ProgramTest {
  protected:
-  Outcome rondo(const Words& arguments, int ranks = 1) const { return run(arguments, ranks, folder_.path()); }
-  std::string succeed(const Words& arguments, int ranks = 1) const {
-    const Outcome outcome = rondo(arguments, ranks);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    return outcome.out;
-  }
-  fs::path at(const std::string& name) const { return folder_.path() / name; }
   std::string digest() const {
     return Json::parse(read_file(at("out/report.json")))["schedule_digest"].get<std::string>();
   }
@@ -50,8 +36,6 @@ class RoundCommands : public testing::Test {
     fs::remove(at("out/report.json"));
     fs::remove(at("out/schedule.h5"));
   }
-
-  const TemporaryFolder folder_;
 };
 
 TEST_F(RoundCommands, SolveWritesAFileARound) {

@@ -6,12 +6,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <random>
 
+#include "damaged_files.hpp"
 #include "example_round.hpp"
-#include "expect_error.hpp"
-#include "rondo/io/user_block.hpp"
-#include "temporary_folder.hpp"
 
 namespace rondo {
 namespace {
@@ -79,27 +76,10 @@ TEST_F(RoundFiles, SameRecordGivesTheSameBytes) {
 
 TEST_F(RoundFiles, RefusesEveryDamagedFile) {
   write(example_round(0));
-  const std::string whole = content_of(path_of(0));
-  const auto expect_refused = [&](const std::string& damaged) {
-    set_content(path_of(0), damaged);
-    expect_error(ExitCode::bad_data, {"round-00000.h5"}, [&] { read_round_file(path_of(0)); });
+  expect_damage_refused(path_of(0), [&] {
     EXPECT_TRUE(read_prefix().rounds.empty());
-  };
-  std::mt19937_64 random(1);
-  std::vector<std::size_t> places = {0, 100, 511, 512, 520, whole.size() / 2, whole.size() - 1};
-  for (int i = 0; i < 200; ++i) places.push_back(random() % whole.size());
-  for (const std::size_t place : places) {
-    std::string damaged = whole;
-    damaged[place] = static_cast<char>(damaged[place] ^ (1 << (place % 8)));
-    SCOPED_TRACE(place);
-    expect_refused(damaged);
-  }
-  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{511}, std::size_t{512},
-                                   std::size_t{513}, whole.size() / 2, whole.size() - 1}) {
-    SCOPED_TRACE(length);
-    expect_refused(whole.substr(0, length));
-  }
-  expect_refused(whole + whole);
+    read_round_file(path_of(0));
+  });
 }
 
 /// A file whose checksum is right, but whose content is not what the format asks.
@@ -114,16 +94,10 @@ TEST_F(RoundFiles, RefusesWrongContentBehindARightChecksum) {
   record.state.unmet = {{ChunkId{77770}, GpuId{77771}}, {ChunkId{77772}, GpuId{77773}}};
   record.parts[0].rank = 88888;
   write(record);
-  const std::string whole = content_of(path_of(0));
   const auto expect_refused = [&](const std::string& from, const std::string& to,
                                   std::initializer_list<std::string> fragments) {
-    std::string changed = whole;
-    const std::size_t at = changed.find(from);
-    ASSERT_NE(at, std::string::npos);
-    changed.replace(at, from.size(), to);
-    set_content(path_of(0), changed);
-    seal_user_block(path_of(0), kDigest, 0);
-    expect_error(ExitCode::bad_data, fragments, [&] { read_round_file(path_of(0)); });
+    expect_content_refused(
+        path_of(0), [&] { read_round_file(path_of(0)); }, from, to, fragments);
   };
   expect_refused("rondo-round", "rondo-rounD", {"round-00000.h5", "rondo-rounD"});
   expect_refused("transfers_changed", "transfers_changeD", {"parts/transfers_changeD", "unknown name"});
@@ -134,7 +108,6 @@ TEST_F(RoundFiles, RefusesWrongContentBehindARightChecksum) {
   expect_refused(bytes_of(77771), bytes_of(-2), {"state/unmet/gpu", "[0] is -2"});
   expect_refused(bytes_of(77770), bytes_of(77779), {"state/unmet", "not sorted"});
   expect_refused(bytes_of(88888), bytes_of(-1), {"parts/rank", "[0] is -1"});
-  set_content(path_of(0), whole);
   seal_user_block(path_of(0), kDigest, 1);
   expect_error(ExitCode::bad_data, {"round: 0", "user block says 1"}, [&] { read_round_file(path_of(0)); });
 }

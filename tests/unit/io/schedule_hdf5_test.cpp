@@ -4,13 +4,10 @@
 
 #include <array>
 #include <cstdio>
-#include <random>
 
+#include "damaged_files.hpp"
 #include "example_schedule.hpp"
-#include "expect_error.hpp"
 #include "rondo/io/json_files.hpp"
-#include "rondo/io/user_block.hpp"
-#include "temporary_folder.hpp"
 
 namespace rondo {
 namespace {
@@ -53,26 +50,7 @@ TEST(ScheduleHdf5, RefusesDamagedFiles) {
   const TemporaryFolder folder;
   const auto path = folder / "schedule.h5";
   write_schedule_hdf5(path, example_schedule(), kDigest);
-  const std::string whole = content_of(path);
-  const auto expect_refused = [&](const std::string& damaged) {
-    set_content(path, damaged);
-    expect_error(ExitCode::bad_data, {"schedule.h5"}, [&] { read_schedule_hdf5(path); });
-  };
-  std::mt19937_64 random(1);
-  std::vector<std::size_t> places = {0, 100, 511, 512, 520, whole.size() / 2, whole.size() - 1};
-  for (int i = 0; i < 200; ++i) places.push_back(random() % whole.size());
-  for (const std::size_t place : places) {
-    std::string damaged = whole;
-    damaged[place] = static_cast<char>(damaged[place] ^ (1 << (place % 8)));
-    SCOPED_TRACE(place);
-    expect_refused(damaged);
-  }
-  for (const std::size_t length : {std::size_t{0}, std::size_t{1}, std::size_t{511}, std::size_t{512},
-                                   std::size_t{513}, whole.size() / 2, whole.size() - 1}) {
-    SCOPED_TRACE(length);
-    expect_refused(whole.substr(0, length));
-  }
-  expect_refused(whole + whole);
+  expect_damage_refused(path, [&] { read_schedule_hdf5(path); });
 }
 
 /// A file whose checksum is right, but whose content is not what the format asks.
@@ -80,16 +58,10 @@ TEST(ScheduleHdf5, RefusesWrongContentBehindARightChecksum) {
   const TemporaryFolder folder;
   const auto path = folder / "schedule.h5";
   write_schedule_hdf5(path, example_schedule(), kDigest);
-  const std::string whole = content_of(path);
   const auto expect_refused = [&](const std::string& from, const std::string& to,
                                   std::initializer_list<std::string> fragments) {
-    std::string changed = whole;
-    const std::size_t at = changed.find(from);
-    ASSERT_NE(at, std::string::npos) << from;
-    changed.replace(at, from.size(), to);
-    set_content(path, changed);
-    seal_user_block(path, kDigest, -1);
-    expect_error(ExitCode::bad_data, fragments, [&] { read_schedule_hdf5(path); });
+    expect_content_refused(
+        path, [&] { read_schedule_hdf5(path); }, from, to, fragments);
   };
   expect_refused("rondo-schedule", "rondo-schedulE", {"schedule.h5", "rondo-schedulE"});
   expect_refused("broadcast", "broadcasu", {"broadcasu"});
