@@ -3,29 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <tuple>
 
 #include "portfolio.hpp"
+#include "replayed.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
+#include "rondo/core/stopwatch.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/engines/bounds.hpp"
 #include "rondo/parallel/map_parts.hpp"
+#include "rondo/parallel/messages.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "synthesize_rounds.hpp"
 
 namespace rondo {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// What one rank keeps of the best candidate it has worked on.
 struct Incumbent {
@@ -34,20 +29,36 @@ struct Incumbent {
   EngineResult result = {};
 };
 
-template <class T>
-Bytes bytes_of(const T* values, std::size_t count) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  Bytes bytes(count * sizeof(T));
-  if (count > 0) std::memcpy(bytes.data(), values, bytes.size());
-  return bytes;
+Bytes pack(const EngineResult& result) {
+  MessageWriter message;
+  message.put(result.schedule->finish_us);
+  message.put_all(result.schedule->sends);
+  message.put(result.figures.size());
+  for (const auto& [name, value] : result.figures) {
+    message.put_all(name);
+    message.put(value);
+  }
+  for (const auto& texts : {result.remarks, result.limits_hit}) {
+    message.put(texts.size());
+    for (const std::string& text : texts) message.put_all(text);
+  }
+  return message.take();
 }
 
-template <class T>
-std::vector<T> values_of(const Bytes& bytes) {
-  static_assert(std::is_trivially_copyable_v<T>);
-  std::vector<T> values(bytes.size() / sizeof(T));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
+EngineResult unpack(const Bytes& bytes) {
+  MessageReader message(bytes);
+  EngineResult result;
+  result.schedule.emplace();
+  result.schedule->finish_us = message.get<double>();
+  result.schedule->sends = message.get_all<std::vector<Send>>();
+  for (auto n = message.get<std::size_t>(); n > 0; --n) {
+    const auto name = message.get_all<std::string>();
+    result.figures[name] = message.get<double>();
+  }
+  for (auto* texts : {&result.remarks, &result.limits_hit}) {
+    for (auto n = message.get<std::size_t>(); n > 0; --n) texts->push_back(message.get_all<std::string>());
+  }
+  return result;
 }
 
 /// Candidates are dealt over the ranks; only finish times travel, and at the end the winner.
@@ -95,7 +106,7 @@ class Search {
   const Progress& progress_;
   const std::atomic<bool>* interrupt_;
   const Toolbox& tools_;
-  const Clock::time_point start_ = Clock::now();
+  const Stopwatch clock_;
   std::vector<EngineInfo> engines_;
   std::vector<PreparedEngine> prepared_;  ///< made when first needed
   EngineOptions engine_options_;
@@ -112,7 +123,7 @@ double Search::try_candidate(const Candidate& candidate, std::size_t trial) {
   options.policy = candidate.policy;
   options.seed = candidate.seed;
   if (options_.time_limit_s)
-    options.limits.time_limit_s = std::max(0.0, *options_.time_limit_s - seconds_since(start_));
+    options.limits.time_limit_s = std::max(0.0, *options_.time_limit_s - clock_.seconds());
   PreparedEngine& engine = prepared_[candidate.engine];
   if (!engine) engine = engines_[candidate.engine].prepare(instance_, options, tools_);
   const Demand demand = instance_.demand.with_chunks(candidate.chunks);
@@ -122,13 +133,12 @@ double Search::try_candidate(const Candidate& candidate, std::size_t trial) {
   const double finish = result.schedule->finish_us;
   // Of equal finishes the earlier trial counts, as in run_batch: a rank works on its parts in no fixed order.
   if (std::tie(finish, trial) < std::tie(mine_.finish_us, mine_.trial)) {
-    const ReplayResult replayed = replay(*instance_.topology, demand, result.schedule->sends);
-    if (!replayed.valid() || !times_equal(replayed.finish_us, finish)) {
-      throw Error(
-          ExitCode::internal,
-          fmt::format(
-              "engine {} with {} chunks made a schedule that the replay refuses: {}; please report it",
-              label(candidate), candidate.chunks, replayed.violation.value_or("its finish time is wrong")));
+    const std::string whose = fmt::format("engine {} with {} chunks", label(candidate), candidate.chunks);
+    const double replayed_us = replayed_finish_us(*instance_.topology, demand, result.schedule->sends, whose);
+    if (!times_equal(replayed_us, finish)) {
+      throw Error(ExitCode::internal,
+                  fmt::format("{} says that it ends at {} us, the replay {} us; please report it", whose,
+                              finish, replayed_us));
     }
     mine_ = {trial, finish, std::move(result)};
   }
@@ -141,7 +151,9 @@ void Search::run_batch(const std::vector<Candidate>& batch) {
   const std::size_t first = trials_.size();
   const auto outcomes = map_parts(communicator_, work, [&](std::size_t part) {
     const double finish = try_candidate(batch[part], first + part);
-    return bytes_of(&finish, 1);
+    MessageWriter message;
+    message.put(finish);
+    return message.take();
   });
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const PartOutcome& outcome = outcomes[i];
@@ -149,7 +161,7 @@ void Search::run_batch(const std::vector<Candidate>& batch) {
       if (outcome.error->code() == ExitCode::internal || options_.engine != "auto") throw *outcome.error;
       if (!first_error_) first_error_ = outcome.error;
     }
-    const double finish = outcome.error ? kInfinity : values_of<double>(outcome.value).front();
+    const double finish = outcome.error ? kInfinity : MessageReader(outcome.value).get<double>();
     if (finish < best_finish()) {
       best_ = trials_.size();
       best_rank_ = outcome.rank;
@@ -161,8 +173,7 @@ void Search::run_batch(const std::vector<Candidate>& batch) {
 bool Search::stop() {
   // Clocks and signals differ between ranks: all of them go by the largest.
   const bool interrupted = communicator_.max(interrupt_ && interrupt_->load() ? 1 : 0) > 0;
-  const bool late =
-      options_.time_limit_s && communicator_.max(seconds_since(start_)) >= *options_.time_limit_s;
+  const bool late = options_.time_limit_s && communicator_.max(clock_.seconds()) >= *options_.time_limit_s;
   if (interrupted) limits_hit_.push_back("interrupted");
   if (late) limits_hit_.push_back("time");
   const double met = options_.gap.value_or(1e-6);
@@ -210,30 +221,16 @@ SynthesisResult Search::winner() {
                     options_.engine, limits_hit_.empty() ? "a limit" : limits_hit_.front()));
   }
   const Candidate& candidate = trials_[best_].candidate;
-  const bool owner = communicator_.rank() == best_rank_;
-  auto share = [&](const Bytes& bytes) { return communicator_.broadcast(bytes, best_rank_); };
-
-  const std::vector<Send>& sends = owner ? mine_.result.schedule->sends : std::vector<Send>{};
-  Schedule schedule{values_of<Send>(share(bytes_of(sends.data(), sends.size()))), best_finish()};
+  EngineResult found = unpack(
+      communicator_.broadcast(communicator_.rank() == best_rank_ ? pack(mine_.result) : Bytes{}, best_rank_));
   SynthesisResult result{{*instance_.topology, instance_.demand.with_chunks(candidate.chunks),
-                          std::move(schedule), bound_, producer()}};
+                          std::move(*found.schedule), bound_, producer()}};
   result.gap = best_finish() / bound_.us - 1;
   result.engine = label(candidate);
   result.seed = candidate.seed;
-  std::string notes;  // name<TAB>value lines of figures, then remarks and limits: few and short
-  for (const auto& [name, value] : mine_.result.figures) notes += fmt::format("f{}\t{:a}\n", name, value);
-  for (const std::string& remark : mine_.result.remarks) notes += "r" + remark + "\n";
-  for (const std::string& limit : mine_.result.limits_hit) notes += "l" + limit + "\n";
-  notes = to_text(share(to_bytes(notes)));
-  for (std::size_t at = 0; at < notes.size();) {
-    const std::size_t end = notes.find('\n', at);
-    const std::string line = notes.substr(at + 1, end - at - 1);
-    const std::size_t tab = line.find('\t');
-    if (notes[at] == 'f') result.figures[line.substr(0, tab)] = std::strtod(line.c_str() + tab + 1, nullptr);
-    if (notes[at] == 'r') result.remarks.push_back(line);
-    if (notes[at] == 'l') limits_hit_.push_back(line);
-    at = end + 1;
-  }
+  result.figures = std::move(found.figures);
+  result.remarks = std::move(found.remarks);
+  limits_hit_.insert(limits_hit_.end(), found.limits_hit.begin(), found.limits_hit.end());
   result.limits_hit = limits_hit_;
   for (std::size_t e = 0; e < engines_.size(); ++e) {
     const Trial* best = nullptr;
@@ -265,30 +262,28 @@ SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Deman
   }
   const Instance instance{std::move(topology), demand};
 
-  const auto bounds_start = Clock::now();
+  const Stopwatch bounds_clock;
   const Toolbox tools = make_toolbox();
   const Bounds bounds = lower_bounds(instance, tools);
   const LowerBound& bound = bounds.best();
-  const double bounds_s = seconds_since(bounds_start);
+  const double bounds_s = bounds_clock.seconds();
   if (communicator.is_root()) {
     progress(fmt::format("lower bound {:.6g} us ({})", bound.us, certificate_kind(bound.certificate)));
   }
 
-  const auto search_start = Clock::now();
+  const Stopwatch search_clock;
   Search search(instance, options, bound, tools, communicator, progress, interrupt);
   search.run();
   SynthesisResult result = search.winner();
-  const double search_s = seconds_since(search_start);
+  const double search_s = search_clock.seconds();
 
-  const auto replay_start = Clock::now();
-  const ReplayResult replayed =
-      replay(result.proven.topology, result.proven.demand, result.proven.schedule.sends);
-  if (!replayed.valid())
-    throw Error(ExitCode::internal, "the winner does not replay: " + *replayed.violation);
-  result.proven.schedule.finish_us = replayed.finish_us;
-  result.gap = replayed.finish_us / bound.us - 1;
+  const Stopwatch replay_clock;
+  const double finish_us = replayed_finish_us(result.proven.topology, result.proven.demand,
+                                              result.proven.schedule.sends, "the winner");
+  result.proven.schedule.finish_us = finish_us;
+  result.gap = finish_us / bound.us - 1;
   result.remarks.insert(result.remarks.end(), bounds.remarks.begin(), bounds.remarks.end());
-  result.wall_parts_s = {{"bounds", bounds_s}, {"search", search_s}, {"replay", seconds_since(replay_start)}};
+  result.wall_parts_s = {{"bounds", bounds_s}, {"search", search_s}, {"replay", replay_clock.seconds()}};
   return result;
 }
 

@@ -16,17 +16,15 @@ namespace {
 
 constexpr double kMaxEpochsPerLink = 1e6;
 
-/// Epochs that cover `us`. What exceeds a whole number by rounding error alone does not cost an epoch.
-int epochs_covering(double us, double tau_us) {
-  const double epochs = us / tau_us;
-  if (epochs > kMaxEpochsPerLink) {
+int epochs_on_link(double us, double tau_us) {
+  if (us / tau_us > kMaxEpochsPerLink) {
     throw Error(
         ExitCode::unavailable,
         fmt::format("a chunk takes {:.4g} us on a link, which is more than {:.0f} epochs of {:.4g} us; take "
                     "longer epochs or more chunks",
                     us, kMaxEpochsPerLink, tau_us));
   }
-  return std::max(1, static_cast<int>(std::ceil(epochs - 1e-9 * std::max(1.0, epochs))));
+  return std::max(1, epochs_covering(us, tau_us));
 }
 
 double base_tau_us(const Topology& topology, double chunk_bytes, const EpochOptions& options) {
@@ -55,6 +53,11 @@ bool carries_trees(const Topology& topology) {
 
 }  // namespace
 
+int epochs_covering(double us, double tau_us, double slack) {
+  const double epochs = us / tau_us;
+  return static_cast<int>(std::ceil(epochs - slack * std::max(1.0, epochs)));
+}
+
 EpochGrid make_epoch_grid(const Topology& topology, const Demand& demand, const EpochOptions& options) {
   check("the epoch multiplier", options.multiplier);
   if (options.rule == EpochRule::fixed) check("the epoch (tau, us)", options.tau_us);
@@ -75,8 +78,8 @@ EpochGrid make_epoch_grid(const Topology& topology, const Demand& demand, const 
   grid.landing.reserve(topology.num_links());
   for (const Link& link : topology.links()) {
     const double us = transmission_us(*chunk_bytes, link.bandwidth_GBps);
-    grid.occupancy.push_back(epochs_covering(us, grid.tau_us));
-    grid.landing.push_back(epochs_covering(us + link.latency_us, grid.tau_us));
+    grid.occupancy.push_back(epochs_on_link(us, grid.tau_us));
+    grid.landing.push_back(epochs_on_link(us + link.latency_us, grid.tau_us));
   }
   return grid;
 }

@@ -103,6 +103,15 @@ Hop make_hop(const Topology& topology, std::span<const LinkId> way) {
   return hop;
 }
 
+void append_sends(const Topology& topology, const Hop& hop, ChunkId chunk, double bytes, double t_us,
+                  std::vector<Send>& sends) {
+  for (const HopLink& part : hop.links) {
+    const double start = t_us + part.offset_us_of(bytes);
+    const double end = start + part.occupied_us(bytes);
+    sends.push_back({chunk, part.link, start, end, end + topology.link(part.link).latency_us});
+  }
+}
+
 HopTable::HopTable(const Topology& topology, std::size_t max_ways)
     : out_(topology.num_gpus()), in_(topology.num_gpus()) {
   const auto gpus = topology.num_gpus();
@@ -186,7 +195,7 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
   for (bool moved = true; moved;) {
     moved = false;
     for (const HopLink& part : hop.links) {
-      const double offset = part.offset_us + bytes * part.offset_us_per_byte;
+      const double offset = part.offset_us_of(bytes);
       double start = t + offset;
       const double free = free_from_[part.link.index()];
       if (free > start + slack_us(start)) {
@@ -198,7 +207,7 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
         const double rate = transmission_us(1, 1) / part.us_per_byte;
         const Group& group = groups_[static_cast<std::size_t>(g)];
         if (rate > group.bandwidth_GBps * (1 + 1e-12)) return std::numeric_limits<double>::infinity();
-        const double conflict = group_conflict_end(group, start, start + bytes * part.us_per_byte, rate);
+        const double conflict = group_conflict_end(group, start, start + part.occupied_us(bytes), rate);
         if (conflict > start + slack_us(start)) {
           t = conflict - offset;
           start = conflict;
@@ -221,16 +230,16 @@ void LinkTimetable::occupy(const Send& send, double bytes) {
 
 double LinkTimetable::reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us,
                               std::vector<Send>& sends) {
+  append_sends(topology_, hop, chunk, bytes, t_us, sends);
+  const Send* send = sends.data() + (sends.size() - hop.links.size());
   for (const HopLink& part : hop.links) {
-    const double start = t_us + part.offset_us + bytes * part.offset_us_per_byte;
-    const double end = start + bytes * part.us_per_byte;
-    free_from_[part.link.index()] = end;
+    free_from_[part.link.index()] = send->end_us;
     for (const int g : groups_of_link_[part.link.index()]) {
       auto& uses = groups_[static_cast<std::size_t>(g)].uses;
       std::erase_if(uses, [&](const Use& use) { return use.end_us < t_us; });
-      uses.push_back({start, end, transmission_us(1, 1) / part.us_per_byte});
+      uses.push_back({send->start_us, send->end_us, transmission_us(1, 1) / part.us_per_byte});
     }
-    sends.push_back({chunk, part.link, start, end, end + topology_.link(part.link).latency_us});
+    ++send;
   }
   return t_us + hop.duration_us(bytes);
 }

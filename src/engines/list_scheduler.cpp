@@ -173,7 +173,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       auto& users = hops_of_link_[part.link.index()];
       if (users.empty() || users.back() != static_cast<int>(h)) users.push_back(static_cast<int>(h));
       for (const double bytes : class_bytes_) {
-        offsets_[part.link.index()].push_back(part.offset_us + bytes * part.offset_us_per_byte);
+        offsets_[part.link.index()].push_back(part.offset_us_of(bytes));
       }
     }
   }

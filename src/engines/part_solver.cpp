@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "packing.hpp"
+#include "rondo/parallel/messages.hpp"
 
 namespace rondo {
 namespace {
@@ -18,31 +18,29 @@ constexpr std::int64_t kIterationWorkWithoutPlan = 2'000'000'000;
 }  // namespace
 
 Bytes pack(const PartResult& result) {
-  Packer packer;
-  packer.put(result.columns);
-  packer.put(result.rows);
-  packer.put(result.nodes);
-  packer.put(result.iterations);
-  packer.put(result.before);
-  packer.put(result.after);
-  packer.put(result.outcome.size());
-  for (const char c : result.outcome) packer.put(c);
-  packer.put(result.starts.size());
-  for (const RoundStart& start : result.starts) packer.put(start);
-  return packer.take();
+  MessageWriter message;
+  message.put(result.columns);
+  message.put(result.rows);
+  message.put(result.nodes);
+  message.put(result.iterations);
+  message.put(result.before);
+  message.put(result.after);
+  message.put_all(result.outcome);
+  message.put_all(result.starts);
+  return message.take();
 }
 
 PartResult unpack(const Bytes& bytes) {
-  Unpacker unpacker(bytes);
+  MessageReader message(bytes);
   PartResult result;
-  result.columns = unpacker.get<std::int64_t>();
-  result.rows = unpacker.get<std::int64_t>();
-  result.nodes = unpacker.get<std::int64_t>();
-  result.iterations = unpacker.get<std::int64_t>();
-  result.before = unpacker.get<double>();
-  result.after = unpacker.get<double>();
-  for (auto n = unpacker.get<std::size_t>(); n > 0; --n) result.outcome += unpacker.get<char>();
-  for (auto n = unpacker.get<std::size_t>(); n > 0; --n) result.starts.push_back(unpacker.get<RoundStart>());
+  result.columns = message.get<std::int64_t>();
+  result.rows = message.get<std::int64_t>();
+  result.nodes = message.get<std::int64_t>();
+  result.iterations = message.get<std::int64_t>();
+  result.before = message.get<double>();
+  result.after = message.get<double>();
+  result.outcome = message.get_all<std::string>();
+  result.starts = message.get_all<std::vector<RoundStart>>();
   return result;
 }
 

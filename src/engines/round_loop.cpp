@@ -1,19 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <deque>
-#include <limits>
 
-#include "packing.hpp"
-#include "part_solver.hpp"
+#include "list_continuation.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/stopwatch.hpp"
 #include "rondo/core/units.hpp"
-#include "rondo/engines/engines.hpp"
 #include "rondo/engines/rounds.hpp"
-#include "rondo/parallel/map_parts.hpp"
 #include "round_parts.hpp"
+#include "stage_solver.hpp"
 
 namespace rondo {
 namespace {
@@ -23,8 +19,6 @@ constexpr int kMostEpochs = 16;
 constexpr double kMostRounds = 256;  ///< about; rounds become longer before there are more
 constexpr double kModelWork =
     4e8;  ///< of all models of a run with a plan, see work_of: about a minute of CPU
-constexpr std::size_t kRemembered = 64;    ///< part tasks
-constexpr double kContinuationWork = 2e5;  ///< sends of all list schedules that continue a round's moves
 
 /// What a model took, in a measure that is the same on every machine: simplex iterations and preprocessing.
 double work_of(const RoundPart& part) {
@@ -38,11 +32,6 @@ RoundPart kept(const Part& part, const std::string& why) {
   report.outcome = "kept the start: " + why;
   report.objective_before = report.objective_after = kNoValue;
   return report;
-}
-
-double latest_arrival(const std::vector<Send>& sends, double at_least) {
-  for (const Send& send : sends) at_least = std::max(at_least, send.arrival_us);
-  return at_least;
 }
 
 /// The best complete schedule that is known: what is not yet decided for good of it.
@@ -60,7 +49,6 @@ class RoundLoop {
       : problem_(problem),
         topology_(*problem.instance.topology),
         demand_(problem.instance.demand),
-        tools_(tools),
         communicator_(communicator),
         finish_round_(finish_round),
         notes_(notes),
@@ -68,13 +56,16 @@ class RoundLoop {
         finder_(hops_, demand_),
         course_(topology_, hops_, demand_),
         bytes_(demand_.bytes(ChunkId{0})),
-        relay_us_(hops_.relay_distance_us(bytes_)) {
+        relay_us_(hops_.relay_distance_us(bytes_)),
+        solver_(tools, communicator),
+        continuation_(topology_, hops_, demand_, problem.engine.seed, communicator) {
     window_.tau_us = epoch_us();
     window_.epochs = problem.rounds.epochs > 0 ? problem.rounds.epochs : default_epochs();
   }
 
   void resume(const std::vector<RoundRecord>& finished, const std::optional<Schedule>& plan);
-  std::vector<RoundRecord> run();
+  /// What all rounds together send, those before resume() included.
+  std::vector<Send> run();
 
  private:
   double epoch_us() const;
@@ -82,25 +73,17 @@ class RoundLoop {
   RoundRecord round();
   std::string why_to_keep_plan();
   SolveLimits limits_left() const;
-  struct PartAnswer {
-    PartResult result;
-    bool solved = false;  ///< by this part's own model; otherwise copied
-    int rank = 0;
-    double seconds = 0;
-  };
-  std::vector<PartAnswer> answer(const std::vector<PartTask>& tasks);
   std::vector<PlacedMove> solve_stage(const std::vector<Part>& parts, const std::vector<Move>& window_moves,
                                       const std::vector<PlacedMove>& decided, std::vector<RoundPart>& reports,
                                       bool& any_change);
   void consider(const std::vector<PlacedMove>& moves);
-  Plan continued(std::vector<Send> sends);
-  Schedule continue_by_list(const Begun& begun, const std::string& policy, std::uint64_t seed) const;
+  void take(Schedule plan);
+  void decide(const std::vector<Send>& sends);
   void check_signal() const;
 
   const RoundsProblem& problem_;
   const Topology& topology_;
   const Demand& demand_;
-  const Toolbox& tools_;
   const Communicator& communicator_;
   const FinishRound& finish_round_;
   RoundsNotes& notes_;
@@ -109,15 +92,14 @@ class RoundLoop {
   Course course_;
   const double bytes_;
   const std::vector<double> relay_us_;
+  StageSolver solver_;
+  const ListContinuation continuation_;
   RoundWindow window_;
   Plan plan_;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  double model_work_ = 0;  ///< of the models so far
-  /// Rounds of a pipeline repeat themselves: what the last tasks came to. Counts as work all the same, so
-  /// that a resumed run goes the same way.
-  std::deque<std::pair<PartTask, PartResult>> remembered_;
-  bool plan_is_new_ = false;  ///< not what the last round file left
-  std::vector<RoundRecord> records_;
+  Stopwatch clock_;
+  double model_work_ = 0;      ///< of the models so far
+  bool plan_is_new_ = false;   ///< not what the last round file left
+  std::vector<Send> decided_;  ///< for good, round after round
 };
 
 /// A chunk on the fastest link. Where latency is small beside it, the epoch is as long as the fastest hop
@@ -148,7 +130,7 @@ void RoundLoop::resume(const std::vector<RoundRecord>& finished, const std::opti
     plan_is_new_ = true;
   }
   for (const RoundRecord& record : finished) {
-    course_.fix(record.sends);
+    decide(record.sends);
     if (record.plan) sends = record.plan;
     for (const RoundPart& part : record.parts) model_work_ += work_of(part);
     plan_.finish_us = record.finish_after_us;
@@ -159,7 +141,6 @@ void RoundLoop::resume(const std::vector<RoundRecord>& finished, const std::opti
       throw Error(ExitCode::bad_data,
                   fmt::format("round {} does not follow from the rounds before it", record.round));
     }
-    records_.push_back(record);
   }
   if (sends) {
     plan_.sends = std::move(*sends);
@@ -175,24 +156,33 @@ void RoundLoop::check_signal() const {
   if (communicator_.max(interrupt && interrupt->load() ? 1 : 0) > 0) {
     throw Error(
         ExitCode::stopped,
-        fmt::format("stopped by a signal after {} whole rounds; rondo resume goes on", records_.size()));
+        fmt::format("stopped by a signal after {} whole rounds; rondo resume goes on", window_.round));
   }
 }
 
-std::vector<RoundRecord> RoundLoop::run() {
+std::vector<Send> RoundLoop::run() {
   while (!course_.all_met()) {
     check_signal();
-    RoundRecord record = round();
+    const RoundRecord record = round();
     check_signal();  // a model that a signal has cut short is not what an undisturbed run would have found
-    records_.push_back(std::move(record));
-    finish_round_(records_.back());
-    records_.back().state = {records_.back().end_us};  // these two are large, and the file has them
-    records_.back().plan.reset();
+    finish_round_(record);
     plan_is_new_ = false;
-    window_.begin_us = records_.back().end_us;
+    window_.begin_us = record.end_us;
     ++window_.round;
   }
-  return std::move(records_);
+  return std::move(decided_);
+}
+
+void RoundLoop::decide(const std::vector<Send>& sends) {
+  course_.fix(sends);
+  decided_.insert(decided_.end(), sends.begin(), sends.end());
+}
+
+void RoundLoop::take(Schedule plan) {
+  plan_.finish_us = plan.finish_us;
+  plan_.sends = std::move(plan.sends);
+  plan_.moves = finder_.moves_of(plan_.sends);
+  plan_is_new_ = true;
 }
 
 /// Collective. Why the models are not asked any more; empty where they are.
@@ -216,8 +206,7 @@ std::string RoundLoop::why_to_keep_plan() {
 
 SolveLimits RoundLoop::limits_left() const {
   SolveLimits limits = problem_.engine.limits;
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
-  if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, limits.time_limit_s - spent.count());
+  if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, limits.time_limit_s - clock_.seconds());
   return limits;
 }
 
@@ -252,24 +241,19 @@ RoundRecord RoundLoop::round() {
   // What starts in the window is decided for good now.
   for (const Move& move : plan_.moves) {
     if (move.start_us >= record.end_us) continue;
-    for (const HopLink& part : hops_.hop(move.hop).links) {
-      const double start = move.start_us + part.offset_us + bytes_ * part.offset_us_per_byte;
-      const double end = start + bytes_ * part.us_per_byte;
-      record.sends.push_back({move.chunk, part.link, start, end, end + topology_.link(part.link).latency_us});
-    }
+    append_sends(topology_, hops_.hop(move.hop), move.chunk, bytes_, move.start_us, record.sends);
   }
   if (record.sends.empty() && plan_.moves.empty() && course_.state(record.begin_us).in_flight.empty()) {
     // Nothing moves and nothing will: the models see no way that is worth it within a round.
     notes_.remarks.push_back(
         fmt::format("round {} moved nothing; the list scheduler's plan takes over", record.round));
-    plan_ = continued({});
-    plan_is_new_ = true;
+    take(continuation_.go_on(course_, window_.begin_us, {}));
     return round();
   }
   Schedule fixed{std::move(record.sends)};
   canonicalise(fixed);
   record.sends = std::move(fixed.sends);
-  course_.fix(record.sends);
+  decide(record.sends);
   std::erase_if(plan_.moves, [&](const Move& move) { return move.start_us < record.end_us; });
   record.finish_after_us = plan_.finish_us;
   record.state = course_.state(record.end_us);
@@ -289,7 +273,7 @@ std::vector<PlacedMove> RoundLoop::solve_stage(const std::vector<Part>& parts,
     tasks.push_back(make_part_task(topology_, hops_, demand_, course_, problem_.decomposition, part, window_,
                                    window_moves, decided, relay_us_, options));
   }
-  const std::vector<PartAnswer> answers = answer(tasks);
+  const std::vector<PartAnswer> answers = solver_.solve(tasks, plan_.exists(), limits_left());
 
   std::vector<PlacedMove> chosen;
   for (std::size_t p = 0; p < parts.size(); ++p) {
@@ -308,7 +292,7 @@ std::vector<PlacedMove> RoundLoop::solve_stage(const std::vector<Part>& parts,
       report.objective_before = result.before;
       report.objective_after = result.after;
       report.transfers_changed = changed(task.start, result.starts);
-      model_work_ += work_of(report);
+      model_work_ += work_of(report);  // copied ones as well, so that a resumed run goes the same way
       any_change = any_change || report.transfers_changed > 0;
       starts = result.starts;
     }
@@ -317,47 +301,6 @@ std::vector<PlacedMove> RoundLoop::solve_stage(const std::vector<Part>& parts,
     reports.push_back(std::move(report));
   }
   return chosen;
-}
-
-/// Collective. Parts that are images of each other, and of parts of the last rounds, have equal problems,
-/// their numbers being local: each is solved once.
-std::vector<RoundLoop::PartAnswer> RoundLoop::answer(const std::vector<PartTask>& tasks) {
-  const auto same = [](const PartTask& a, const PartTask& b) {
-    return a.problem == b.problem && a.start == b.start;
-  };
-  std::vector<PartAnswer> answers(tasks.size());
-  std::vector<std::size_t> to_solve;
-  std::vector<double> work;
-  for (std::size_t p = 0; p < tasks.size(); ++p) {
-    if (!tasks[p].refusal.empty()) continue;
-    const auto known = std::any_of(remembered_.begin(), remembered_.end(),
-                                   [&](const auto& old) { return same(old.first, tasks[p]); });
-    const auto twin = std::any_of(to_solve.begin(), to_solve.end(),
-                                  [&](std::size_t q) { return same(tasks[q], tasks[p]); });
-    answers[p].solved = !known && !twin;
-    if (!answers[p].solved) continue;
-    to_solve.push_back(p);
-    work.push_back(static_cast<double>(tasks[p].problem.chunks.size() * tasks[p].problem.ways.size()));
-  }
-  const auto outcomes = map_parts(communicator_, work, [&](std::size_t i) {
-    return pack(solve_part(tasks[to_solve[i]], plan_.exists(), tools_, limits_left()));
-  });
-  for (std::size_t i = 0; i < to_solve.size(); ++i) {
-    const PartOutcome& outcome = outcomes[i];
-    if (outcome.error)
-      throw Error(outcome.error->code(), fmt::format("round {}: {}", window_.round, outcome.error->what()));
-    answers[to_solve[i]].rank = outcome.rank;
-    answers[to_solve[i]].seconds = outcome.seconds;
-    remembered_.emplace_back(tasks[to_solve[i]], unpack(outcome.value));
-  }
-  for (std::size_t p = 0; p < tasks.size(); ++p) {
-    if (!tasks[p].refusal.empty()) continue;
-    answers[p].result = std::find_if(remembered_.begin(), remembered_.end(), [&](const auto& old) {
-                          return same(old.first, tasks[p]);
-                        })->second;
-  }
-  while (remembered_.size() > kRemembered) remembered_.pop_front();
-  return answers;
 }
 
 /// Takes the round's moves as the new plan, with the list scheduler's continuation, if it ends no later.
@@ -369,46 +312,31 @@ void RoundLoop::consider(const std::vector<PlacedMove>& placed) {
     plan_.moves = finder_.moves_of(sends);
     return;
   }
-  Plan candidate = continued(std::move(sends));
+  Schedule candidate = continuation_.go_on(course_, window_.begin_us, std::move(sends));
   if (plan_.exists() && candidate.finish_us >= plan_.finish_us * (1 - 1e-12)) return;
-  plan_ = std::move(candidate);
-  plan_is_new_ = true;
+  take(std::move(candidate));
 }
 
-Schedule RoundLoop::continue_by_list(const Begun& begun, const std::string& policy,
-                                     std::uint64_t seed) const {
-  return list_schedule(topology_, hops_, demand_,
-                       plan_deliveries(topology_, hops_, demand_, problem_.engine.seed),
-                       list_rules(policy, problem_.engine.seed + seed), &begun);
-}
-
-Plan RoundLoop::continued(std::vector<Send> sends) {
-  const Begun begun = course_.begun(window_.begin_us, sends);
-  double landed_us = latest_arrival(sends, 0);
-  for (const Holding& holding : begun.holdings) landed_us = std::max(landed_us, holding.from_us);
-  const std::vector<std::string>& policies = list_policies();
-  const auto tries =
-      static_cast<std::size_t>(std::clamp(kContinuationWork / demand_.num_deliveries(), 2.0, 60.0));
-  const auto outcomes = map_parts(communicator_, std::vector<double>(tries, 1.0), [&](std::size_t i) {
-    Packer packer;
-    const Schedule rest = continue_by_list(begun, policies[i % policies.size()], i / policies.size());
-    packer.put(rest.finish_us);
-    packer.put(rest.sends.size());
-    for (const Send& send : rest.sends) packer.put(send);
-    return packer.take();
-  });
-  Plan best;
-  for (const PartOutcome& outcome : outcomes) {
-    if (outcome.error) throw *outcome.error;
-    Unpacker unpacker(outcome.value);
-    const double finish_us = std::max(unpacker.get<double>(), landed_us);
-    if (best.exists() && finish_us >= best.finish_us) continue;
-    best.finish_us = finish_us;
-    best.sends = sends;
-    for (auto n = unpacker.get<std::size_t>(); n > 0; --n) best.sends.push_back(unpacker.get<Send>());
+/// Throws Error(bad_data) where the sends leave demand unmet.
+Schedule assemble(const Topology& topology, const Demand& demand, std::vector<Send> sends) {
+  const HopTable hops(topology);
+  Schedule schedule{without_useless(topology, demand, hops, std::move(sends))};
+  canonicalise(schedule);
+  Course course(topology, hops, demand);
+  course.fix(schedule.sends);
+  for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
+    const ChunkId c{i};
+    for (const GpuId d : demand.destinations(c)) {
+      const double from_us = course.held_from_us(c, d);
+      if (!std::isfinite(from_us)) {
+        throw Error(ExitCode::bad_data,
+                    fmt::format("the rounds bring chunk {} to GPU {} nowhere; resume the run to finish it", i,
+                                d.value));
+      }
+      schedule.finish_us = std::max(schedule.finish_us, from_us);
+    }
   }
-  best.moves = finder_.moves_of(best.sends);
-  return best;
+  return schedule;
 }
 
 }  // namespace
@@ -426,31 +354,13 @@ Schedule solve_rounds(const RoundsProblem& problem, const Toolbox& tools, const 
   check_rounds(problem.instance.demand);
   RoundLoop loop(problem, tools, communicator, finish_round, notes);
   loop.resume(finished, plan);
-  return reassemble(*problem.instance.topology, problem.instance.demand, loop.run());
+  return assemble(*problem.instance.topology, problem.instance.demand, loop.run());
 }
 
 Schedule reassemble(const Topology& topology, const Demand& demand, const std::vector<RoundRecord>& rounds) {
-  Schedule schedule;
-  for (const RoundRecord& round : rounds)
-    schedule.sends.insert(schedule.sends.end(), round.sends.begin(), round.sends.end());
-  const HopTable hops(topology);
-  schedule.sends = without_useless(topology, demand, hops, std::move(schedule.sends));
-  canonicalise(schedule);
-  Course course(topology, hops, demand);
-  course.fix(schedule.sends);
-  for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
-    const ChunkId c{i};
-    for (const GpuId d : demand.destinations(c)) {
-      const double from_us = course.held_from_us(c, d);
-      if (!std::isfinite(from_us)) {
-        throw Error(ExitCode::bad_data,
-                    fmt::format("the rounds bring chunk {} to GPU {} nowhere; resume the run to finish it", i,
-                                d.value));
-      }
-      schedule.finish_us = std::max(schedule.finish_us, from_us);
-    }
-  }
-  return schedule;
+  std::vector<Send> sends;
+  for (const RoundRecord& round : rounds) sends.insert(sends.end(), round.sends.begin(), round.sends.end());
+  return assemble(topology, demand, std::move(sends));
 }
 
 }  // namespace rondo

@@ -8,16 +8,15 @@
 #include <map>
 #include <tuple>
 
+#include "rondo/core/epoch_grid.hpp"
 #include "rondo/core/random.hpp"
 
 namespace rondo {
 namespace {
 
-constexpr int kNever = std::numeric_limits<int>::max() / 2;
-
-int epochs_covering(double us, double tau_us) {
-  const double epochs = us / tau_us;
-  return static_cast<int>(std::ceil(epochs - 1e-6));
+/// Of times that come from the continuous schedule and carry its rounding.
+int whole_epochs(double us, double tau_us) {
+  return epochs_covering(us, tau_us, 1e-6);
 }
 
 /// Builds one part's problem. Times of links count from the beginning of the round.
@@ -83,8 +82,7 @@ class TaskBuilder {
             local = static_cast<int>(links_.size());
             links_.push_back(link.link);
           }
-          way.links.push_back(
-              {local, link.offset_us + bytes_ * link.offset_us_per_byte, bytes_ * link.us_per_byte});
+          way.links.push_back({local, link.offset_us_of(bytes_), link.occupied_us(bytes_)});
         }
         deal_slots(hop, way);
         way_of_hop_[index(h)] = static_cast<int>(problem.ways.size());
@@ -108,8 +106,8 @@ class TaskBuilder {
   void deal_slots(const Hop& hop, RoundProblem::Way& way) const {
     if (part_.shares == 1) return;
     double longest_us = 0;
-    for (const HopLink& link : hop.links) longest_us = std::max(longest_us, bytes_ * link.us_per_byte);
-    const int slot = std::max(1, epochs_covering(longest_us, window_.tau_us));
+    for (const HopLink& link : hop.links) longest_us = std::max(longest_us, link.occupied_us(bytes_));
+    const int slot = std::max(1, whole_epochs(longest_us, window_.tau_us));
     way.period = slot * part_.shares;
     const std::int64_t base = window_.round * window_.epochs;
     way.phase = static_cast<int>(((slot * part_.share - base) % way.period + way.period) % way.period);
@@ -118,17 +116,17 @@ class TaskBuilder {
 
   void occupy(const PlacedMove& move) {
     for (const HopLink& link : hops_.hop(move.hop).links) {
-      const double begin = move.epoch * window_.tau_us + link.offset_us + bytes_ * link.offset_us_per_byte;
-      taken_.push_back({link.link, begin, begin + bytes_ * link.us_per_byte});
+      const double begin = move.epoch * window_.tau_us + link.offset_us_of(bytes_);
+      taken_.push_back({link.link, begin, begin + link.occupied_us(bytes_)});
       free_us_[link.link.index()] = std::max(free_us_[link.link.index()], taken_.back().end_us);
     }
   }
 
-  /// The epoch from which the GPU can send the chunk, as far as it is decided; kNever where it is not.
+  /// The epoch from which the GPU can send the chunk, as far as it is decided; kNeverEpoch where it is not.
   int held_epoch(ChunkId c, GpuId g) const {
     const double from_us = course_.held_from_us(c, g);
-    if (!std::isfinite(from_us)) return kNever;
-    return std::max(0, epochs_covering(from_us - window_.begin_us, window_.tau_us));
+    if (!std::isfinite(from_us)) return kNeverEpoch;
+    return std::max(0, whole_epochs(from_us - window_.begin_us, window_.tau_us));
   }
 
   /// The plan on whole epochs: every move as early as links and its chunk allow.
@@ -145,16 +143,16 @@ class TaskBuilder {
       int epoch = held_epoch(move.chunk, hop.src);
       if (const auto found = arrives.find({move.chunk, hop.src}); found != arrives.end())
         epoch = std::min(epoch, found->second);
-      if (epoch >= kNever) continue;  // its sender was to get it from another part
+      if (epoch >= kNeverEpoch) continue;  // its sender was to get it from another part
       for (const HopLink& link : hop.links) {
-        const double offset = link.offset_us + bytes_ * link.offset_us_per_byte;
-        epoch = std::max(epoch, epochs_covering(free_us[link.link.index()] - offset, window_.tau_us));
+        const double offset = link.offset_us_of(bytes_);
+        epoch = std::max(epoch, whole_epochs(free_us[link.link.index()] - offset, window_.tau_us));
       }
       const RoundProblem::Way& way = task_.problem.ways[index(way_of_hop_[index(move.hop)])];
       while (epoch % way.period != way.phase) ++epoch;
       for (const HopLink& link : hop.links) {
-        const double offset = link.offset_us + bytes_ * link.offset_us_per_byte;
-        free_us[link.link.index()] = epoch * window_.tau_us + offset + bytes_ * link.us_per_byte;
+        const double offset = link.offset_us_of(bytes_);
+        free_us[link.link.index()] = epoch * window_.tau_us + offset + link.occupied_us(bytes_);
       }
       arrives[{move.chunk, hop.dst}] = epoch + landing_epochs(hop, bytes_, window_.tau_us);
       placed_.push_back({move.chunk, move.hop, epoch});
@@ -242,7 +240,7 @@ class TaskBuilder {
         if (const auto found = more->second.find(gpus_[n]); found != more->second.end())
           epoch = std::min(epoch, found->second);
       }
-      if (epoch >= kNever) continue;
+      if (epoch >= kNeverEpoch) continue;
       chunk.holders.push_back({static_cast<int>(n), epoch});
       has[n] = 1;
     }
@@ -256,23 +254,12 @@ class TaskBuilder {
   /// Ways into nodes without the chunk, in all epochs in which it can be at their source at the earliest: an
   /// estimate.
   std::size_t estimated_columns(const RoundProblem::Chunk& chunk) const {
-    std::vector<int> at(gpus_.size(), kNever);
-    for (const auto& holder : chunk.holders) at[index(holder.node)] = holder.epoch;
-    const std::vector<int> holders = at;
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const auto& way : task_.problem.ways) {
-        if (at[index(way.src)] >= window_.epochs) continue;
-        const int through = at[index(way.src)] + way.landing;
-        if (through < at[index(way.dst)]) {
-          at[index(way.dst)] = through;
-          changed = true;
-        }
-      }
-    }
+    const std::vector<int> at = earliest_epochs(task_.problem, chunk);
+    std::vector<char> holds(gpus_.size(), 0);
+    for (const auto& holder : chunk.holders) holds[index(holder.node)] = 1;
     std::size_t columns = 0;
     for (const auto& way : task_.problem.ways) {
-      if (holders[index(way.dst)] < kNever || at[index(way.src)] >= window_.epochs) continue;
+      if (holds[index(way.dst)] || at[index(way.src)] >= window_.epochs) continue;
       columns += index(window_.epochs - at[index(way.src)]);
     }
     return columns;
@@ -322,7 +309,7 @@ class TaskBuilder {
 }  // namespace
 
 int landing_epochs(const Hop& hop, double bytes, double tau_us) {
-  return std::max(1, epochs_covering(hop.duration_us(bytes), tau_us));
+  return std::max(1, whole_epochs(hop.duration_us(bytes), tau_us));
 }
 
 PartTask make_part_task(const Topology& topology, const HopTable& hops, const Demand& demand,

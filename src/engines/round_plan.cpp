@@ -41,7 +41,7 @@ std::vector<Move> HopFinder::moves_of(std::span<const Send> sends) const {
     for (const HopLink& part : hop.links) {
       const auto on_link = starts.find({c, part.link});
       if (on_link == starts.end()) break;
-      const double expected_us = start_us + part.offset_us + bytes * part.offset_us_per_byte;
+      const double expected_us = start_us + part.offset_us_of(bytes);
       const auto match =
           std::find_if(on_link->second.begin(), on_link->second.end(), [&](const Start& start) {
             return !start.explained && std::abs(start.us - expected_us) <= slack_us(start.us) &&
@@ -183,8 +183,7 @@ std::vector<Send> without_useless(const Topology& topology, const Demand& demand
     }
     const double bytes = demand.bytes(move->chunk);
     for (const HopLink& part : hop.links) {
-      useless[{move->chunk, part.link}].push_back(move->start_us + part.offset_us +
-                                                  bytes * part.offset_us_per_byte);
+      useless[{move->chunk, part.link}].push_back(move->start_us + part.offset_us_of(bytes));
     }
   }
   std::erase_if(sends, [&](const Send& send) {

@@ -31,7 +31,6 @@ namespace rondo {
 namespace {
 
 constexpr double kTolerance = 1e-6;
-constexpr int kNever = 1 << 28;
 
 /// In [0, 1), from a column's place: equal worths make branch and bound wander.
 double jitter(std::size_t c, std::size_t w, int k) {
@@ -109,7 +108,7 @@ class RoundLayout {
 
  private:
   struct Starts {
-    int first = kNever;
+    int first = kNeverEpoch;
     std::vector<int> column = {};
   };
 
@@ -137,26 +136,9 @@ class RoundLayout {
     }
   }
 
-  /// The earliest epoch in which each node can have the chunk; kNever where it cannot.
-  std::vector<int> earliest(std::size_t c) const {
-    std::vector<int> at(index(problem_.num_nodes), kNever);
-    for (const auto& h : problem_.chunks[c].holders) at[index(h.node)] = std::max(0, h.epoch);
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const auto& way : problem_.ways) {
-        const int through = at[index(way.src)] + way.landing;
-        if (at[index(way.src)] >= problem_.num_epochs || through >= at[index(way.dst)]) continue;
-        if (is_holder(c, way.dst)) continue;  // has it on the way already: nothing else brings it sooner
-        at[index(way.dst)] = through;
-        changed = true;
-      }
-    }
-    return at;
-  }
-
   void lay_out_chunk(std::size_t c) {
     const auto& chunk = problem_.chunks[c];
-    const std::vector<int> at = earliest(c);
+    const std::vector<int> at = earliest_epochs(problem_, chunk);
     std::vector<char> closed(index(problem_.num_nodes), 0);  // by group: somebody there has it
     for (const auto& h : chunk.holders) closed[index(group(h.node))] = 1;
     std::vector<char> useful(index(problem_.num_nodes), 0);
@@ -183,7 +165,7 @@ class RoundLayout {
     }
     for (int n = 0; n < problem_.num_nodes; ++n) {
       auto& [first, base] = held_[c * index(problem_.num_nodes) + index(n)];
-      first = kNever;
+      first = kNeverEpoch;
       if (is_holder(c, n) || !sends[index(n)]) continue;
       first = at[index(n)];
       base = columns_;
@@ -192,7 +174,7 @@ class RoundLayout {
     for (const int d : chunk.unmet) {
       const double now = distance_now(c, d);
       for (int n = 0; n < problem_.num_nodes; ++n) {
-        if (n == d || closed[index(group(n))] || at[index(n)] >= kNever) continue;
+        if (n == d || closed[index(group(n))] || at[index(n)] >= kNeverEpoch) continue;
         const double won = now - distance(n, d);
         if (won > kTolerance) near_.push_back({c, d, n, columns_++, won});
       }
@@ -204,7 +186,7 @@ class RoundLayout {
   std::vector<char> may_start_;  ///< way x epoch
   std::vector<Starts> start_;    ///< chunk x way
   struct Held {
-    int first = kNever;
+    int first = kNeverEpoch;
     int base = 0;
   };
   std::vector<Held> held_;  ///< chunk x node

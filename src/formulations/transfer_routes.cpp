@@ -127,9 +127,4 @@ std::vector<TransferRoute> transfer_routes(const Topology& topology, const Epoch
   return TransferRouteBuilder(topology, grid, max_routes).build();
 }
 
-int epochs_covering(double us, double tau_us) {
-  const double epochs = us / tau_us;
-  return static_cast<int>(std::ceil(epochs - 1e-9 * std::max(1.0, epochs)));
-}
-
 }  // namespace rondo

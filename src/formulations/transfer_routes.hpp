@@ -31,7 +31,4 @@ struct TransferRoute {
 std::vector<TransferRoute> transfer_routes(const Topology& topology, const EpochGrid& grid,
                                            std::size_t max_routes);
 
-/// Epochs that cover `us`; what exceeds a whole number by rounding error alone does not cost an epoch.
-int epochs_covering(double us, double tau_us);
-
 }  // namespace rondo

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
 #include <cstdint>
 #include <numeric>
 #include <utility>
 
 #include "outcome.hpp"
+#include "rondo/core/stopwatch.hpp"
 
 namespace rondo {
 namespace {
@@ -35,17 +35,16 @@ std::vector<int> deal(const std::vector<double>& work_estimates, int ranks) {
 std::vector<PartOutcome> map_parts(const Communicator& communicator,
                                    const std::vector<double>& work_estimates,
                                    const std::function<Bytes(std::size_t part)>& work) {
-  using Clock = std::chrono::steady_clock;
   assert(std::all_of(work_estimates.begin(), work_estimates.end(), [](double w) { return w >= 0; }));
   const std::vector<int> rank_of = deal(work_estimates, communicator.size());
 
   MessageWriter message;
   for (std::size_t part = 0; part < rank_of.size(); ++part) {
     if (rank_of[part] != communicator.rank()) continue;
-    const Clock::time_point start = Clock::now();
+    const Stopwatch clock;
     const Outcome outcome = run_guarded([&] { return work(part); });
-    message.put(std::chrono::duration<double>(Clock::now() - start).count());
-    message.put_outcome(outcome);
+    message.put(clock.seconds());
+    put_outcome(message, outcome);
   }
 
   const std::vector<Bytes> received = communicator.all_gather(message.take());
@@ -55,7 +54,7 @@ std::vector<PartOutcome> map_parts(const Communicator& communicator,
   for (const int rank : rank_of) {
     MessageReader& reader = readers[static_cast<std::size_t>(rank)];
     const double seconds = reader.get<double>();
-    Outcome outcome = reader.get_outcome();
+    Outcome outcome = get_outcome(reader);
     outcomes.push_back({std::move(outcome.value), std::move(outcome.error), rank, seconds});
   }
   return outcomes;

@@ -5,9 +5,10 @@ namespace rondo {
 
 Bytes on_root(const Communicator& communicator, const std::function<Bytes()>& work) {
   MessageWriter message;
-  if (communicator.is_root()) message.put_outcome(run_guarded(work));
+  if (communicator.is_root()) put_outcome(message, run_guarded(work));
   const Bytes received = communicator.broadcast(message.take(), 0);
-  Outcome outcome = MessageReader(received).get_outcome();
+  MessageReader reader(received);
+  Outcome outcome = get_outcome(reader);
   if (outcome.error) throw *outcome.error;
   return std::move(outcome.value);
 }

@@ -1,8 +1,6 @@
 #include "outcome.hpp"
 
-#include <cassert>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <string>
 
@@ -20,31 +18,17 @@ Outcome run_guarded(const std::function<Bytes()>& work) {
   }
 }
 
-// An outcome is the exit code (0: no error), a length, and the value or the message.
-void MessageWriter::put_outcome(const Outcome& outcome) {
-  const Bytes text = outcome.error ? to_bytes(outcome.error->what()) : outcome.value;
-  put(static_cast<std::int32_t>(outcome.error ? outcome.error->code() : ExitCode::ok));
-  put(static_cast<std::uint64_t>(text.size()));
-  append(text.data(), text.size());
+// The exit code (0: no error), and the value or the message.
+void put_outcome(MessageWriter& message, const Outcome& outcome) {
+  message.put(static_cast<std::int32_t>(outcome.error ? outcome.error->code() : ExitCode::ok));
+  message.put_all(outcome.error ? to_bytes(outcome.error->what()) : outcome.value);
 }
 
-Outcome MessageReader::get_outcome() {
-  const auto code = static_cast<ExitCode>(get<std::int32_t>());
-  Bytes text(get<std::uint64_t>());
-  copy_out(text.data(), text.size());
+Outcome get_outcome(MessageReader& message) {
+  const auto code = static_cast<ExitCode>(message.get<std::int32_t>());
+  Bytes text = message.get_all<Bytes>();
   if (code == ExitCode::ok) return {.value = std::move(text)};
   return {.error = Error(code, to_text(text))};
-}
-
-void MessageWriter::append(const void* data, std::size_t size) {
-  const auto* first = static_cast<const std::byte*>(data);
-  bytes_.insert(bytes_.end(), first, first + size);
-}
-
-void MessageReader::copy_out(void* data, std::size_t size) {
-  assert(size <= bytes_.size() - at_);
-  if (size > 0) std::memcpy(data, bytes_.data() + at_, size);
-  at_ += size;
 }
 
 Bytes to_bytes(const std::string& text) {

@@ -27,6 +27,10 @@ struct EpochGrid {
   std::vector<int> landing;    ///< per link, epochs, >= 1: ceil((chunk_bytes / bandwidth + latency) / tau)
 };
 
+/// Epochs that cover `us`; what exceeds a whole number by rounding error alone (`slack`, relative beyond one
+/// epoch) does not cost an epoch.
+int epochs_covering(double us, double tau_us, double slack = 1e-9);
+
 /// The grid of a demand with equal chunks. Throws Error(usage) for a multiplier or tau that is not positive
 /// and finite or a negative number of epochs, Error(unavailable) where chunks differ in size or a chunk would
 /// take more than a million epochs on a link.

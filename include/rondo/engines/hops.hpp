@@ -18,6 +18,9 @@ struct HopLink {
   double offset_us = 0;
   double offset_us_per_byte = 0;  ///< > 0 only behind a store-and-forward switch
   double us_per_byte = 0;         ///< at the rate of the cut-through section that the link belongs to
+
+  double offset_us_of(double bytes) const { return offset_us + bytes * offset_us_per_byte; }
+  double occupied_us(double bytes) const { return bytes * us_per_byte; }
 };
 
 /// A way from one GPU to another with only switches between them.
@@ -30,6 +33,10 @@ struct Hop {
 
   double duration_us(double bytes) const { return latency_us + bytes * us_per_byte; }
 };
+
+/// Appends the sends of a chunk of `bytes` that starts the hop at `t_us`, one a link.
+void append_sends(const Topology& topology, const Hop& hop, ChunkId chunk, double bytes, double t_us,
+                  std::vector<Send>& sends);
 
 /// The hop over `way`: consecutive links from a GPU to a GPU with only switches between.
 Hop make_hop(const Topology& topology, std::span<const LinkId> way);

@@ -64,6 +64,13 @@ struct RoundProblem {
   friend bool operator==(const RoundProblem&, const RoundProblem&) = default;
 };
 
+/// Later than any epoch.
+inline constexpr int kNeverEpoch = 1 << 28;
+
+/// Per node, the earliest epoch in which it can have the chunk; kNeverEpoch where no way leads to it within
+/// the round. Holders have it when they have it: nothing else brings it sooner.
+std::vector<int> earliest_epochs(const RoundProblem& problem, const RoundProblem::Chunk& chunk);
+
 struct RoundStart {
   int chunk = 0;
   int way = 0;

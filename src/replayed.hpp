@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
+
+namespace rondo {
+
+/// The finish time by the replay. Throws Error(internal), naming `whose` schedule it is, where the replay
+/// refuses it.
+double replayed_finish_us(const Topology& topology, const Demand& demand, const std::vector<Send>& sends,
+                          const std::string& whose);
+
+}  // namespace rondo
