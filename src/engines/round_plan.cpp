@@ -98,6 +98,7 @@ void Course::receive(std::span<const Send> sends, std::vector<double>& held_from
 }
 
 void Course::fix(std::span<const Send> sends) {
+  if (sends.empty()) return;  // and what is still on a link stays so
   double earliest = kNever;
   for (const Send& send : sends) {
     timetable_.occupy(send, demand_.bytes(send.chunk));

@@ -170,6 +170,18 @@ TEST(Rounds, BeatTheListScheduler) {
   EXPECT_LE(solved.result.proven.schedule.finish_us, 4445.5);
 }
 
+/// Some rounds of this run begin no transfer, while others still are on their links.
+TEST(Rounds, RoundsThatBeginNothing) {
+  const auto damaged = std::make_shared<const Topology>(
+      degrade(generate_topology("rails", {{"boxes", "2"}, {"gpus", "3"}}), 0.2, 0.5, 1));
+  SolveOptions options = in_rounds("none", 3);
+  options.seed = 1;
+  options.rounds.epochs = 4;
+  const Solved solved = solve(damaged, Collective::allgather, 90e3, options);
+  EXPECT_TRUE(std::any_of(solved.records.begin(), solved.records.end(),
+                          [](const RoundRecord& record) { return record.sends.empty(); }));
+}
+
 TEST(Rounds, ChunksOfDifferentSizesAreRefused) {
   const Fabric ring = fabric("ring", {{"gpus", "3"}});
   const Demand demand(Collective::custom, 3000, 3,
