@@ -10,6 +10,7 @@
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/engines/bounds.hpp"
+#include "rondo/parallel/metered_communicator.hpp"
 #include "rondo/pipeline/registry.hpp"
 
 namespace rondo {
@@ -108,9 +109,10 @@ SynthesisResult synthesize_rounds(std::shared_ptr<const Topology> topology, cons
     result.rounds.push_back(summary(record));
   };
   RoundsNotes notes;
+  const MeteredCommunicator metered(communicator);
   const Stopwatch rounds_clock;
   result.proven.schedule =
-      solve_rounds(problem, tools, communicator, store.finished, beginning.plan, finish_round, notes);
+      solve_rounds(problem, tools, metered, store.finished, beginning.plan, finish_round, notes);
   const double rounds_s = rounds_clock.seconds() - store_s;
 
   const Stopwatch replay_clock;
@@ -123,6 +125,8 @@ SynthesisResult synthesize_rounds(std::shared_ptr<const Topology> topology, cons
   result.engine = "rounds/" + options.decompose;
   result.seed = options.seed;
   result.figures["rounds"] = static_cast<double>(result.rounds.size());
+  result.figures["exchange_s"] = communicator.max(metered.exchange().seconds);
+  result.figures["exchange_bytes"] = metered.exchange().bytes;
   result.figures["rounds_resumed"] = static_cast<double>(store.finished.size());
   if (beginning.plan) result.figures["start_finish_us"] = beginning.plan->finish_us;
   result.wall_parts_s = {

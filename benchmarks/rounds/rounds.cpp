@@ -83,6 +83,8 @@ Json row_of(const Case& c, const CaseResult& r) {
   row["parts"] = {{"solved", work.solved}, {"copied", work.copied}, {"kept", work.kept}};
   row["transfers_changed"] = work.transfers_changed;
   row["round_files_bytes"] = r.round_files_bytes;
+  row["exchange_bytes_a_round"] =
+      report["figures"]["exchange_bytes"].get<double>() / static_cast<double>(work.rounds.size());
   row["balance"] = {{"busiest_rank_s", busiest_s},
                     {"busiest_rank_by_stages_s", work.staged_seconds()},
                     {"all_parts_over_ranks_s", evenly_s},
@@ -106,13 +108,14 @@ void print(const Json& row) {
     std::snprintf(start, sizeof start, "%.3f", figures["start_finish_us"].get<double>());
   }
   const Json& balance = row["balance"];
-  std::printf("%-52s %13.3f %13.3f %8.3f %13s %6d %8.2f %8.1f %6d %6d %6d %8lld %9.1f %8.2f %8.2f\n",
+  std::printf("%-52s %13.3f %13.3f %8.3f %13s %6d %8.2f %8.1f %6d %6d %6d %8lld %9.1f %8.2f %8.2f %8.2f\n",
               name.c_str(), report["finish_us"].get<double>(), report["lower_bound_us"].get<double>(),
               100 * report["gap"].get<double>(), start, row["rounds"].get<int>(), row["wall_s"].get<double>(),
               report["peak_rss_bytes"]["sum"].get<double>() / 1e6, parts["solved"].get<int>(),
               parts["copied"].get<int>(), parts["kept"].get<int>(), row["transfers_changed"].get<long long>(),
               row["round_files_bytes"].get<double>() / 1e3, balance["busiest_rank_s"].get<double>(),
-              balance["all_parts_over_ranks_s"].get<double>());
+              balance["all_parts_over_ranks_s"].get<double>(),
+              row["exchange_bytes_a_round"].get<double>() / 1e3);
 }
 
 }  // namespace
@@ -138,9 +141,9 @@ int main(int argc, char** argv) {
   std::printf(
       "busiest: sum over the rounds of the part seconds on the rank that has most; even: of all part");
   std::printf(" seconds, divided by the ranks\n\n");
-  std::printf("%-52s %13s %13s %8s %13s %6s %8s %8s %6s %6s %6s %8s %9s %8s %8s\n", "case", "finish us",
+  std::printf("%-52s %13s %13s %8s %13s %6s %8s %8s %6s %6s %6s %8s %9s %8s %8s %8s\n", "case", "finish us",
               "bound us", "gap %", "start us", "rounds", "wall s", "rss MB", "solved", "copied", "kept",
-              "changed", "files KB", "busy s", "even s");
+              "changed", "files KB", "busy s", "even s", "KB/round");
   Json rows = Json::array();
   bool all_valid = true;
   for (const Case& c : cases) {

@@ -24,12 +24,13 @@ constexpr const char* kProjectionLabel =
 
 /// The times of a run, in seconds.
 struct Run {
-  double solve_s = 0;   ///< sum over the rounds of the most part seconds on a rank
-  double staged_s = 0;  ///< the same with a barrier between the stages of a round
-  double parts_s = 0;   ///< of all parts
-  double rounds_s = 0;  ///< of all rounds, without their files
-  double wall_s = 0;    ///< of the whole command
-  double other_s = 0;   ///< plan, round files and replay
+  double solve_s = 0;     ///< sum over the rounds of the most part seconds on a rank
+  double staged_s = 0;    ///< the same with a barrier between the stages of a round
+  double parts_s = 0;     ///< of all parts
+  double rounds_s = 0;    ///< of all rounds, without their files
+  double exchange_s = 0;  ///< of the rounds: what ranks say to each other, waiting for the slowest aside
+  double wall_s = 0;      ///< of the whole command
+  double other_s = 0;     ///< plan, round files and replay
   RoundWork work;
 };
 
@@ -41,6 +42,7 @@ Run measured(const CaseResult& r) {
   run.parts_s = run.work.part_seconds();
   const Json& wall = r.report["wall_parts_s"];
   run.rounds_s = wall["rounds"];
+  run.exchange_s = r.report["figures"]["exchange_s"];
   run.wall_s = r.wall_s;
   run.other_s = wall["plan"].get<double>() + wall["round_files"].get<double>() + wall["replay"].get<double>();
   return run;
@@ -55,6 +57,7 @@ constexpr Quantity kQuantities[] = {{"solve_s", "solve", &Run::solve_s},
                                     {"solve_by_stages_s", "solve, stage by stage", &Run::staged_s},
                                     {"part_seconds_s", "all parts", &Run::parts_s},
                                     {"rounds_s", "rounds", &Run::rounds_s},
+                                    {"exchange_s", "exchange in the rounds", &Run::exchange_s},
                                     {"wall_s", "whole command", &Run::wall_s}};
 
 double median(const std::vector<Run>& runs, double Run::*value) {
@@ -143,8 +146,8 @@ int main(int argc, char** argv) {
   }
 
   std::printf("%s, AllGather of 1 GB, engine rounds, decomposed by ncflow\n\n", fabric.c_str());
-  std::printf("%5s %12s %12s %12s %12s %12s\n", "ranks", "solve s", "by stages s", "all parts s", "rounds s",
-              "command s");
+  std::printf("%5s %12s %12s %12s %12s %12s %12s\n", "ranks", "solve s", "by stages s", "all parts s",
+              "rounds s", "exchange s", "command s");
   Json rows = Json::array();
   std::vector<Run> on_one;
   std::vector<Run> on_more;

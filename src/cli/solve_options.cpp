@@ -107,7 +107,9 @@ std::vector<OptionGroup> solve_option_groups() {
         {"start", "list|none", "list",
          "list: rounds start from the list scheduler's plan and never end later; none: the models alone"},
         {"round-columns", "N", "4000",
-         "about how many binaries a part's model may have; chunks beyond are left to the plan"}}},
+         "about how many binaries a part's model may have; chunks beyond are left to the plan"},
+        {"round-work", "W", "4e8",
+         "work of all models together, rows x (iterations + columns); 4e8 is about a minute of CPU"}}},
       {"Epochs (engines on a time grid)",
        {{"epoch", "RULE|US", "fastest_link",
          "fastest_link or slowest_link: time of a chunk on it; or microseconds"},
@@ -136,6 +138,7 @@ SolveOptions read_solve_options(const Settings& settings) {
   options.rounds.epochs = static_cast<int>(settings.integer("round-epochs", 0, kMostRoundEpochs));
   options.rounds.gamma = settings.fraction("gamma");
   options.rounds.max_columns = settings.integer("round-columns", 1);
+  options.rounds.model_work = settings.positive("round-work");
   const std::string& start = settings.text("start");
   if (start != "list" && start != "none") {
     throw Error(ExitCode::usage, fmt::format("--start is '{}'; it has to be list or none", start));
@@ -160,7 +163,8 @@ Json solve_options_to_json(const SolveOptions& options) {
           {"round_epochs", options.rounds.epochs},
           {"gamma", options.rounds.gamma},
           {"start", options.rounds.mip_start ? "list" : "none"},
-          {"round_columns", options.rounds.max_columns}};
+          {"round_columns", options.rounds.max_columns},
+          {"round_work", options.rounds.model_work}};
 }
 
 SolveOptions solve_options_from_json(const Json& json) {
@@ -189,6 +193,7 @@ SolveOptions solve_options_from_json(const Json& json) {
     options.rounds.gamma = json.at("gamma").get<double>();
     options.rounds.mip_start = json.at("start") == "list";
     options.rounds.max_columns = json.at("round_columns").get<std::int64_t>();
+    options.rounds.model_work = json.at("round_work").get<double>();
     return options;
   } catch (const Json::exception& error) {
     throw Error(ExitCode::bad_data, fmt::format("options of problem.json: {}", error.what()));

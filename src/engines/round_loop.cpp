@@ -17,10 +17,8 @@ namespace {
 constexpr int kLeastEpochs = 4;
 constexpr int kMostEpochs = 16;
 constexpr double kMostRounds = 256;  ///< about; rounds become longer before there are more
-constexpr double kModelWork =
-    4e8;  ///< of all models of a run with a plan, see work_of: about a minute of CPU
 
-/// What a model took, in a measure that is the same on every machine: simplex iterations and preprocessing.
+/// What a model took, see RoundOptions::model_work.
 double work_of(const RoundPart& part) {
   return static_cast<double>(part.rows) * static_cast<double>(part.iterations + part.columns);
 }
@@ -199,7 +197,7 @@ std::string RoundLoop::why_to_keep_plan() {
     hit("time");
     return "the time limit is over";
   }
-  if (model_work_ < kModelWork) return "";
+  if (model_work_ < problem_.rounds.model_work) return "";
   hit("work");
   return "the budget of model work is spent";
 }

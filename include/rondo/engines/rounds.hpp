@@ -20,6 +20,10 @@ struct RoundOptions {
   double gamma = 0.9;     ///< worth of coming nearer to a destination, against reaching it
   bool mip_start = true;  ///< rounds start from the list scheduler's plan, and fall back to it
   std::int64_t max_columns = 4000;  ///< of a part's model; what is beyond is left to the plan
+  /// Of all models of a run that has a plan, in units of a row times (simplex iterations + columns): what is
+  /// spent then ends the models' work, at the same place on every machine. The default is about a minute of
+  /// CPU.
+  double model_work = 4e8;
   friend bool operator==(const RoundOptions&, const RoundOptions&) = default;
 };
 
