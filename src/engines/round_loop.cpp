@@ -69,7 +69,9 @@ class RoundLoop {
   double epoch_us() const;
   int default_epochs() const;
   RoundRecord round();
+  void hit(const std::string& limit);
   std::string why_to_keep_plan();
+  bool out_of_time();
   SolveLimits limits_left() const;
   std::vector<PlacedMove> solve_stage(const std::vector<Part>& parts, const std::vector<Move>& window_moves,
                                       const std::vector<PlacedMove>& decided, std::vector<RoundPart>& reports,
@@ -128,6 +130,7 @@ void RoundLoop::resume(const std::vector<RoundRecord>& finished, const std::opti
     plan_is_new_ = true;
   }
   for (const RoundRecord& record : finished) {
+    why_to_keep_plan();  // the limits that it hit are of this run as well
     decide(record.sends);
     if (record.plan) sends = record.plan;
     for (const RoundPart& part : record.parts) model_work_ += work_of(part);
@@ -183,23 +186,27 @@ void RoundLoop::take(Schedule plan) {
   plan_is_new_ = true;
 }
 
-/// Collective. Why the models are not asked any more; empty where they are.
+void RoundLoop::hit(const std::string& limit) {
+  auto& limits = notes_.limits_hit;
+  if (std::find(limits.begin(), limits.end(), limit) == limits.end()) limits.push_back(limit);
+}
+
+/// Why a round is left to the plan whatever the clock says, one of an earlier run included; empty where it is
+/// not.
 std::string RoundLoop::why_to_keep_plan() {
   if (!plan_.exists()) return "";
-  const auto hit = [&](const std::string& limit) {
-    if (std::find(notes_.limits_hit.begin(), notes_.limits_hit.end(), limit) == notes_.limits_hit.end())
-      notes_.limits_hit.push_back(limit);
-  };
   if (plan_.finish_us <= problem_.engine.stop_at_us) return "the plan ends early enough";
-  // Clocks differ between ranks: all of them go by the slowest.
-  const bool has_clock = problem_.engine.limits.time_limit_s >= 0;
-  if (has_clock && communicator_.max(-limits_left().time_limit_s) >= 0) {
-    hit("time");
-    return "the time limit is over";
-  }
   if (model_work_ < problem_.rounds.model_work) return "";
   hit("work");
   return "the budget of model work is spent";
+}
+
+/// Collective: clocks differ between ranks, and all of them go by the slowest.
+bool RoundLoop::out_of_time() {
+  if (!plan_.exists() || problem_.engine.limits.time_limit_s < 0) return false;
+  if (communicator_.max(-limits_left().time_limit_s) < 0) return false;
+  hit("time");
+  return true;
 }
 
 SolveLimits RoundLoop::limits_left() const {
@@ -223,7 +230,8 @@ RoundRecord RoundLoop::round() {
   }
   std::vector<PlacedMove> decided;
   bool any_change = false;
-  const std::string why_kept = why_to_keep_plan();
+  std::string why_kept = why_to_keep_plan();
+  if (why_kept.empty() && out_of_time()) why_kept = "the time limit is over";
   for (const auto& stage : problem_.decomposition.stages) {
     if (!why_kept.empty()) {
       for (const Part& part : stage) record.parts.push_back(kept(part, why_kept));
