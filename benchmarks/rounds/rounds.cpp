@@ -43,6 +43,12 @@ std::vector<Case> all_cases() {
   // The models improve what the list scheduler found.
   cases.push_back({"dgx1", "none", {"--chunks", "3"}, "200KB"});
   cases.push_back({"torus:dims=3x3", "none", {"--chunks", "1"}});
+  cases.push_back({"dgx1", "pop", {"--parts", "2", "--chunks", "3"}, "200KB"});
+  cases.push_back(
+      {"mesh:dims=2x4",
+       "ncflow",
+       {"--parts", "2", "--chunks", "2", "--round-epochs", "4", "--degrade", "0.2:0.5", "--seed", "2"},
+       "90KB"});
   // The models have nothing to start from.
   cases.push_back({"dgx1", "none", {"--chunks", "6", "--start", "none"}});
   for (const char* fabric : {"torus:dims=3x3", "star:chassis=2,gpus=4"}) {
