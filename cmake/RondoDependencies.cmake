@@ -45,6 +45,14 @@ add_library(rondo_metis INTERFACE)
 target_include_directories(rondo_metis SYSTEM INTERFACE ${METIS_INCLUDE})
 target_link_libraries(rondo_metis INTERFACE ${METIS_LIBRARY})
 
+# nauty neither; its headers are C.
+find_path(NAUTY_INCLUDE nauty/traces.h REQUIRED)
+find_library(NAUTY_LIBRARY NAMES nauty REQUIRED)
+add_library(rondo_nauty INTERFACE)
+target_include_directories(rondo_nauty SYSTEM INTERFACE ${NAUTY_INCLUDE})
+target_compile_definitions(rondo_nauty INTERFACE _Thread_local=thread_local)
+target_link_libraries(rondo_nauty INTERFACE ${NAUTY_LIBRARY})
+
 # LEMON 1.3 is header-only for what we use (max-flow, shortest paths); its headers predate our warnings and C++20.
 find_path(LEMON_INCLUDE lemon/preflow.h REQUIRED)
 find_library(LEMON_LIBRARY NAMES lemon REQUIRED)
