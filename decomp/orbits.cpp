@@ -101,23 +101,24 @@ bool is_automorphism(const Topology& topology, const DemandPattern& pattern, con
 
 Symmetry find_symmetry(const Topology& topology, const DemandPattern& pattern,
                        const std::vector<int>& label) {
-  Symmetry symmetry;
+  Symmetry symmetry = trivial_symmetry(topology);
+  if (pattern.irregular || topology.num_links() > kMaxSymmetryLinks) return symmetry;
+  const LinkImages links_of(topology);
+  const Automorphisms found = automorphisms(fabric_graph(topology, pattern, label));
   UnionFind nodes(topology.num_nodes());
   UnionFind links(topology.num_links());
-  if (!pattern.irregular && topology.num_links() <= kMaxSymmetryLinks) {
-    const LinkImages links_of(topology);
-    const Automorphisms found = automorphisms(fabric_graph(topology, pattern, label));
-    symmetry.log10_order = found.log10_order;
-    for (const std::vector<int>& image : found.generators) {
-      std::vector<NodeId> image_of_nodes;
-      for (std::size_t n = 0; n < topology.num_nodes(); ++n) image_of_nodes.emplace_back(image[n]);
-      std::optional<Permutation> p = links_of.with_links(std::move(image_of_nodes));
-      if (!p || !is_automorphism(topology, pattern, *p) || *p == identity(topology)) continue;
-      for (std::size_t n = 0; n < topology.num_nodes(); ++n) nodes.unite(n, p->node[n].index());
-      for (std::size_t l = 0; l < topology.num_links(); ++l) links.unite(l, p->link[l].index());
-      symmetry.generators.push_back(std::move(*p));
-    }
+  for (const std::vector<int>& image : found.generators) {
+    std::vector<NodeId> image_of_nodes;
+    for (std::size_t n = 0; n < topology.num_nodes(); ++n) image_of_nodes.emplace_back(image[n]);
+    std::optional<Permutation> p = links_of.with_links(std::move(image_of_nodes));
+    // Without one generator the others have other orbits than stabilisers go by.
+    if (!p || !is_automorphism(topology, pattern, *p)) return trivial_symmetry(topology);
+    if (*p == identity(topology)) continue;
+    for (std::size_t n = 0; n < topology.num_nodes(); ++n) nodes.unite(n, p->node[n].index());
+    for (std::size_t l = 0; l < topology.num_links(); ++l) links.unite(l, p->link[l].index());
+    symmetry.generators.push_back(std::move(*p));
   }
+  symmetry.log10_order = found.log10_order;
   symmetry.node_orbit = nodes.numbered();
   symmetry.link_orbit = links.numbered();
   return symmetry;
@@ -125,6 +126,30 @@ Symmetry find_symmetry(const Topology& topology, const DemandPattern& pattern,
 
 Symmetry find_symmetry(const Topology& topology, const Demand& demand) {
   return find_symmetry(topology, demand_pattern(demand));
+}
+
+Symmetry trivial_symmetry(const Topology& topology) {
+  return {{}, UnionFind(topology.num_nodes()).numbered(), UnionFind(topology.num_links()).numbered()};
+}
+
+std::vector<FlowField::Entry> entries_of(const Topology& topology, const Symmetry& symmetry,
+                                         const FlowField& field, GpuId origin) {
+  const NodeId node = topology.node_of(origin);
+  const auto orbit = [&](NodeId n) { return symmetry.node_orbit[n.index()]; };
+  const auto node_of = [&](const FlowField::Entry& entry) {
+    return topology.node_of(GpuId{entry.commodity});
+  };
+  std::vector<FlowField::Entry> entries;
+  for (const FlowField::Entry& entry : field.entries) {
+    if (orbit(node_of(entry)) == orbit(node)) entries.push_back(entry);
+  }
+  if (entries.empty() || entries.front().commodity == origin.value) return entries;
+  const Permutation element = Transversal(symmetry, node_of(entries.front())).element(node);
+  for (FlowField::Entry& entry : entries) {
+    entry.commodity = origin.value;
+    entry.link = element.link[entry.link.index()];
+  }
+  return entries;
 }
 
 Transversal::Transversal(const Symmetry& symmetry, NodeId from)

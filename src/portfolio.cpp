@@ -40,7 +40,7 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
     batches.emplace_back();
     for (std::size_t e = 0; e < engines.size(); ++e) {
       for (const std::string& policy : policies_of(engines[e], options)) {
-        batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split)});
+        batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split, policy)});
         work += batches.back().back().work;
       }
     }
@@ -70,7 +70,7 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
     const Demand split = demand.with_chunks(chunks);
     for (const std::string& policy : policies_of(engines[engine], options)) {
       const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(round);
-      batch.push_back({engine, chunks, policy, seed, engines[engine].work(split)});
+      batch.push_back({engine, chunks, policy, seed, engines[engine].work(split, policy)});
       work += batch.back().work;
     }
   }

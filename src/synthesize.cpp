@@ -64,11 +64,11 @@ EngineResult unpack(const Bytes& bytes) {
 /// Candidates are dealt over the ranks; only finish times travel, and at the end the winner.
 class Search {
  public:
-  Search(const Instance& instance, const SolveOptions& options, const LowerBound& bound, const Toolbox& tools,
+  Search(const Instance& instance, const SolveOptions& options, const Bounds& bounds, const Toolbox& tools,
          const Communicator& communicator, const Progress& progress, const std::atomic<bool>* interrupt)
       : instance_(instance),
         options_(options),
-        bound_(bound),
+        bound_(bounds.best()),
         communicator_(communicator),
         progress_(progress),
         interrupt_(interrupt),
@@ -82,7 +82,10 @@ class Search {
     engine_options_.epochs = options.epochs;
     engine_options_.limits.max_nodes = options.max_nodes;
     engine_options_.limits.interrupt = interrupt;
-    engine_options_.stop_at_us = bound.us * (1 + options.gap.value_or(0));
+    engine_options_.policy_is_asked = !options.policy.empty();
+    engine_options_.symmetry = options.symmetry;
+    engine_options_.steady = bounds.steady;
+    engine_options_.stop_at_us = bound_.us * (1 + options.gap.value_or(0));
   }
 
   void run();
@@ -264,7 +267,7 @@ SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Deman
 
   const Stopwatch bounds_clock;
   const Toolbox tools = make_toolbox();
-  const Bounds bounds = lower_bounds(instance, tools);
+  const Bounds bounds = lower_bounds(instance, tools, options.symmetry);
   const LowerBound& bound = bounds.best();
   const double bounds_s = bounds_clock.seconds();
   if (communicator.is_root()) {
@@ -272,7 +275,7 @@ SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Deman
   }
 
   const Stopwatch search_clock;
-  Search search(instance, options, bound, tools, communicator, progress, interrupt);
+  Search search(instance, options, bounds, tools, communicator, progress, interrupt);
   search.run();
   SynthesisResult result = search.winner();
   const double search_s = search_clock.seconds();

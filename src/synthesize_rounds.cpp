@@ -46,7 +46,7 @@ Beginning begin(const std::shared_ptr<const Topology>& topology, const Demand& d
   }
   const int chunks = options.chunks > 0 ? options.chunks : kChunksWithoutPlan;
   return {store.finished.empty() ? chunks : static_cast<int>(store.finished.front().chunks),
-          lower_bounds({topology, demand}, tools).best()};
+          lower_bounds({topology, demand}, tools, options.symmetry).best()};
 }
 
 std::string describe(const RoundRecord& record, double total) {

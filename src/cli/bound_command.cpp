@@ -5,6 +5,7 @@
 #include "rondo/core/units.hpp"
 #include "rondo/engines/bounds.hpp"
 #include "rondo/pipeline/registry.hpp"
+#include "solve_options.hpp"
 #include "table.hpp"
 
 namespace rondo::cli {
@@ -12,6 +13,7 @@ namespace {
 
 std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
   std::vector<OptionGroup> groups = problem_options();
+  groups.push_back({"Search", {symmetry_option()}});
   groups.push_back({"Output", {{"json", "", "", "print all bounds with their certificates as JSON"}}});
   return groups;
 }
@@ -37,6 +39,11 @@ std::string as_table(const Problem& problem, const Bounds& bounds) {
                     certificate_kind(bound.certificate), std::visit(Summary{}, bound.certificate)});
   }
   std::string text = format_table(rows);
+  if (const SteadyFlow& steady = *bounds.steady; steady.columns < steady.all_columns) {
+    text +=
+        fmt::format("symmetry of about 10^{:.1f} elements: steady-state flow of {} columns instead of {}\n",
+                    steady.symmetry.log10_order, steady.columns, steady.all_columns);
+  }
   for (const std::string& remark : bounds.remarks) text += remark + "\n";
   return text;
 }
@@ -58,7 +65,8 @@ std::string as_json(const Problem& problem, const Bounds& bounds) {
 
 std::string bound(const Settings& settings) {
   const Problem problem = read_problem(settings);
-  const Bounds bounds = lower_bounds({problem.topology, problem.demand}, make_toolbox());
+  const Bounds bounds =
+      lower_bounds({problem.topology, problem.demand}, make_toolbox(), read_symmetry(settings));
   return settings.has("json") ? as_json(problem, bounds) : as_table(problem, bounds);
 }
 

@@ -92,7 +92,8 @@ std::vector<OptionGroup> solve_option_groups() {
         {"policy", "NAME", "", policy_help()},
         {"chunks", "N|auto", "auto",
          "equal chunks that each contribution (AllToAll: each pair's part) is split into"},
-        {"min-chunk-bytes", "BYTES", "1024", "--chunks auto never splits below it"}}},
+        {"min-chunk-bytes", "BYTES", "1024", "--chunks auto never splits below it"},
+        symmetry_option()}},
       {"When to stop (default: after a fixed amount of work)",
        {{"gap", "G", "", "finish / lower bound - 1 that is good enough: 0.01 or 1%"},
         {"time-limit", "S", "", "wall time in seconds; the schedule may then differ from run to run"},
@@ -116,6 +117,17 @@ std::vector<OptionGroup> solve_option_groups() {
         {"epoch-multiplier", "X", "1", "multiplies the epoch"}}}};
 }
 
+Option symmetry_option() {
+  return {"symmetry", "auto|off", "auto",
+          "auto: bounds and engines flow and lp decide what symmetry makes equal once"};
+}
+
+bool read_symmetry(const Settings& settings) {
+  const std::string& symmetry = settings.text("symmetry");
+  if (symmetry == "auto" || symmetry == "off") return symmetry == "auto";
+  throw Error(ExitCode::usage, fmt::format("--symmetry is '{}'; it has to be auto or off", symmetry));
+}
+
 SolveOptions read_solve_options(const Settings& settings) {
   SolveOptions options;
   options.engine = settings.text("engine");
@@ -131,6 +143,7 @@ SolveOptions read_solve_options(const Settings& settings) {
   if (settings.has("time-limit")) options.time_limit_s = settings.positive("time-limit");
   if (settings.has("max-nodes")) options.max_nodes = settings.integer("max-nodes", 0);
   options.seed = settings.seed("seed");
+  options.symmetry = read_symmetry(settings);
   options.epochs = read_epochs(settings);
   options.decompose = settings.text("decompose");
   find_decomposition(options.decompose);
@@ -156,6 +169,7 @@ Json solve_options_to_json(const SolveOptions& options) {
           {"time_limit_s", or_null(options.time_limit_s)},
           {"max_nodes", options.max_nodes < 0 ? Json(nullptr) : Json(options.max_nodes)},
           {"seed", options.seed},
+          {"symmetry", options.symmetry ? "auto" : "off"},
           {"epoch", epoch_to_json(options.epochs)},
           {"epoch_multiplier", options.epochs.multiplier},
           {"decompose", options.decompose},
@@ -181,6 +195,7 @@ SolveOptions solve_options_from_json(const Json& json) {
     options.time_limit_s = optional("time_limit_s");
     options.max_nodes = json.at("max_nodes").is_null() ? -1 : json.at("max_nodes").get<std::int64_t>();
     options.seed = json.at("seed").get<std::uint64_t>();
+    options.symmetry = json.value("symmetry", "auto") != "off";
     options.epochs.multiplier = json.at("epoch_multiplier").get<double>();
     const Json& epoch = json.at("epoch");
     options.epochs.rule = epoch == "fastest_link"   ? EpochRule::fastest_link

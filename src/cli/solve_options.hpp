@@ -10,6 +10,9 @@ namespace rondo::cli {
 std::vector<OptionGroup> solve_option_groups();
 /// Throws Error(usage).
 SolveOptions read_solve_options(const Settings& settings);
+/// --symmetry, of `solve` and `bound`.
+Option symmetry_option();
+bool read_symmetry(const Settings& settings);
 /// As they stand in problem.json.
 Json solve_options_to_json(const SolveOptions& options);
 /// The way back. Throws Error(bad_data).

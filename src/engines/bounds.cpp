@@ -1,5 +1,7 @@
 #include "rondo/engines/bounds.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -8,7 +10,6 @@
 #include "congestion_prices.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/graph/digraph.hpp"
-#include "route_table.hpp"
 
 namespace rondo {
 namespace {
@@ -36,14 +37,23 @@ NodeSet complement(NodeSet set) {
 
 class CutSearch {
  public:
-  CutSearch(const Topology& topology, const Demand& demand) : topology_(topology), demand_(demand) {}
+  /// Of cuts that are equal by symmetry one is enough.
+  CutSearch(const Topology& topology, const Demand& demand, const Symmetry& symmetry)
+      : topology_(topology), demand_(demand) {
+    std::set<int> orbits;
+    for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
+      const NodeId node = topology.node_of(GpuId{g});
+      if (orbits.insert(symmetry.node_orbit[node.index()]).second) representatives_.push_back(node);
+    }
+    node_orbit_ = symmetry.node_orbit;
+  }
 
   /// All different cuts found, best first.
   std::vector<CutCandidate> run() {
     add_simple_cuts();
     // A destination that the flow at T satisfies stays satisfied at every larger T: one pass over them is
     // enough.
-    for (std::size_t d = 0; d < topology_.num_gpus(); ++d) add_violated_cuts(GpuId{d});
+    for (const NodeId n : representatives_) add_violated_cuts(topology_.gpu_of(n));
     std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](const CutCandidate& a, const CutCandidate& b) {
                        return a.bandwidth_bound_us > b.bandwidth_bound_us;
@@ -53,20 +63,25 @@ class CutSearch {
 
  private:
   void add_simple_cuts() {
+    for (const NodeId n : representatives_) {
+      NodeSet single(topology_.num_nodes(), 0);
+      single[n.index()] = 1;
+      add(single);
+      add(complement(std::move(single)));
+    }
     std::map<int, NodeSet> chassis;
     for (std::size_t n = 0; n < topology_.num_nodes(); ++n) {
       const Node& node = topology_.nodes()[n];
-      if (node.kind == NodeKind::gpu) {
-        NodeSet single(topology_.num_nodes(), 0);
-        single[n] = 1;
-        add(single);
-        add(complement(std::move(single)));
-      }
-      if (node.chassis) {
-        chassis.try_emplace(*node.chassis, topology_.num_nodes(), 0).first->second[n] = 1;
-      }
+      if (node.chassis) chassis.try_emplace(*node.chassis, topology_.num_nodes(), 0).first->second[n] = 1;
     }
+    std::set<std::vector<int>> looked_at;  // chassis with nodes of the same orbits are taken for equal
     for (const auto& [id, set] : chassis) {
+      std::vector<int> orbits;
+      for (std::size_t n = 0; n < set.size(); ++n) {
+        if (set[n]) orbits.push_back(node_orbit_[n]);
+      }
+      std::sort(orbits.begin(), orbits.end());
+      if (!looked_at.insert(std::move(orbits)).second) continue;
       add(set);
       add(complement(set));
       add_narrowest(set);
@@ -147,6 +162,8 @@ class CutSearch {
 
   const Topology& topology_;
   const Demand& demand_;
+  std::vector<NodeId> representatives_;  ///< of the orbits of GPUs
+  std::vector<int> node_orbit_;
   double time_us_ = 0;  ///< the best bound so far, without latency
   std::vector<CutCandidate> candidates_;
   std::set<NodeSet> seen_;
@@ -157,26 +174,22 @@ LowerBound evaluated(const Topology& topology, const Demand& demand, Certificate
   return {us, std::move(certificate)};
 }
 
-/// Latency distances over all nodes from the GPUs that send.
-std::map<GpuId, std::vector<double>> latency_distances(const Topology& topology, const Demand& demand) {
+/// Of the pairs that are equal by symmetry, those of one origin are enough.
+LatencyCertificate farthest_pair(const Topology& topology, const Demand& demand, const Symmetry& symmetry) {
   std::vector<double> latency;
   for (const Link& link : topology.links()) latency.push_back(link.latency_us);
+  std::map<int, GpuId> origin_of_orbit;
   std::map<GpuId, std::vector<double>> from;
-  for (const Contribution& c : demand.contributions()) {
-    auto [entry, is_new] = from.try_emplace(c.origin);
-    if (!is_new) continue;
-    entry->second = shortest_paths(topology.graph(), latency, topology.node_of(c.origin).value).distance;
-  }
-  return from;
-}
-
-LatencyCertificate farthest_pair(const Topology& topology, const Demand& demand) {
-  const auto from = latency_distances(topology, demand);
   LatencyCertificate farthest;
   double distance = -1;
   for (const Contribution& c : demand.contributions()) {
+    const NodeId node = topology.node_of(c.origin);
+    const int orbit = symmetry.node_orbit[node.index()];
+    if (origin_of_orbit.try_emplace(orbit, c.origin).first->second != c.origin) continue;
+    auto [entry, is_new] = from.try_emplace(c.origin);
+    if (is_new) entry->second = shortest_paths(topology.graph(), latency, node.value).distance;
     for (const GpuId d : c.destinations) {
-      const double to_d = from.at(c.origin)[topology.node_of(d).index()];
+      const double to_d = entry->second[topology.node_of(d).index()];
       if (to_d > distance) {
         distance = to_d;
         farthest = {c.origin, d};
@@ -186,9 +199,9 @@ LatencyCertificate farthest_pair(const Topology& topology, const Demand& demand)
   return farthest;
 }
 
-void add_cuts(const Topology& topology, const Demand& demand, double latency_us,
+void add_cuts(const Topology& topology, const Demand& demand, const Symmetry& symmetry, double latency_us,
               std::vector<LowerBound>& bounds) {
-  const std::vector<CutCandidate> candidates = CutSearch(topology, demand).run();
+  const std::vector<CutCandidate> candidates = CutSearch(topology, demand, symmetry).run();
   double best_us = 0;
   std::size_t evaluated_cuts = 0;
   for (const CutCandidate& candidate : candidates) {
@@ -212,20 +225,15 @@ Instance without_shared_bandwidth(const Instance& instance) {
   return {std::make_shared<const Topology>(std::move(data)), instance.demand};
 }
 
-void add_metric(const Instance& instance, const Toolbox& tools, Bounds& bounds) {
-  const Instance links_only = without_shared_bandwidth(instance);
+void add_metric(const Instance& links_only, const Instance& instance, Bounds& bounds) {
   std::vector<std::vector<double>> metrics;
-  if (steady_flow_columns(instance) <= kMaxSteadyFlowColumns) {
-    const BuiltModel built = tools.steady_state_flow(links_only);
-    const Solution solution = tools.lp->solve(built.model, {});
-    if (solution.status == SolveStatus::optimal) metrics.push_back(built.decode(solution).link_price);
-  }
-  if (metrics.empty()) {
+  if (bounds.steady->field) {
+    metrics.push_back(bounds.steady->field->link_price);
+  } else {
     metrics = congestion_prices(*links_only.topology, instance.demand);
     bounds.remarks.push_back(
-        "the steady-state flow is too large for the LP solver: the metric bound comes from a heuristic's "
-        "prices, a better "
-        "one may exist");
+        fmt::format("{}: the metric bound comes from a heuristic's prices, a better one may exist",
+                    bounds.steady->why_not));
   }
   for (std::vector<double>& length : metrics) {
     bounds.all.push_back(
@@ -235,22 +243,22 @@ void add_metric(const Instance& instance, const Toolbox& tools, Bounds& bounds) 
 
 }  // namespace
 
-std::size_t steady_flow_columns(const Instance& instance) {
-  return contributions_by_origin(instance.demand).size() * instance.topology->num_links();
-}
-
-Bounds lower_bounds(const Instance& instance, const Toolbox& tools) {
+Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry) {
   const Topology& topology = *instance.topology;
+  const Instance links_only = without_shared_bandwidth(instance);
   Bounds found;
-  found.all.push_back(evaluated(topology, instance.demand, farthest_pair(topology, instance.demand)));
-  add_cuts(topology, instance.demand, found.all.front().us, found.all);
-  if (instance.demand.is_pairwise()) add_metric(instance, tools, found);
+  found.steady = std::make_shared<const SteadyFlow>(solve_steady_flow(links_only, tools, use_symmetry, {}));
+  const Symmetry& symmetry = found.steady->symmetry;
+  found.all.push_back(
+      evaluated(topology, instance.demand, farthest_pair(topology, instance.demand, symmetry)));
+  add_cuts(topology, instance.demand, symmetry, found.all.front().us, found.all);
+  if (instance.demand.is_pairwise()) add_metric(links_only, instance, found);
 
   std::vector<std::size_t> order(found.all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return found.all[a].us > found.all[b].us; });
-  Bounds bounds{{}, std::move(found.remarks)};
+  Bounds bounds{{}, std::move(found.remarks), std::move(found.steady)};
   for (const std::size_t i : order) bounds.all.push_back(std::move(found.all[i]));
   return bounds;
 }

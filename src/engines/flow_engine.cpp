@@ -2,10 +2,11 @@
 
 #include <memory>
 
+#include "lifting.hpp"
 #include "policy_table.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
+#include "rondo/engines/steady_flow.hpp"
 #include "rounding.hpp"
 #include "route_scheduling.hpp"
 #include "route_table.hpp"
@@ -17,7 +18,11 @@ struct Policy {
   std::string name;
   RoutingStart start;
   RouteOrder order;
+  bool rotated = false;  ///< decided for representatives and turned around
 };
+
+/// Where there are rotations, whole problems of more chunks than that are left out unless asked for.
+constexpr std::size_t kMostWholeChunks = 20'000;
 
 /// The first one is the default.
 const std::vector<Policy>& policies() {
@@ -26,17 +31,20 @@ const std::vector<Policy>& policies() {
       {"load", RoutingStart::model, RouteOrder::load},
       {"shortest", RoutingStart::shortest, RouteOrder::bottleneck},
       {"shortest-load", RoutingStart::shortest, RouteOrder::load},
+      {"rotated", RoutingStart::model, RouteOrder::bottleneck, true},
+      {"rotated-load", RoutingStart::model, RouteOrder::load, true},
   };
   return table;
 }
 
-RouteTable steady_routes(const Topology& topology, const Demand& demand, const FlowField& field) {
+/// The routes of the steady-state flow; none where there is no such flow.
+RouteTable steady_routes(const Topology& topology, const Demand& demand, const SteadyFlow& steady) {
   RouteBuilder builder(topology, demand);
+  if (!steady.field) return builder.build();
   for (const auto& [origin, contributions] : contributions_by_origin(demand)) {
     std::vector<double> flow(topology.num_links(), 0.0);
-    for (const FlowField::Entry& entry : field.entries) {
-      if (entry.commodity == origin.value) flow[entry.link.index()] += entry.amount;
-    }
+    for (const FlowField::Entry& entry : entries_of(topology, steady.symmetry, *steady.field, origin))
+      flow[entry.link.index()] += entry.amount;
     std::vector<Sink> sinks;
     for (const std::size_t i : contributions) {
       const Contribution& c = demand.contributions()[i];
@@ -54,6 +62,59 @@ RouteTable steady_routes(const Topology& topology, const Demand& demand, const F
   return builder.build();
 }
 
+/// Makes what schedules need when they first need it.
+class FlowScheduler {
+ public:
+  FlowScheduler(const Instance& instance, std::shared_ptr<const SteadyFlow> steady, bool symmetry)
+      : topology_(instance.topology), demand_(instance.demand), steady_(std::move(steady)) {
+    if (!symmetry || steady_->symmetry.is_trivial()) return;
+    std::vector<Permutation> rotations = find_rotations(*topology_, steady_->pattern);
+    if (rotations.size() > 1) part_ = fold_problem(*topology_, demand_, std::move(rotations));
+  }
+
+  /// Nothing where the policy does not suit the problem, which another one solves better.
+  std::optional<Schedule> schedule(const Demand& demand, const Policy& policy, const EngineOptions& call) {
+    if (policy.rotated) return rotated(demand, policy, call);
+    if (part_ && demand.num_chunks() > kMostWholeChunks && !call.policy_is_asked) return std::nullopt;
+    if (!table_) table_ = steady_routes(*topology_, demand_, *steady_);
+    const RoutedChunks routed = round_to_chunks(*topology_, demand, *table_, start(policy), call.seed);
+    return schedule_routes(*topology_, table_->hops, demand, routed, policy.order, call.seed);
+  }
+
+  std::size_t num_rotations() const { return part_ ? part_->rotations.size() : 1; }
+
+ private:
+  RoutingStart start(const Policy& policy) const {
+    return steady_->field ? policy.start : RoutingStart::shortest;
+  }
+
+  std::optional<Schedule> rotated(const Demand& demand, const Policy& policy, const EngineOptions& call) {
+    if (part_ && !routes_) routes_ = fold_routes(*part_, steady_routes(*topology_, part_->demand, *steady_));
+    if (!part_ || !*routes_) {
+      if (!call.policy_is_asked) return std::nullopt;
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format("policy {} turns a schedule around, but no rotation of this fabric and demand was "
+                      "found, or none that routes can follow; use another policy",
+                      policy.name));
+    }
+    const Demand part = part_->demand.with_chunks(demand.chunks_per_contribution());
+    const FoldedRoutes& routes = **routes_;
+    const RoutedChunks routed =
+        round_to_chunks(part_->topology, part, routes.folded, start(policy), call.seed);
+    const RouteStarts starts = start_routes(part_->topology, routes.folded.hops, part,
+                                            merge_hops(routes.folded, routed), policy.order, call.seed);
+    return unfold(*part_, *topology_, demand, part, routes.real.hops, routed, starts);
+  }
+
+  std::shared_ptr<const Topology> topology_;
+  Demand demand_;
+  std::shared_ptr<const SteadyFlow> steady_;
+  std::optional<RouteTable> table_;
+  std::optional<FoldedProblem> part_;
+  std::optional<std::optional<FoldedRoutes>> routes_;
+};
+
 }  // namespace
 
 const std::vector<std::string>& flow_policies() {
@@ -68,35 +129,24 @@ PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& optio
         "engine flow carries data with one destination each (AllToAll, Scatter, Gather); use engine list for "
         "multicast demand");
   }
-  const auto topology = instance.topology;
-  auto table = std::make_shared<RouteTable>();
-  EngineResult notes;
-  const bool has_model = steady_flow_columns(instance) <= kMaxSteadyFlowColumns;
-  if (has_model) {
-    const BuiltModel built = tools.steady_state_flow(instance);
-    const Solution solution = tools.lp->solve(built.model, options.limits);
-    if (solution.status != SolveStatus::optimal) {
-      throw Error(
-          ExitCode::unavailable,
-          fmt::format(
-              "engine flow: the steady-state flow ended '{}' in {}; raise the limit or use engine list",
-              to_string(solution.status), tools.lp->name()));
-    }
-    const FlowField field = built.decode(solution);
-    *table = steady_routes(*topology, instance.demand, field);
-    notes.figures["steady_us"] = field.finish_us;
-  } else {
-    *table = RouteBuilder(*topology, instance.demand).build();
-    notes.remarks.push_back(
-        fmt::format("engine flow balanced shortest routes: the steady-state flow of {} columns is beyond {}",
-                    steady_flow_columns(instance), kMaxSteadyFlowColumns));
+  std::shared_ptr<const SteadyFlow> steady = options.steady;
+  if (!steady || !instance.topology->shared_bandwidth().empty()) {
+    steady = std::make_shared<const SteadyFlow>(
+        solve_steady_flow(instance, tools, options.symmetry, options.limits));
   }
-  return [topology, table, has_model, notes](const Demand& demand, const EngineOptions& call) {
-    const Policy& policy = find_policy(policies(), call.policy, "flow");
-    const RoutedChunks routed = round_to_chunks(*topology, demand, *table,
-                                                has_model ? policy.start : RoutingStart::shortest, call.seed);
+  EngineResult notes;
+  notes.figures["columns"] = static_cast<double>(steady->columns);
+  notes.figures["columns_without_symmetry"] = static_cast<double>(steady->all_columns);
+  if (steady->field) {
+    notes.figures["steady_us"] = steady->field->finish_us;
+  } else {
+    notes.remarks.push_back(fmt::format("engine flow balanced shortest routes: {}", steady->why_not));
+  }
+  const auto scheduler = std::make_shared<FlowScheduler>(instance, steady, options.symmetry);
+  notes.figures["rotations"] = static_cast<double>(scheduler->num_rotations());
+  return [scheduler, notes](const Demand& demand, const EngineOptions& call) {
     EngineResult result = notes;
-    result.schedule = schedule_routes(*topology, table->hops, demand, routed, policy.order, call.seed);
+    result.schedule = scheduler->schedule(demand, find_policy(policies(), call.policy, "flow"), call);
     return result;
   };
 }

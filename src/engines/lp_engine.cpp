@@ -7,6 +7,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
+#include "rondo/engines/steady_flow.hpp"
 #include "rounding.hpp"
 #include "route_scheduling.hpp"
 #include "route_table.hpp"
@@ -14,7 +15,7 @@
 namespace rondo {
 namespace {
 
-/// Origins x links x epochs; simplex takes about 10 s there.
+/// Flows by origin and link, or their orbits, x epochs; simplex takes about 10 s there.
 constexpr double kMaxFlows = 250'000;
 /// What simplex may miss of all demand.
 constexpr double kDelivered = 1 - 1e-7;
@@ -27,10 +28,14 @@ struct TimedFlow {
 
 class LeastTimeSearch {
  public:
-  LeastTimeSearch(const Instance& instance, const EngineOptions& options, const Toolbox& tools)
-      : instance_(instance), options_(options), tools_(tools) {
+  LeastTimeSearch(const Instance& instance, const EngineOptions& options, const Toolbox& tools,
+                  const SteadyFlow& steady)
+      : instance_(instance),
+        options_(options),
+        tools_(tools),
+        columns_per_epoch_(static_cast<double>(steady.columns)) {
+    instance_.orbits = steady.orbits;
     instance_.grid = make_epoch_grid(*instance.topology, instance.demand, options.epochs);
-    origins_ = static_cast<double>(contributions_by_origin(instance.demand).size());
   }
 
   /// The flow of least time on the grid; its number of epochs is in grid().
@@ -42,7 +47,7 @@ class LeastTimeSearch {
                   fmt::format("{} epochs of {:.6g} us deliver {:.4g}% of the data; allow more epochs",
                               options_.epochs.num_epochs, grid().tau_us, 100 * flow.delivered));
     }
-    const double bound_us = lower_bounds(instance_, tools_).best().us;
+    const double bound_us = lower_bounds(instance_, tools_, options_.symmetry).best().us;
     int enough = static_cast<int>(std::ceil(bound_us / grid().tau_us - 1e-6));
     int too_few = enough - 1;
     TimedFlow best = solve(enough);
@@ -70,14 +75,14 @@ class LeastTimeSearch {
 
  private:
   TimedFlow solve(int epochs) {
-    const double flows = origins_ * static_cast<double>(instance_.topology->num_links()) * epochs;
+    const double flows = columns_per_epoch_ * epochs;
     if (flows > kMaxFlows) {
       throw Error(
           ExitCode::unavailable,
           fmt::format(
-              "engine lp: {:.0f} origins x {} links x {} epochs of {:.6g} us are more than {:.0f} flows; "
+              "engine lp: {:.0f} flows by origin and link x {} epochs of {:.6g} us are more than {:.0f}; "
               "use a greater epoch multiplier (--epoch-multiplier {:.0f}) or engine flow",
-              origins_, instance_.topology->num_links(), epochs, grid().tau_us, kMaxFlows,
+              columns_per_epoch_, epochs, grid().tau_us, kMaxFlows,
               std::ceil(1.1 * options_.epochs.multiplier * flows / kMaxFlows)));
     }
     instance_.grid->num_epochs = epochs;
@@ -98,7 +103,7 @@ class LeastTimeSearch {
   Instance instance_;
   const EngineOptions& options_;
   const Toolbox& tools_;
-  double origins_ = 0;
+  double columns_per_epoch_;
 };
 
 /// Node v at time k is v * times + k. Its arcs: the decoded flows of one origin, and waiting at v from k to k
@@ -155,14 +160,14 @@ class TimedGraph {
 };
 
 RouteTable timed_routes(const Topology& topology, const Demand& demand, const TimedFlow& flow,
-                        const EpochGrid& grid) {
+                        const EpochGrid& grid, const Symmetry& symmetry) {
   const auto times = static_cast<std::size_t>(grid.num_epochs) + 1;
   RouteBuilder builder(topology, demand);
   for (const auto& [origin, contributions] : contributions_by_origin(demand)) {
     TimedGraph timed(topology, times);
-    for (const FlowField::Entry& entry : flow.field.entries) {
-      if (entry.commodity == origin.value) timed.add_flow(entry, flow.field.link_landing[entry.link.index()]);
-    }
+    const std::vector<FlowField::Entry> entries = entries_of(topology, symmetry, flow.field, origin);
+    for (const FlowField::Entry& entry : entries)
+      timed.add_flow(entry, flow.field.link_landing[entry.link.index()]);
     timed.add_waiting(topology.node_of(origin));
     std::vector<Sink> sinks;
     for (const std::size_t i : contributions) {
@@ -193,14 +198,18 @@ RouteTable timed_routes(const Topology& topology, const Demand& demand, const Ti
 
 PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
   const auto topology = instance.topology;
-  LeastTimeSearch search(instance, options, tools);
+  const SteadyFlow steady = reduce(instance, options.symmetry);
+  LeastTimeSearch search(instance, options, tools, steady);
   const TimedFlow flow = search.run();
-  const auto table =
-      std::make_shared<const RouteTable>(timed_routes(*topology, instance.demand, flow, search.grid()));
-  const std::map<std::string, double> figures{{"model_finish_us", flow.field.finish_us},
-                                              {"tau_us", search.grid().tau_us},
-                                              {"epochs", search.grid().num_epochs},
-                                              {"columns", flow.columns}};
+  const auto table = std::make_shared<const RouteTable>(
+      timed_routes(*topology, instance.demand, flow, search.grid(), steady.symmetry));
+  const std::map<std::string, double> figures{
+      {"model_finish_us", flow.field.finish_us},
+      {"tau_us", search.grid().tau_us},
+      {"epochs", search.grid().num_epochs},
+      {"columns", flow.columns},
+      {"columns_per_epoch", static_cast<double>(steady.columns)},
+      {"columns_per_epoch_without_symmetry", static_cast<double>(steady.all_columns)}};
   return [topology, table, figures](const Demand& demand, const EngineOptions& call) {
     const RoutedChunks routed = round_to_chunks(*topology, demand, *table, RoutingStart::model, call.seed);
     EngineResult result;

@@ -25,7 +25,7 @@ class RouteScheduler {
  public:
   RouteScheduler(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
                  const RoutedChunks& routed, RouteOrder order, std::uint64_t seed);
-  Schedule run();
+  RouteStarts run();
 
  private:
   /// A hop and the rest of a route behind it. Chunks that wait for the same leg differ in nothing but their
@@ -86,7 +86,8 @@ class RouteScheduler {
   std::vector<double> wake_us_;       ///< per hop: when it is looked at next
   std::set<int> woken_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  Schedule schedule_;
+  RouteStarts result_;
+  std::vector<Send> sends_;  ///< of the last start alone
   std::size_t delivered_ = 0;
 };
 
@@ -197,10 +198,12 @@ void RouteScheduler::start(int l, double t_us) {
   const int chunk = leg(l).waiting.top().chunk;
   leg(l).waiting.pop();
   const Hop& h = hop(leg(l).hop);
-  const double arrival = timetable_.reserve(h, ChunkId{chunk}, bytes(chunk), t_us, schedule_.sends);
+  sends_.clear();
+  const double arrival = timetable_.reserve(h, ChunkId{chunk}, bytes(chunk), t_us, sends_);
+  result_.starts.push_back({chunk, position_[static_cast<std::size_t>(chunk)], t_us});
   for (const HopLink& part : h.links) remaining_us_[part.link.index()] -= bytes(chunk) * part.us_per_byte;
   ++position_[static_cast<std::size_t>(chunk)];
-  schedule_.finish_us = std::max(schedule_.finish_us, arrival);
+  result_.finish_us = std::max(result_.finish_us, arrival);
   events_.push({arrival, chunk, -1});
 }
 
@@ -248,7 +251,7 @@ void RouteScheduler::serve(double t_us) {
   woken_.clear();
 }
 
-Schedule RouteScheduler::run() {
+RouteStarts RouteScheduler::run() {
   while (!events_.empty()) {
     // What happens at the same time is decided together, at the latest of the times that are equal.
     double t = events_.top().t_us;
@@ -267,15 +270,29 @@ Schedule RouteScheduler::run() {
                 "it; give the "
                 "link at most the bandwidth of the group");
   }
-  canonicalise(schedule_);
-  return std::move(schedule_);
+  return std::move(result_);
 }
 
 }  // namespace
 
-Schedule schedule_routes(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
+RouteStarts start_routes(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
                          const RoutedChunks& routed, RouteOrder order, std::uint64_t seed) {
   return RouteScheduler(topology, hops, demand, routed, order, seed).run();
+}
+
+Schedule schedule_routes(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
+                         const RoutedChunks& routed, RouteOrder order, std::uint64_t seed) {
+  const RouteStarts starts = start_routes(topology, hops, demand, routed, order, seed);
+  Schedule schedule;
+  schedule.finish_us = starts.finish_us;
+  for (const RouteStart& start : starts.starts) {
+    const ChunkId chunk{start.chunk};
+    const auto route = static_cast<std::size_t>(routed.route_of_chunk[chunk.index()]);
+    const Hop& hop = hops[static_cast<std::size_t>(routed.routes[route].hops[start.position])];
+    append_sends(topology, hop, chunk, demand.bytes(chunk), start.start_us, schedule.sends);
+  }
+  canonicalise(schedule);
+  return schedule;
 }
 
 }  // namespace rondo

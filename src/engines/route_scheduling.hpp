@@ -18,9 +18,25 @@ enum class RouteOrder {
   model,       ///< the one that the model starts first
 };
 
+/// A chunk starts a hop of its route.
+struct RouteStart {
+  int chunk;
+  std::size_t position;  ///< in the route's hops
+  double start_us;
+};
+
+struct RouteStarts {
+  std::vector<RouteStart> starts = {};  ///< in the order of decisions
+  double finish_us = 0;
+};
+
 /// List scheduling of routed chunks in continuous time: whenever a hop's links are idle, the first of its
 /// waiting chunks by `order` takes all of them; hops that compete serve the more urgent chunk. Remaining ties
 /// go by `seed`. Throws Error(unavailable) where a link is faster than the shared bandwidth it belongs to.
+RouteStarts start_routes(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
+                         const RoutedChunks& routed, RouteOrder order, std::uint64_t seed);
+
+/// The same as a schedule.
 Schedule schedule_routes(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
                          const RoutedChunks& routed, RouteOrder order, std::uint64_t seed);
 

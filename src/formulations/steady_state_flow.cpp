@@ -15,6 +15,10 @@
 /// c_l is the time of one contribution on link l. Its weight w is so small that it only chooses among the
 /// flows of least T: those on short ways, which small sizes need.
 ///
+/// Where flows are equal by symmetry, one column stands for all of them: f_{s,O} for a representative s of an
+/// orbit of origins and an orbit O of links under the stabiliser of s. Rows are those of representatives of
+/// orbits of nodes (under the same stabiliser) and of links (under the whole group, see LinkLoads).
+///
 /// Flows are counted in contributions of average bytes and T in the time of one of them on the fastest link,
 /// so that all coefficients are at most 1.
 namespace rondo {
@@ -39,12 +43,18 @@ Units units_of(const Topology& topology, const Demand& demand) {
   return units;
 }
 
-/// The columns: T, then one for every origin that sends and every link that does not lead back into it.
+/// The columns: T, then one for every origin that sends and every orbit of links that do not lead back into
+/// it.
 struct Layout {
   int time = 0;
   std::vector<Origin> origins;
-  std::vector<std::vector<int>> flow;  ///< [origin's position][link], -1 where there is none
-  int first_capacity_row = 0;
+  std::vector<std::vector<int>> flow;  ///< [origin's position][orbit of links], -1 where there is none
+  std::vector<int> capacity_row;       ///< per link
+  std::vector<int> links_of_row;       ///< per link: those that its row stands for
+
+  int column(std::size_t origin, std::size_t link) const {
+    return flow[origin][static_cast<std::size_t>(origins[origin].link_orbit[link])];
+  }
 };
 
 void add_columns(const Topology& topology, const Demand& demand, const Units& units, LinearModel& model,
@@ -58,10 +68,11 @@ void add_columns(const Topology& topology, const Demand& demand, const Units& un
 
   layout.time = model.add_column(0, kInfinity, kTimeCost);
   for (const Origin& origin : layout.origins) {
-    std::vector<int>& flow = layout.flow.emplace_back(topology.num_links(), -1);
-    for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    std::vector<int>& flow = layout.flow.emplace_back(origin.links.count(), -1);
+    for (std::size_t o = 0; o < flow.size(); ++o) {
+      const auto l = static_cast<std::size_t>(origin.links.first[o]);
       if (topology.links()[l].dst == topology.node_of(origin.gpu)) continue;
-      flow[l] = model.add_column(0, kInfinity, weight * link_time[l]);
+      flow[o] = model.add_column(0, kInfinity, weight * link_time[l] * origin.size * origin.links.size[o]);
     }
   }
 }
@@ -69,47 +80,76 @@ void add_columns(const Topology& topology, const Demand& demand, const Units& un
 void add_conservation(const Topology& topology, const Units& units, LinearModel& model,
                       const Layout& layout) {
   for (std::size_t i = 0; i < layout.origins.size(); ++i) {
-    for (std::size_t n = 0; n < topology.num_nodes(); ++n) {
-      const NodeId v{n};
-      if (v == topology.node_of(layout.origins[i].gpu)) continue;
-      const double wanted = layout.origins[i].wanted[n] / units.bytes;
-      const int row = model.add_row(wanted, wanted);
-      for (const LinkId l : topology.in_links(v)) {
-        if (layout.flow[i][l.index()] >= 0) model.add_entry(row, layout.flow[i][l.index()], 1);
-      }
-      for (const LinkId l : topology.out_links(v)) {
-        if (layout.flow[i][l.index()] >= 0) model.add_entry(row, layout.flow[i][l.index()], -1);
-      }
+    const Origin& origin = layout.origins[i];
+    const NodeId source = topology.node_of(origin.gpu);
+    std::vector<int> row;
+    for (const int n : origin.nodes.first) {
+      const double wanted = origin.wanted[static_cast<std::size_t>(n)] / units.bytes;
+      row.push_back(n == source.value ? -1 : model.add_row(wanted, wanted));
+    }
+    const auto row_of = [&](NodeId n) { return row[static_cast<std::size_t>(origin.node_orbit[n.index()])]; };
+    for (int o = 0; o < origin.links.count(); ++o) {
+      const int column = layout.flow[i][static_cast<std::size_t>(o)];
+      if (column < 0) continue;
+      const Link& link =
+          topology.links()[static_cast<std::size_t>(origin.links.first[static_cast<std::size_t>(o)])];
+      const int head = row_of(link.dst);
+      const int tail = row_of(link.src);
+      const double in = origin.links_a_head(o, link);
+      const double out = origin.links_a_tail(o, link);
+      if (head == tail) continue;  // between nodes of one orbit as much leaves as enters
+      model.add_entry(head, column, in);
+      if (tail >= 0) model.add_entry(tail, column, -out);
     }
   }
 }
 
-void add_capacity(std::span<const LinkId> links, double bandwidth, LinearModel& model, const Layout& layout) {
+int add_capacity(std::span<const LinkId> links, double bandwidth, const LinkLoads& loads, LinearModel& model,
+                 const Layout& layout) {
   const int row = model.add_row(-kInfinity, 0);
   model.add_entry(row, layout.time, -bandwidth);
-  for (const auto& flow : layout.flow) {
-    for (const LinkId l : links) {
-      if (flow[l.index()] >= 0) model.add_entry(row, flow[l.index()], 1);
-    }
+  for (const LinkLoads::Share& share : loads.on(links)) {
+    const int column = layout.flow[share.origin][static_cast<std::size_t>(share.link_orbit)];
+    if (column >= 0) model.add_entry(row, column, share.weight);
+  }
+  return row;
+}
+
+void add_capacities(const Topology& topology, const Units& units, const LinkLoads& loads, LinearModel& model,
+                    Layout& layout) {
+  std::vector<int> row;
+  for (const int first : loads.orbits().first) {
+    const LinkId link{first};
+    row.push_back(add_capacity({&link, 1}, topology.link(link).bandwidth_GBps / units.bandwidth_GBps, loads,
+                               model, layout));
+  }
+  for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    const auto orbit = static_cast<std::size_t>(loads.orbit_of(l));
+    layout.capacity_row.push_back(row[orbit]);
+    layout.links_of_row.push_back(loads.orbits().size[orbit]);
+  }
+  for (const SharedBandwidth& group : topology.shared_bandwidth()) {
+    add_capacity(group.links, group.bandwidth_GBps / units.bandwidth_GBps, loads, model, layout);
   }
 }
 
-FlowField decode(const Solution& solution, const Layout& layout, const Units& units, std::size_t num_links) {
+FlowField decode(const Solution& solution, const Layout& layout, const Units& units) {
   FlowField field;
   const auto value = [&](int column) { return solution.x[static_cast<std::size_t>(column)]; };
+  const std::size_t num_links = layout.capacity_row.size();
   field.finish_us = value(layout.time) * units.time_us();
   for (std::size_t i = 0; i < layout.origins.size(); ++i) {
     for (std::size_t l = 0; l < num_links; ++l) {
-      if (layout.flow[i][l] < 0 || value(layout.flow[i][l]) <= 0) continue;
-      field.entries.push_back(
-          {layout.origins[i].gpu.value, LinkId{l}, 0, value(layout.flow[i][l]) * units.bytes});
+      const int column = layout.column(i, l);
+      if (column < 0 || value(column) <= 0) continue;
+      field.entries.push_back({layout.origins[i].gpu.value, LinkId{l}, 0, value(column) * units.bytes});
     }
   }
   if (solution.row_dual.empty()) return field;
   const double price_unit = units.time_us() / (units.bytes * kTimeCost);
   for (std::size_t l = 0; l < num_links; ++l) {
-    const double dual = solution.row_dual[static_cast<std::size_t>(layout.first_capacity_row) + l];
-    field.link_price.push_back(std::max(0.0, -dual) * price_unit);
+    const double dual = solution.row_dual[static_cast<std::size_t>(layout.capacity_row[l])];
+    field.link_price.push_back(std::max(0.0, -dual) * price_unit / layout.links_of_row[l]);
   }
   return field;
 }
@@ -122,21 +162,12 @@ BuiltModel steady_state_flow(const Instance& instance) {
   const Units units = units_of(topology, demand);
   BuiltModel built;
   Layout layout;
-  layout.origins = origins_of(topology, demand, "a steady-state flow");
+  layout.origins = origins_of(instance, "a steady-state flow");
   add_columns(topology, demand, units, built.model, layout);
   add_conservation(topology, units, built.model, layout);
-  layout.first_capacity_row = built.model.num_rows();
-  for (std::size_t l = 0; l < topology.num_links(); ++l) {
-    const LinkId link{l};
-    add_capacity({&link, 1}, topology.links()[l].bandwidth_GBps / units.bandwidth_GBps, built.model, layout);
-  }
-  for (const SharedBandwidth& group : topology.shared_bandwidth()) {
-    add_capacity(group.links, group.bandwidth_GBps / units.bandwidth_GBps, built.model, layout);
-  }
-  built.decode = [layout = std::make_shared<const Layout>(std::move(layout)), units,
-                  links = topology.num_links()](const Solution& solution) {
-    return decode(solution, *layout, units, links);
-  };
+  add_capacities(topology, units, LinkLoads(instance, layout.origins), built.model, layout);
+  built.decode = [layout = std::make_shared<const Layout>(std::move(layout)),
+                  units](const Solution& solution) { return decode(solution, *layout, units); };
   return built;
 }
 

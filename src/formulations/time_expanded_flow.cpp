@@ -17,8 +17,8 @@
 ///             bandwidth B, F >= 0; B = 0 at switches
 ///
 /// Demand is read at the end alone: buffers are unlimited, so that earlier reads would change nothing.
-/// Columns exist only where data of s can be and can still reach a destination by K. Flows are counted in
-/// contributions of average bytes.
+/// What is equal by symmetry is decided once, as in steady_state_flow.cpp. Columns exist only where data of s
+/// can be and can still reach a destination by K. Flows are counted in contributions of average bytes.
 namespace rondo {
 namespace {
 
@@ -72,15 +72,16 @@ class Builder {
       : topology_(*instance.topology),
         grid_(*instance.grid),
         unit_bytes_(mean_contribution_bytes(instance.demand)),
-        origins_(origins_of(topology_, instance.demand, "a time-expanded flow")),
+        origins_(origins_of(instance, "a time-expanded flow")),
+        loads_(instance, origins_),
         landing_(landing_epochs(topology_, grid_.tau_us)) {}
 
   BuiltModel build() {
     delivered_ = model_.add_column(0, 1, -1);
     for (std::size_t i = 0; i < origins_.size(); ++i) add_origin(i);
-    for (std::size_t l = 0; l < topology_.num_links(); ++l) {
-      const LinkId link{l};
-      add_capacity({&link, 1}, topology_.links()[l].bandwidth_GBps);
+    for (const int first : loads_.orbits().first) {
+      const LinkId link{first};
+      add_capacity({&link, 1}, topology_.link(link).bandwidth_GBps);
     }
     for (const SharedBandwidth& group : topology_.shared_bandwidth()) {
       add_capacity(group.links, group.bandwidth_GBps);
@@ -94,6 +95,11 @@ class Builder {
     LinkId link;
     int epoch;
     int column;
+  };
+  /// Columns of one origin and orbit of links.
+  struct Epochs {
+    int first = 0;
+    std::vector<int> column = {};
   };
 
   Window window_of(const Origin& origin) const {
@@ -118,16 +124,17 @@ class Builder {
   void add_origin(std::size_t i) {
     const Origin& origin = origins_[i];
     const Window window = window_of(origin);
-    // Rows of node v are those of the times at which data of this origin can be there.
-    std::vector<int> row(topology_.num_nodes() * times(), -1);
-    for (std::size_t n = 0; n < topology_.num_nodes(); ++n) {
-      const NodeId v{n};
+    // Rows of an orbit of nodes are those of the times at which data of this origin can be there.
+    std::vector<int> row(origin.nodes.first.size() * times(), -1);
+    for (std::size_t o = 0; o < origin.nodes.first.size(); ++o) {
+      const NodeId v{origin.nodes.first[o]};
       if (v == topology_.node_of(origin.gpu)) continue;
       for (std::size_t k = 0; k < times(); ++k) {
         const auto t = static_cast<double>(k);
-        if (t >= window.first[n] && t <= window.last[n]) row[n * times() + k] = model_.add_row(0, 0);
+        if (t >= window.first[v.index()] && t <= window.last[v.index()])
+          row[o * times() + k] = model_.add_row(0, 0);
       }
-      if (topology_.is_gpu(v)) add_buffers(&row[n * times()], origin.wanted[n] / unit_bytes_);
+      if (topology_.is_gpu(v)) add_buffers(&row[o * times()], origin.wanted[v.index()] / unit_bytes_);
     }
     add_flows(origin, window, row);
   }
@@ -149,37 +156,49 @@ class Builder {
 
   void add_flows(const Origin& origin, const Window& window, const std::vector<int>& row) {
     const NodeId source = topology_.node_of(origin.gpu);
-    for (std::size_t l = 0; l < topology_.num_links(); ++l) {
+    const auto row_of = [&](NodeId n, int k) {
+      return row[static_cast<std::size_t>(origin.node_orbit[n.index()]) * times() +
+                 static_cast<std::size_t>(k)];
+    };
+    std::vector<Epochs>& columns = columns_.emplace_back(origin.links.first.size());
+    for (int o = 0; o < origin.links.count(); ++o) {
+      const auto l = static_cast<std::size_t>(origin.links.first[static_cast<std::size_t>(o)]);
       const Link& link = topology_.links()[l];
       if (link.dst == source) continue;
+      Epochs& epochs = columns[static_cast<std::size_t>(o)];
       for (int k = 0; k < grid_.num_epochs; ++k) {
         const int lands = k + landing_[l];
         const bool there = k >= window.first[link.src.index()];
         const bool in_time = lands <= window.last[link.dst.index()];
         if (!there || !in_time) continue;
         const int column = model_.add_column(0, kInfinity, 0);
-        flows_.push_back({origin.gpu, LinkId{l}, k, column});
-        model_.add_entry(row[link.dst.index() * times() + static_cast<std::size_t>(lands)], column, 1);
-        if (link.src != source) {
-          model_.add_entry(row[link.src.index() * times() + static_cast<std::size_t>(k)], column, -1);
-        }
+        if (epochs.column.empty()) epochs.first = k;
+        epochs.column.push_back(column);
+        const int head = row_of(link.dst, lands);
+        const int tail = link.src == source ? -1 : row_of(link.src, k);
+        if (head == tail) continue;  // between nodes of one orbit as much leaves as enters
+        model_.add_entry(head, column, origin.links_a_head(o, link));
+        if (tail >= 0) model_.add_entry(tail, column, -origin.links_a_tail(o, link));
+      }
+    }
+    for (std::size_t l = 0; l < topology_.num_links(); ++l) {
+      const Epochs& epochs = columns[static_cast<std::size_t>(origin.link_orbit[l])];
+      for (std::size_t k = 0; k < epochs.column.size(); ++k) {
+        flows_.push_back({origin.gpu, LinkId{l}, epochs.first + static_cast<int>(k), epochs.column[k]});
       }
     }
   }
 
   void add_capacity(std::span<const LinkId> links, double bandwidth_GBps) {
-    if (columns_of_.empty()) {
-      columns_of_.resize(topology_.num_links() * times());
-      for (const Flow& flow : flows_) {
-        columns_of_[flow.link.index() * times() + static_cast<std::size_t>(flow.epoch)].push_back(
-            flow.column);
-      }
-    }
     const double capacity = bandwidth_GBps * kBytesPerUsPerGBps * grid_.tau_us / unit_bytes_;
-    for (std::size_t k = 0; k + 1 < times(); ++k) {
+    const std::vector<LinkLoads::Share> shares = loads_.on(links);
+    for (int k = 0; k < grid_.num_epochs; ++k) {
       const int row = model_.add_row(-kInfinity, capacity);
-      for (const LinkId l : links) {
-        for (const int column : columns_of_[l.index() * times() + k]) model_.add_entry(row, column, 1);
+      for (const LinkLoads::Share& share : shares) {
+        const Epochs& epochs = columns_[share.origin][static_cast<std::size_t>(share.link_orbit)];
+        const int at = k - epochs.first;
+        if (at < 0 || at >= static_cast<int>(epochs.column.size())) continue;
+        model_.add_entry(row, epochs.column[static_cast<std::size_t>(at)], share.weight);
       }
     }
   }
@@ -206,11 +225,12 @@ class Builder {
   const EpochGrid& grid_;
   double unit_bytes_;
   std::vector<Origin> origins_;
+  LinkLoads loads_;
   std::vector<int> landing_;
   LinearModel model_;
   int delivered_ = 0;
-  std::vector<Flow> flows_;
-  std::vector<std::vector<int>> columns_of_;  ///< [link][epoch]
+  std::vector<Flow> flows_;                   ///< of representatives, over all links
+  std::vector<std::vector<Epochs>> columns_;  ///< [origin][orbit of links]
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "rondo/core/ids.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/model/flow_orbits.hpp"
+#include "rondo/model/formulation.hpp"
 
 /// Symmetry of a fabric and a demand. Pure: depends on the problem alone.
 namespace rondo {
@@ -56,13 +57,15 @@ DemandPattern demand_pattern(const Demand& demand);
 bool is_automorphism(const Topology& topology, const DemandPattern& pattern, const Permutation& permutation);
 
 /// The group by nauty (McKay, Piperno, "Practical graph isomorphism, II", J. Symbolic Computation 60, 2014).
-/// The members keep `label`, one value a node, where it is given. Generators that fail the check are left
-/// out; the orbits are those of the others. Swaps of parallel links with the same figures are not among them.
-/// Fabrics of more than kMaxSymmetryLinks links and irregular demand get the trivial group.
+/// The members keep `label`, one value a node, where it is given. Swaps of parallel links with the same
+/// figures are not among them. A generator that fails the check, a fabric of more than kMaxSymmetryLinks
+/// links and irregular demand give the trivial group.
 Symmetry find_symmetry(const Topology& topology, const DemandPattern& pattern,
                        const std::vector<int>& label = {});
 Symmetry find_symmetry(const Topology& topology, const Demand& demand);
 inline constexpr std::size_t kMaxSymmetryLinks = 400'000;
+/// The identity alone.
+Symmetry trivial_symmetry(const Topology& topology);
 
 /// Elements of the group that take `from` to every node of its orbit.
 class Transversal {
@@ -85,6 +88,10 @@ class Transversal {
 /// integer programs", Math. Programming 137, 2013, section 2).
 FlowOrbits flow_orbits(const Topology& topology, const Demand& demand, const DemandPattern& pattern,
                        const Symmetry& symmetry);
+
+/// The entries of `origin` in a flow by origin that is known for one origin of each orbit.
+std::vector<FlowField::Entry> entries_of(const Topology& topology, const Symmetry& symmetry,
+                                         const FlowField& field, GpuId origin);
 
 /// The members of a group of symmetries of which none but the identity leaves a GPU or a link in its place:
 /// what a representative of each orbit of chunks does, all others can do at the same time without ever

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "rondo/core/certificate.hpp"
 #include "rondo/engines/engine.hpp"
+#include "rondo/engines/steady_flow.hpp"
 
 namespace rondo {
 
@@ -13,6 +15,7 @@ namespace rondo {
 struct Bounds {
   std::vector<LowerBound> all = {};
   std::vector<std::string> remarks = {};  ///< sentences a user should read: what was left out and why
+  std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the links alone, without shared bandwidth
   const LowerBound& best() const { return all.front(); }
 };
 
@@ -21,12 +24,6 @@ struct Bounds {
 /// and their complements besides, since with latency another cut may give more); for pairwise demand a
 /// metric: the duals of the steady-state flow, beyond kMaxSteadyFlowColumns columns the prices of a balanced
 /// routing.
-Bounds lower_bounds(const Instance& instance, const Toolbox& tools);
-
-/// Origins x links: the size of the steady-state flow of pairwise demand.
-std::size_t steady_flow_columns(const Instance& instance);
-
-/// Beyond it, simplex takes too long for a bound (about 5 s there) and `flow` routes without the LP.
-inline constexpr std::size_t kMaxSteadyFlowColumns = 20'000;
+Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry = true);
 
 }  // namespace rondo

@@ -19,13 +19,18 @@
 
 namespace rondo {
 
+struct SteadyFlow;
+
 /// How an engine is to work. The same options give the same schedule.
 struct EngineOptions {
   std::uint64_t seed = 0;
-  std::string policy = {};   ///< "" = the engine's default; otherwise one of EngineInfo::policies
-  EpochOptions epochs = {};  ///< engines on a grid
-  SolveLimits limits = {};   ///< of each call of a solver
-  double stop_at_us = 0;     ///< a schedule that ends by then is good enough (bound x (1 + gap))
+  std::string policy = {};       ///< "" = the engine's default; otherwise one of EngineInfo::policies
+  EpochOptions epochs = {};      ///< engines on a grid
+  SolveLimits limits = {};       ///< of each call of a solver
+  bool policy_is_asked = false;  ///< named by the caller: no reason to leave it out
+  bool symmetry = true;          ///< whether the symmetry of fabric and demand is made use of
+  std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the instance where it is known already
+  double stop_at_us = 0;  ///< a schedule that ends by then is good enough (bound x (1 + gap))
 };
 
 /// The formulations and solvers that engines work with; the registry fills it.

@@ -9,16 +9,19 @@
 #include "rondo/core/epoch_grid.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
+#include "rondo/model/flow_orbits.hpp"
 #include "rondo/model/linear_model.hpp"
 #include "rondo/model/solver.hpp"
 
 namespace rondo {
 
-/// What a formulation is built for. `grid` is absent for models without time.
+/// What a formulation is built for. `grid` is absent for models without time. Flows by origin are built for
+/// the `orbits` and decoded for one origin of each; without them every origin and link is its own.
 struct Instance {
   std::shared_ptr<const Topology> topology;
   Demand demand;
   std::optional<EpochGrid> grid = std::nullopt;
+  std::shared_ptr<const FlowOrbits> orbits = nullptr;
 };
 
 /// A decoded solution, possibly fractional.

@@ -17,7 +17,7 @@ struct EngineInfo {
   /// Whether `auto` gives the engine a try on this instance.
   std::function<bool(const Instance&)> suits;
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
-  std::function<double(const Demand&)> work;
+  std::function<double(const Demand&, const std::string& policy)> work;
   Engine
       prepare;  ///< absent for `rounds`, which works on all ranks at once and which the pipeline runs itself
 };

@@ -29,6 +29,7 @@ struct SolveOptions {
   std::optional<double> gap = {};  ///< stop once finish / bound - 1 <= gap
   std::optional<double> time_limit_s = {};
   std::uint64_t seed = 0;
+  bool symmetry = true;            ///< whether the symmetry of fabric and demand is made use of
   EpochOptions epochs = {};        ///< engines lp and milp
   std::int64_t max_nodes = -1;     ///< engines milp and rounds; -1 = their default
   std::string decompose = "none";  ///< engine rounds: one of decompositions()
