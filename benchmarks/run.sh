@@ -3,10 +3,11 @@
 #   table8, fabrics  against published figures; every fabric
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
 #   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
+#   symmetry         AllToAll on 16 to 1024 GPUs; steady-state flows with and without symmetry
 # Of all:
 #   --ranks N        MPI ranks of each solve (default 2)
 #   --json FILE      where the results go (default benchmarks/results/NAME.json)
-# Of rounds:
+# Of rounds and symmetry:
 #   --only SUBSTRING only the cases with this in their name, e.g. dgx1, rails, ncflow, --chunks
 #   --timeout S      ends a case after S seconds (default 600)
 # Of scaling:
@@ -15,7 +16,7 @@
 #   --timeout S      ends a run after S seconds (default 3600)
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-name=${1:?usage: benchmarks/run.sh table8|fabrics|rounds|scaling [--ranks N] [--json FILE] [options of NAME]}
+name=${1:?usage: benchmarks/run.sh table8|fabrics|rounds|scaling|symmetry [--ranks N] [--json FILE] [options of NAME]}
 shift
 source "$root/jobs/mpi_env.sh"
 cmake --preset release -S "$root" > /dev/null

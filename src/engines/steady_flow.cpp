@@ -27,15 +27,15 @@ SteadyFlow reduce(const Instance& instance, bool use_symmetry) {
 }
 
 SteadyFlow solve_steady_flow(const Instance& instance, const Toolbox& tools, bool use_symmetry,
-                             const SolveLimits& limits) {
+                             const SolveLimits& limits, std::size_t most_columns) {
   SteadyFlow steady = reduce(instance, use_symmetry);
   if (!instance.demand.is_pairwise()) {
     steady.why_not = "the demand is multicast";
     return steady;
   }
-  if (steady.columns > kMaxSteadyFlowColumns) {
-    steady.why_not = fmt::format("the steady-state flow of {} columns is beyond {}", steady.columns,
-                                 kMaxSteadyFlowColumns);
+  if (steady.columns > most_columns) {
+    steady.why_not =
+        fmt::format("the steady-state flow of {} columns is beyond {}", steady.columns, most_columns);
     return steady;
   }
   Instance reduced = instance;

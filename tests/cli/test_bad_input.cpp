@@ -123,6 +123,7 @@ std::vector<BadInput> bad_inputs() {
       bad_option("unknown_policy", {{"policy", "magic"}}, {"magic", "list"}),
       bad_option("unknown_decomposition", {{"engine", "rounds"}, {"decompose", "foo"}},
                  {"foo", "pop", "ncflow"}),
+      bad_option("unknown_symmetry", {{"symmetry", "yes"}}, {"--symmetry", "yes", "auto or off"}),
       bad_option("unknown_start", {{"engine", "rounds"}, {"start", "maybe"}},
                  {"--start", "maybe", "list or none"}),
       bad_option("root_out_of_range", {{"collective", "broadcast"}, {"root", "3"}}, {"3", "2"}),

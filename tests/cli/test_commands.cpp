@@ -233,6 +233,29 @@ TEST_F(Commands, BoundShowsWhatSolveReports) {
   EXPECT_EQ(bounds["lower_bounds"][0]["us"], read_json(at("out/report.json"))["lower_bound_us"]);
 }
 
+TEST_F(Commands, SymmetryMakesFlowsSmallAndBoundsNoOther) {
+  const std::string problem = "bound --topology star:chassis=3,gpus=4 --collective alltoall --size 1MB";
+  EXPECT_TRUE(contains(succeed(split(problem)), "columns instead of"));
+  EXPECT_FALSE(contains(succeed(split(problem + " --symmetry off")), "columns instead of"));
+  const auto bound = [&](const std::string& more) {
+    return Json::parse(succeed(split(problem + " --json" + more)))["lower_bounds"][0]["us"].get<double>();
+  };
+  EXPECT_NEAR(bound("") / bound(" --symmetry off"), 1, 1e-6);
+}
+
+TEST_F(Commands, RotatedSchedulesVerify) {
+  const std::string problem =
+      "solve --topology star:chassis=3,gpus=4 --collective alltoall --size 1MB --engine flow --policy "
+      "rotated "
+      "--output turned";
+  succeed(split(problem), 2);
+  EXPECT_EQ(read_json(at("turned/report.json"))["figures"]["rotations"], 3);
+  succeed({"verify", "turned"});
+  const Outcome whole = rondo(split(problem + " --symmetry off --force"));
+  EXPECT_EQ(whole.exit_code, 69);
+  EXPECT_TRUE(contains(whole.err, "rotat")) << whole.err;
+}
+
 TEST_F(Commands, InfoTellsWhatAFileIs) {
   succeed(solve_ring("--engine list"));
   succeed(split("topology generate ring --gpus 5 --output r.json"));

@@ -28,9 +28,8 @@ inline constexpr std::size_t kMaxSteadyFlowColumns = 20'000;
 /// Finds the symmetry, unless `use_symmetry` is false, and what it leaves of the flow; solves nothing.
 SteadyFlow reduce(const Instance& instance, bool use_symmetry);
 
-/// The same, and solves the flow unless it has more than kMaxSteadyFlowColumns columns or the demand is
-/// multicast.
+/// The same, and solves the flow unless it has more than `most_columns` columns or the demand is multicast.
 SteadyFlow solve_steady_flow(const Instance& instance, const Toolbox& tools, bool use_symmetry,
-                             const SolveLimits& limits);
+                             const SolveLimits& limits, std::size_t most_columns = kMaxSteadyFlowColumns);
 
 }  // namespace rondo
