@@ -1,5 +1,6 @@
 #include "automorphisms.hpp"
 
+#include <nauty/naurng.h>
 #include <nauty/traces.h>
 
 #include <algorithm>
@@ -65,6 +66,7 @@ Automorphisms automorphisms(const ColouredGraph& graph) {
   options.userautomproc = keep_generator;
   TracesStats stats;
   found = &result.generators;
+  ran_init(0);  // Traces draws random numbers: the same ones whatever was asked before
   Traces(&sparse, lab.data(), ptn.data(), orbits.data(), &options, &stats, nullptr);
   found = nullptr;
   result.log10_order = std::log10(stats.grpsize1) + stats.grpsize2;
