@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "fabric_graph.hpp"
 #include "rondo/decomp/orbits.hpp"
@@ -15,15 +16,42 @@ constexpr std::size_t kMostImages = 64'000'000;
 
 using Nodes = std::vector<NodeId>;
 
-/// Leaves no GPU and no link in its place. Links of GPUs move with them.
-bool moves_everything(const Topology& topology, const Nodes& image) {
-  for (std::size_t n = 0; n < image.size(); ++n) {
-    if (topology.is_gpu(NodeId{n}) && image[n].index() == n) return false;
+/// Which members a group of rotations may have besides the identity: they leave no GPU and no link in its
+/// place (links of GPUs move with them), and take no link to one that it shares bandwidth with, so that what
+/// one member takes of a group never is another one's.
+class RotationRule {
+ public:
+  explicit RotationRule(const Topology& topology) : topology_(topology), links_(topology) {}
+
+  bool allows(const Nodes& image) const {
+    for (std::size_t n = 0; n < image.size(); ++n) {
+      if (topology_.is_gpu(NodeId{n}) && image[n].index() == n) return false;
+    }
+    const bool one_stays =
+        std::any_of(topology_.links().begin(), topology_.links().end(), [&](const Link& link) {
+          return image[link.src.index()] == link.src && image[link.dst.index()] == link.dst;
+        });
+    return !one_stays && (topology_.shared_bandwidth().empty() || keeps_groups_apart(image));
   }
-  return std::none_of(topology.links().begin(), topology.links().end(), [&](const Link& link) {
-    return image[link.src.index()] == link.src && image[link.dst.index()] == link.dst;
-  });
-}
+  /// Nothing where some link has no counterpart.
+  std::optional<Permutation> with_links(const Nodes& image) const { return links_.with_links(image); }
+
+ private:
+  bool keeps_groups_apart(const Nodes& image) const {
+    const std::optional<Permutation> p = links_.with_links(image);
+    if (!p) return false;
+    for (const SharedBandwidth& group : topology_.shared_bandwidth()) {
+      const std::set<LinkId> links(group.links.begin(), group.links.end());
+      for (const LinkId l : group.links) {
+        if (links.contains(p->link[l.index()])) return false;
+      }
+    }
+    return true;
+  }
+
+  const Topology& topology_;
+  LinkImages links_;
+};
 
 Nodes identity_nodes(const Topology& topology) {
   Nodes nodes;
@@ -121,17 +149,17 @@ std::optional<Nodes> rotation(const Topology& topology, const DemandPattern& pat
 }
 
 /// All products of `generators`, the identity first; nothing where there are more than `most`, or where one
-/// leaves something in its place although `all_move`.
-std::optional<std::vector<Nodes>> closure(const Topology& topology, const std::vector<Nodes>& generators,
-                                          std::size_t most, bool all_move) {
-  std::vector<Nodes> elements{identity_nodes(topology)};
+/// breaks the rule, if there is one.
+std::optional<std::vector<Nodes>> closure(const Nodes& identity, const std::vector<Nodes>& generators,
+                                          std::size_t most, const RotationRule* rule) {
+  std::vector<Nodes> elements{identity};
   std::set<Nodes> known(elements.begin(), elements.end());
   for (std::size_t i = 0; i < elements.size(); ++i) {
     for (const Nodes& g : generators) {
       Nodes next = elements[i];
       for (NodeId& n : next) n = g[n.index()];
       if (known.contains(next)) continue;
-      if (elements.size() == most || (all_move && !moves_everything(topology, next))) return std::nullopt;
+      if (elements.size() == most || (rule != nullptr && !rule->allows(next))) return std::nullopt;
       known.insert(next);
       elements.push_back(std::move(next));
     }
@@ -142,13 +170,19 @@ std::optional<std::vector<Nodes>> closure(const Topology& topology, const std::v
 /// Different labels for GPUs that are joined with the same nodes in the same way: swaps of them are of no use
 /// here and make groups large.
 std::vector<int> twin_labels(const Topology& topology) {
-  using Around = std::vector<std::tuple<NodeId, bool, double, double>>;
-  std::vector<Around> around(topology.num_nodes());
-  for (const Link& link : topology.links()) {
-    around[link.src.index()].emplace_back(link.dst, true, link.bandwidth_GBps, link.latency_us);
-    around[link.dst.index()].emplace_back(link.src, false, link.bandwidth_GBps, link.latency_us);
+  // The other end, whether the link leaves, its figures and its groups of shared bandwidth.
+  using End = std::tuple<NodeId, bool, double, double, std::vector<std::size_t>>;
+  std::vector<std::vector<std::size_t>> groups(topology.num_links());
+  for (std::size_t i = 0; i < topology.shared_bandwidth().size(); ++i) {
+    for (const LinkId l : topology.shared_bandwidth()[i].links) groups[l.index()].push_back(i);
   }
-  std::map<Around, int> twins;
+  std::vector<std::vector<End>> around(topology.num_nodes());
+  for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    const Link& link = topology.links()[l];
+    around[link.src.index()].emplace_back(link.dst, true, link.bandwidth_GBps, link.latency_us, groups[l]);
+    around[link.dst.index()].emplace_back(link.src, false, link.bandwidth_GBps, link.latency_us, groups[l]);
+  }
+  std::map<std::vector<End>, int> twins;
   std::vector<int> label(topology.num_nodes(), 0);
   for (std::size_t n = 0; n < around.size(); ++n) {
     std::sort(around[n].begin(), around[n].end());
@@ -158,23 +192,25 @@ std::vector<int> twin_labels(const Topology& topology) {
 }
 
 /// From all elements of a small group, larger and larger subgroups that leave nothing in its place.
-std::vector<Nodes> rotations_by_enumeration(const Topology& topology, const DemandPattern& pattern) {
+std::vector<Nodes> rotations_by_enumeration(const Topology& topology, const DemandPattern& pattern,
+                                            const RotationRule& rule) {
+  const Nodes identity = identity_nodes(topology);
   std::vector<Nodes> generators;
   for (const Permutation& p : find_symmetry(topology, pattern, twin_labels(topology)).generators)
     generators.push_back(p.node);
-  const auto elements =
-      closure(topology, generators, std::min(kMaxListedElements, kMostImages / topology.num_nodes()), false);
-  std::vector<Nodes> rotations{identity_nodes(topology)};
+  const auto elements = closure(identity, generators,
+                                std::min(kMaxListedElements, kMostImages / topology.num_nodes()), nullptr);
+  std::vector<Nodes> rotations{identity};
   if (!elements) return rotations;
   std::vector<Nodes> chosen;
   int attempts = 0;
   for (const Nodes& element : *elements) {
     if (rotations.size() == topology.num_gpus() || attempts == kMostAttempts) break;
-    if (!moves_everything(topology, element)) continue;
+    if (!rule.allows(element)) continue;
     if (std::find(rotations.begin(), rotations.end(), element) != rotations.end()) continue;
     ++attempts;
     chosen.push_back(element);
-    if (auto larger = closure(topology, chosen, topology.num_gpus(), true)) {
+    if (auto larger = closure(identity, chosen, topology.num_gpus(), &rule)) {
       rotations = std::move(*larger);
     } else {
       chosen.pop_back();
@@ -183,45 +219,31 @@ std::vector<Nodes> rotations_by_enumeration(const Topology& topology, const Dema
   return rotations;
 }
 
-/// Whether what one member takes of shared bandwidth never is another one's: no member but the identity maps
-/// a link of a group to a link of the same group.
-bool keeps_groups_apart(const Topology& topology, const Permutation& member) {
-  for (const SharedBandwidth& group : topology.shared_bandwidth()) {
-    const std::set<LinkId> links(group.links.begin(), group.links.end());
-    for (const LinkId l : group.links) {
-      if (links.contains(member.link[l.index()])) return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace
 
 std::vector<Permutation> find_rotations(const Topology& topology, const DemandPattern& pattern) {
-  const LinkImages links(topology);
-  const std::vector<Permutation> identity{*links.with_links(identity_nodes(topology))};
+  const RotationRule rule(topology);
+  const Nodes identity_of_nodes = identity_nodes(topology);
+  const std::vector<Permutation> identity{*rule.with_links(identity_of_nodes)};
   if (pattern.irregular || topology.num_links() > kMaxSymmetryLinks) return identity;
   const auto checked = [&](const std::vector<Nodes>& group) {
     std::vector<Permutation> members = identity;
     if (group.size() * (topology.num_nodes() + topology.num_links()) > kMostImages) return members;
     for (std::size_t i = 1; i < group.size(); ++i) {
-      auto p = links.with_links(group[i]);
-      if (!p || !is_automorphism(topology, pattern, *p) || !moves_everything(topology, p->node) ||
-          !keeps_groups_apart(topology, *p)) {
-        return identity;
-      }
+      auto p = rule.with_links(group[i]);
+      if (!p || !is_automorphism(topology, pattern, *p) || !rule.allows(p->node)) return identity;
       members.push_back(std::move(*p));
     }
     return members;
   };
   for (const auto& blocks : {chassis_blocks, leaf_blocks, single_blocks}) {
     const auto turn = rotation(topology, pattern, blocks(topology));
-    const auto group = turn ? closure(topology, {*turn}, topology.num_gpus(), true) : std::nullopt;
+    const auto group = turn ? closure(identity_of_nodes, {*turn}, topology.num_gpus(), &rule) : std::nullopt;
     if (!group) continue;
     std::vector<Permutation> members = checked(*group);
     if (members.size() > 1) return members;
   }
-  return checked(rotations_by_enumeration(topology, pattern));
+  return checked(rotations_by_enumeration(topology, pattern, rule));
 }
 
 }  // namespace rondo
