@@ -50,7 +50,7 @@ Contribution read_chunk(const JsonObject& object, std::size_t position, std::siz
 
 }  // namespace
 
-Demand demand_from_json(const Json& json, const Topology& topology, int chunks_per_contribution) {
+Demand demand_from_json(const Json& json, std::size_t num_gpus, int chunks_per_contribution) {
   const JsonObject object(json, "");
   object.check_format("rondo-demand");
   object.check_keys({"format", "version", "chunks"});
@@ -59,14 +59,13 @@ Demand demand_from_json(const Json& json, const Topology& topology, int chunks_p
   double size_bytes = 0;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const JsonObject chunk(chunks[i], element_place("chunks", i));
-    contributions.push_back(read_chunk(chunk, i, topology.num_gpus()));
+    contributions.push_back(read_chunk(chunk, i, num_gpus));
     const double bytes = contributions.back().bytes;
     if (!(bytes > 0)) chunk.refuse(fmt::format("bytes is {}; it has to be positive", bytes));
     size_bytes += bytes;
   }
   if (contributions.empty()) object.refuse("chunks is empty; give at least one chunk");
-  return Demand(Collective::custom, size_bytes, topology.num_gpus(), std::move(contributions),
-                chunks_per_contribution);
+  return Demand(Collective::custom, size_bytes, num_gpus, std::move(contributions), chunks_per_contribution);
 }
 
 Json demand_to_json(const Demand& demand) {

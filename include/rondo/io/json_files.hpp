@@ -24,7 +24,10 @@ Json topology_to_json(const Topology& topology);
 
 /// Custom demand, format `rondo-demand`. Chunks of the file become contributions in file order; ids are
 /// 0..n-1.
-Demand demand_from_json(const Json& json, const Topology& topology, int chunks_per_contribution);
+Demand demand_from_json(const Json& json, std::size_t num_gpus, int chunks_per_contribution);
+inline Demand demand_from_json(const Json& json, const Topology& topology, int chunks_per_contribution) {
+  return demand_from_json(json, topology.num_gpus(), chunks_per_contribution);
+}
 /// The same format back.
 Json demand_to_json(const Demand& demand);
 

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "rondo/core/schedule.hpp"
+#include "rondo/msccl/executors.hpp"
+#include "rondo/msccl/program.hpp"
+
+/// Schedules become programs of the MSCCL executors.
+namespace rondo {
+
+struct LoweringOptions {
+  const msccl::Executor* executor = nullptr;  ///< whose spelling and caps; required
+  msccl::Protocol protocol = msccl::Protocol::simple;
+  bool in_place = false;  ///< AllGather and Broadcast: a GPU's own part is in the output already
+  int instances = 1;      ///< every chunk is split into so many parts, each on channels of its own
+  std::optional<int> max_peers = {};  ///< GPUs that a GPU sends to, and that it receives from
+  std::optional<int> max_steps = {};  ///< of a threadblock, where less than the executor's cap
+  std::string name = {};              ///< empty: made from the fabric, the collective and the size
+  std::int64_t min_bytes = 0;
+  std::int64_t max_bytes = std::int64_t{1} << 40;
+};
+
+/// The program that does what the schedule does, in its order:
+/// - What a chunk passes through switches is one transfer from GPU to GPU; what serves no destination is left
+/// out.
+/// - Consecutive transfers of a connection become one step where their chunks are contiguous at both ends and
+/// nothing that the schedule does later has to wait for the last of them.
+/// - A connection belongs to one threadblock at each end; where more than half of what a GPU receives on one
+/// goes straight on over another, both belong to one threadblock and are fused (rcs). A connection with more
+/// steps than a threadblock takes is dealt over several channels.
+/// - Relayed data waits in scratch, in chunks that are free again once the last send has read them.
+/// - A step waits for exactly the steps that no other wait implies (the transitive reduction).
+///
+/// The steps follow one order of all transfers, and every wait goes forward in it: the program ends however
+/// little the connections hold. Layouts: contribution j of GPU s is at j's place of FORMATS.md 2's
+/// collective (AllGather: output s; AllToAll: input d, output s); for custom demands inputs hold what starts
+/// at the GPU, outputs what ends there, both in the order of the demand's contributions.
+///
+/// `proven` has to be valid (replay). Throws Error(usage) for options that do not fit the collective,
+/// Error(unavailable) beyond a cap, naming the cap, the figure and what to change.
+msccl::Program lower(const ProvenSchedule& proven, const LoweringOptions& options);
+
+}  // namespace rondo

@@ -1,0 +1,89 @@
+#include "export_msccl.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "check_xml.hpp"
+#include "nearest.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/lowering/lowering.hpp"
+#include "rondo/msccl/xml.hpp"
+#include "verification.hpp"
+
+namespace rondo::cli {
+namespace {
+
+constexpr const char* kInPlace = "in-place";
+constexpr const char* kOutOfPlace = "out-of-place";
+
+bool in_place(const Settings& settings) {
+  const std::string& placement = settings.text("placement");
+  if (placement != kInPlace && placement != kOutOfPlace) {
+    throw Error(ExitCode::usage,
+                fmt::format("--placement is '{}'; known are: {}, {}", placement, kOutOfPlace, kInPlace));
+  }
+  return placement == kInPlace;
+}
+
+/// "0" or a size.
+std::int64_t byte_limit(const Settings& settings, const std::string& name) {
+  const std::string& text = settings.text(name);
+  return text == "0" ? 0 : static_cast<std::int64_t>(std::llround(parse_size(text)));
+}
+
+std::optional<int> limit(const Settings& settings, const std::string& name) {
+  if (!settings.has(name)) return std::nullopt;
+  return static_cast<int>(settings.integer(name, 1, 1'000'000));
+}
+
+LoweringOptions lowering_options(const Settings& settings) {
+  LoweringOptions options;
+  options.executor = &msccl::find_executor(settings.text("executor"));
+  options.protocol = msccl::parse_protocol(settings.text("protocol"));
+  options.in_place = in_place(settings);
+  options.instances = static_cast<int>(settings.integer("instances", 1, 1024));
+  options.max_peers = limit(settings, "max-peers");
+  options.max_steps = limit(settings, "max-steps");
+  if (settings.has("name")) options.name = settings.text("name");
+  options.min_bytes = byte_limit(settings, "min-bytes");
+  options.max_bytes = byte_limit(settings, "max-bytes");
+  return options;
+}
+
+}  // namespace
+
+OptionGroup msccl_options() {
+  return {"MSCCL XML (--format msccl-xml)",
+          {{"executor", "NAME", "msccl", executor_names() + ": whose spelling and caps"},
+           {"placement", "NAME", kOutOfPlace,
+            fmt::format("{}, or {} where input and output are one buffer (allgather, broadcast)", kOutOfPlace,
+                        kInPlace)},
+           {"instances", "N", "1", "split every chunk into N, each on threadblocks and channels of its own"},
+           {"protocol", "NAME", "Simple", "Simple, LL, LL128"},
+           {"max-peers", "N", "", "GPUs that a GPU exchanges data with; the others are reached over relays"},
+           {"max-steps", "N", "",
+            "steps of a threadblock, where less than the executor takes; a connection with more goes over "
+            "several channels"},
+           {"name", "TEXT", "", "of the program; default: made from collective, size and fabric"},
+           {"min-bytes", "SIZE", "0", "smallest message that the executor uses it for"},
+           {"max-bytes", "SIZE", "1099511627776", "largest; 0: no limit, which old executors do not know"}}};
+}
+
+std::string write_msccl_xml(const ProvenSchedule& proven, const Settings& settings) {
+  check_schedule(proven);
+  const LoweringOptions options = lowering_options(settings);
+  const msccl::Program program = lower(proven, options);
+  std::string text = msccl::write_xml(program);
+  // Read back, so that what is checked is what is written.
+  const xmlcheck::CheckResult result = xmlcheck::check(
+      msccl::parse_xml(text), {.executor = options.executor,
+                               .demand = program.coll == msccl::Coll::custom ? &proven.demand : nullptr});
+  if (!result.valid()) {
+    throw Error(ExitCode::internal, "the program made from the schedule is wrong:\n" + describe(result));
+  }
+  return text;
+}
+
+}  // namespace rondo::cli

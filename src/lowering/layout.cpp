@@ -1,0 +1,179 @@
+#include "layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "rondo/core/error.hpp"
+
+namespace rondo::lowering {
+namespace {
+
+using msccl::Buffer;
+using msccl::Range;
+
+/// Bytes beyond this are no longer whole numbers in a double.
+constexpr double kLargestWhole = 9e15;
+/// Of a buffer, so that offsets stay far from the end of int; executors take much less.
+constexpr std::int64_t kMaxChunks = 100'000'000;
+
+/// Contributions of different sizes in their greatest common unit.
+std::vector<int> lengths_of(const Demand& demand) {
+  const auto& contributions = demand.contributions();
+  std::vector<int> lengths(contributions.size(), 1);
+  const double first = contributions.front().bytes;
+  if (std::all_of(contributions.begin(), contributions.end(),
+                  [&](const Contribution& c) { return c.bytes == first; })) {
+    return lengths;
+  }
+  std::int64_t unit = 0;
+  for (const Contribution& c : contributions) {
+    if (c.bytes != std::floor(c.bytes) || c.bytes > kLargestWhole) {
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format("contributions of {} and {} bytes have no common unit, and MSCCL chunks are all equal; "
+                      "use whole numbers of bytes",
+                      first, c.bytes));
+    }
+    unit = std::gcd(unit, static_cast<std::int64_t>(c.bytes));
+  }
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const std::int64_t length = static_cast<std::int64_t>(contributions[i].bytes) / unit;
+    if (length > kMaxChunks) {
+      throw Error(ExitCode::unavailable,
+                  fmt::format("a contribution of {} bytes is {} times the common unit of {} bytes; use "
+                              "contributions with a larger common divisor",
+                              contributions[i].bytes, length, unit));
+    }
+    lengths[i] = static_cast<int>(length);
+  }
+  return lengths;
+}
+
+/// Whether input and output may be the same memory.
+bool knows_in_place(Collective collective) {
+  return collective == Collective::allgather || collective == Collective::broadcast;
+}
+
+}  // namespace
+
+Layout::Layout(const Demand& demand, const Options& options)
+    : chunks_(demand.chunks_per_contribution()),
+      length_(lengths_of(demand)),
+      stride_(length_.size()),
+      home_(length_.size()),
+      output_of_(length_.size()),
+      input_chunks_(demand.num_gpus(), 0),
+      output_chunks_(demand.num_gpus(), 0) {
+  if (options.in_place && (options.in_turn || !knows_in_place(demand.collective()))) {
+    throw Error(ExitCode::usage,
+                fmt::format("{} in place is not known; --placement in-place is for allgather and broadcast",
+                            to_string(demand.collective())));
+  }
+  const std::int64_t total = std::accumulate(length_.begin(), length_.end(), std::int64_t{0}) * chunks_;
+  if (total * options.instances > kMaxChunks) {
+    throw Error(ExitCode::unavailable, fmt::format("{} chunks in {} instances are more than {}; use fewer",
+                                                   total, options.instances, kMaxChunks));
+  }
+  if (options.in_turn) {
+    place_in_turn(demand, options.instances);
+  } else {
+    place_named(demand, options);
+  }
+}
+
+void Layout::place_named(const Demand& demand, const Options& options) {
+  const Collective collective = demand.collective();
+  const int gpus = static_cast<int>(demand.num_gpus());
+  const bool parts_in = collective == Collective::alltoall || collective == Collective::scatter;
+  const bool parts_out = collective == Collective::alltoall || collective == Collective::allgather ||
+                         collective == Collective::gather;
+
+  // A part may come in several contributions, one after another.
+  std::map<std::pair<int, int>, int> part_size;
+  std::vector<int> place_in_part(home_.size());
+  for (std::size_t j = 0; j < home_.size(); ++j) {
+    const Contribution& contribution = demand.contributions()[j];
+    const int receiver =
+        parts_in || collective == Collective::gather ? contribution.destinations.front().value : -1;
+    int& size = part_size[{contribution.origin.value, receiver}];
+    place_in_part[j] = size;
+    size += chunks_ * length_[j];
+  }
+  const int stride = part_size.begin()->second;
+  for (const auto& [ends, size] : part_size) {
+    if (size == stride) continue;
+    throw Error(ExitCode::unavailable,
+                fmt::format("GPU {} gives {} chunks and another GPU {}; the parts of {} have to be equal",
+                            ends.first, size, stride, to_string(collective)));
+  }
+  const int part = options.instances * stride;
+
+  // By number: where the part for GPU `to` is in an input, and the part from GPU `from` in an output.
+  const auto input_of = [&](int to) { return parts_in ? to * part : 0; };
+  const auto output_of = [&](int from) { return parts_out ? from * part : 0; };
+  for (std::size_t j = 0; j < home_.size(); ++j) {
+    const Contribution& contribution = demand.contributions()[j];
+    const int output = output_of(contribution.origin.value) + place_in_part[j];
+    const int input = input_of(contribution.destinations.front().value) + place_in_part[j];
+    stride_[j] = stride;
+    for (const GpuId to : contribution.destinations) output_of_[j].emplace_back(to.value, output);
+    home_[j] = options.in_place ? Range{.buffer = Buffer::output, .offset = output}
+                                : Range{.buffer = Buffer::input, .offset = input};
+  }
+
+  const int origin = demand.contributions().front().origin.value;
+  const int sink = demand.contributions().front().destinations.front().value;
+  for (int g = 0; g < gpus; ++g) {
+    const bool has_input = collective != Collective::scatter || g == origin;
+    const bool has_output = collective != Collective::gather || g == sink;
+    input_chunks_[static_cast<std::size_t>(g)] = has_input ? part * (parts_in ? gpus : 1) : 0;
+    output_chunks_[static_cast<std::size_t>(g)] = has_output ? part * (parts_out ? gpus : 1) : 0;
+    const bool keeps_own = has_input && has_output && (collective != Collective::broadcast || g == origin);
+    if (keeps_own && !options.in_place) {
+      own_copies_.push_back({.gpu = g,
+                             .src = {.buffer = Buffer::input, .offset = input_of(g)},
+                             .dst = {.buffer = Buffer::output, .offset = output_of(g)},
+                             .count = part});
+    }
+  }
+}
+
+void Layout::place_in_turn(const Demand& demand, int instances) {
+  for (std::size_t j = 0; j < home_.size(); ++j) {
+    const Contribution& contribution = demand.contributions()[j];
+    stride_[j] = chunks_ * length_[j];
+    const int block = instances * stride_[j];
+    int& input = input_chunks_[contribution.origin.index()];
+    home_[j] = {.buffer = Buffer::input, .offset = input};
+    input += block;
+    for (const GpuId to : contribution.destinations) {
+      int& output = output_chunks_[to.index()];
+      output_of_[j].emplace_back(to.value, output);
+      output += block;
+    }
+  }
+}
+
+int Layout::chunks_per_loop() const {
+  return std::max(*std::max_element(input_chunks_.begin(), input_chunks_.end()),
+                  *std::max_element(output_chunks_.begin(), output_chunks_.end()));
+}
+
+Range Layout::home(int chunk) const {
+  Range range = home_[contribution_of(chunk)];
+  range.offset += offset_in_contribution(chunk);
+  return range;
+}
+
+std::optional<Range> Layout::wanted_at(int chunk, int gpu) const {
+  const auto& outputs = output_of_[contribution_of(chunk)];
+  const auto found = std::lower_bound(outputs.begin(), outputs.end(), std::pair(gpu, 0));
+  if (found == outputs.end() || found->first != gpu) return std::nullopt;
+  return Range{.buffer = Buffer::output, .offset = found->second + offset_in_contribution(chunk)};
+}
+
+}  // namespace rondo::lowering

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "assemble.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/lowering/lowering.hpp"
+
+namespace rondo {
+namespace {
+
+using lowering::Batch;
+using lowering::Excess;
+using lowering::Layout;
+using lowering::Plan;
+using lowering::StepGraph;
+using lowering::Transfer;
+using msccl::Coll;
+using msccl::Executor;
+using msccl::Program;
+
+/// Nops make threadblocks longer than their share of batches; each attempt leaves more room for them.
+constexpr int kMaxAttempts = 12;
+
+Coll coll_of(Collective collective, const Executor& executor) {
+  const auto coll = [&] {
+    switch (collective) {
+      case Collective::allgather:
+        return Coll::allgather;
+      case Collective::alltoall:
+        return Coll::alltoall;
+      case Collective::broadcast:
+        return Coll::broadcast;
+      case Collective::scatter:
+        return Coll::scatter;
+      case Collective::gather:
+        return Coll::gather;
+      case Collective::custom:
+        break;
+    }
+    return Coll::custom;
+  }();
+  const bool fallback = !msccl::spelling(executor, coll) && msccl::spelling(executor, Coll::custom);
+  return fallback ? Coll::custom : coll;
+}
+
+/// The name goes into an attribute, and executors keep few characters of it.
+std::string name_of(const ProvenSchedule& proven, const LoweringOptions& options) {
+  const std::size_t longest = options.executor->name_length;
+  if (options.name.size() > longest) {
+    throw Error(ExitCode::usage, fmt::format("the name has {} characters; {} keeps {}", options.name.size(),
+                                             options.executor->name, longest));
+  }
+  if (!options.name.empty()) return options.name;
+  std::string name = fmt::format("rondo {} {} {}", to_string(proven.demand.collective()),
+                                 format_size(proven.demand.size_bytes()), proven.topology.name());
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name.substr(0, longest);
+}
+
+void check_options(const LoweringOptions& options) {
+  const auto positive = [](const char* what, int value) {
+    if (value < 1)
+      throw Error(ExitCode::usage, fmt::format("{} is {}, but has to be at least 1", what, value));
+  };
+  positive("--instances", options.instances);
+  positive("--max-peers", options.max_peers.value_or(1));
+  positive("--max-steps", options.max_steps.value_or(1));
+  if (options.max_bytes != 0 && options.max_bytes < options.min_bytes) {
+    throw Error(ExitCode::usage, fmt::format("--max-bytes is {}, less than --min-bytes {}", options.max_bytes,
+                                             options.min_bytes));
+  }
+}
+
+/// What stays the same however the connections are dealt over threadblocks.
+struct Parts {
+  Layout layout;
+  std::vector<Batch> batches;
+  Program program;  ///< without GPUs and channels
+};
+
+Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
+  const Executor& executor = *options.executor;
+  const Coll coll = coll_of(proven.demand.collective(), executor);
+  const auto spelled = msccl::spelling(executor, coll);
+  if (!spelled) {
+    throw Error(ExitCode::unavailable,
+                fmt::format("{} does not know {}; --executor msccl does", executor.name, to_string(coll)));
+  }
+  std::vector<Transfer> transfers = lowering::join_hops(proven.topology, proven.schedule.sends);
+  transfers = lowering::grow_trees(proven.demand, transfers);
+  if (options.max_peers) {
+    transfers = lowering::limit_peers(proven.topology, std::move(transfers), *options.max_peers);
+    transfers = lowering::grow_trees(proven.demand, transfers);
+  }
+  Parts parts = {.layout = Layout(proven.demand, {.in_place = options.in_place,
+                                                  .in_turn = coll == Coll::custom,
+                                                  .instances = options.instances}),
+                 .batches = {},
+                 .program = {}};
+  parts.batches = lowering::merge(transfers, parts.layout, executor.count);
+  parts.program.name = name_of(proven, options);
+  parts.program.protocol = options.protocol;
+  parts.program.coll = coll;
+  parts.program.coll_spelling = *spelled;
+  parts.program.chunks_per_loop = parts.layout.chunks_per_loop();
+  parts.program.in_place = options.in_place;
+  parts.program.out_of_place = !options.in_place;
+  parts.program.min_bytes = options.min_bytes;
+  parts.program.max_bytes = options.max_bytes;
+  parts.program.redop = "nop";
+  return parts;
+}
+
+Program build(const Parts& parts, const LoweringOptions& options, int batches_per_tb) {
+  Program program = parts.program;
+  const Plan plan =
+      lowering::connect(parts.batches, parts.layout.num_gpus(), *options.executor, batches_per_tb);
+  StepGraph graph = lowering::make_steps(parts.batches, plan, parts.layout);
+  lowering::remove_implied_waits(graph, plan);
+  program.num_channels = options.instances * plan.num_channels;
+  program.gpus = lowering::assemble(graph, parts.batches, plan, parts.layout, options.instances,
+                                    options.executor->count);
+  return program;
+}
+
+}  // namespace
+
+Program lower(const ProvenSchedule& proven, const LoweringOptions& options) {
+  check_options(options);
+  const Executor& executor = *options.executor;
+  const Parts parts = prepare(proven, options);
+  const int max_steps = std::min(options.max_steps.value_or(executor.steps), executor.steps);
+  int batches_per_tb = max_steps;
+  for (int attempt = 1;; ++attempt) {
+    Program program = build(parts, options, batches_per_tb);
+    const std::optional<Excess> excess = lowering::beyond_caps(program, executor, max_steps);
+    if (!excess) return program;
+    const bool steps_only = excess->cap == lowering::kStepsCap;
+    if (steps_only && attempt < kMaxAttempts && batches_per_tb > 1) {
+      batches_per_tb = std::max(1, static_cast<int>(batches_per_tb * max_steps / excess->figure) - 1);
+      continue;
+    }
+    throw Error(ExitCode::unavailable,
+                fmt::format("{} takes at most {} as {}, but {} has {}: {}", executor.name, excess->allowed,
+                            excess->cap, excess->where, excess->figure, excess->remedy));
+  }
+}
+
+}  // namespace rondo
