@@ -12,6 +12,13 @@ namespace {
 using msccl::Buffer;
 using msccl::Range;
 
+/// Transfers of a connection that are looked at from one on.
+constexpr int kLookAhead = 256;
+
+bool not_before(double a_us, double b_us) {
+  return a_us >= b_us || times_equal(a_us, b_us);
+}
+
 class Merger {
  public:
   Merger(const std::vector<Transfer>& transfers, const Layout& layout, int max_count)
@@ -70,42 +77,74 @@ class Merger {
     return layout_.wanted_at(at(t).chunk, at(t).dst).value_or(Range{.buffer = Buffer::scratch, .offset = -1});
   }
 
-  void start_batch(int first) {
-    // Front and back of what is side by side so far; a transfer may join at either end.
-    std::vector<int> members = {first};
-    Spot source = source_of(first);
-    Range destination = destination_of(first);
-    int count = layout_.length(at(first).chunk);
-    double arrival_us = at(first).arrival_us;
-    double first_use_us = first_use_us_[static_cast<std::size_t>(first)];
-    for (int t = next_[static_cast<std::size_t>(first)]; t >= 0; t = next_[static_cast<std::size_t>(t)]) {
-      if (at(t).parent > first) break;
-      const int length = layout_.length(at(t).chunk);
-      arrival_us = std::max(arrival_us, at(t).arrival_us);
-      first_use_us = std::min(first_use_us, first_use_us_[static_cast<std::size_t>(t)]);
-      const bool delays = first_use_us < arrival_us && !times_equal(first_use_us, arrival_us);
-      if (delays || count + length > max_count_) break;
+  /// What is side by side so far; a transfer may join at either end.
+  struct Run {
+    std::vector<int> members = {};  ///< in the order of their places
+    Spot source = {};
+    Range destination = {};
+    int count = 0;
+    double arrival_us = 0;
+  };
 
-      const Spot from = source_of(t);
-      const Range to = destination_of(t);
-      if (!from.same_area(source) || to.buffer != destination.buffer) break;
-      const bool open = to.buffer == Buffer::scratch;
-      const auto joins_at = [&](int shift) {
-        return from.range.offset == source.range.offset + shift &&
-               (open || to.offset == destination.offset + shift);
-      };
-      if (joins_at(count)) {
-        members.push_back(t);
-      } else if (joins_at(-length)) {
-        members.insert(members.begin(), t);
-        source = from;
-        destination = to;
-      } else {
-        break;
-      }
-      count += length;
+  void start_batch(int first) {
+    Run run = {.members = {first},
+               .source = source_of(first),
+               .destination = destination_of(first),
+               .count = layout_.length(at(first).chunk),
+               .arrival_us = at(first).arrival_us};
+    while (grow(run, first)) {
     }
-    append(members, source.range, destination, count);
+    append(run.members, run.source.range, run.destination, run.count);
+  }
+
+  /// Lets one more transfer of the connection join. Those between are sent after it instead of before, so
+  /// their uses count as well.
+  bool grow(Run& run, int first) const {
+    double first_use_us = first_use_us_[static_cast<std::size_t>(first)];
+    int seen = 0;
+    for (int t = next_[static_cast<std::size_t>(first)]; t >= 0; t = next_[static_cast<std::size_t>(t)]) {
+      const bool is_member = std::find(run.members.begin(), run.members.end(), t) != run.members.end();
+      if (place_[static_cast<std::size_t>(t)].batch >= 0) continue;
+      if (++seen > kLookAhead) return false;
+      first_use_us = std::min(first_use_us, first_use_us_[static_cast<std::size_t>(t)]);
+      if (!not_before(first_use_us, std::max(run.arrival_us, at(t).arrival_us))) return false;
+      if (is_member || !is_there(at(t), first) || !join(run, t)) continue;
+      run.arrival_us = std::max(run.arrival_us, at(t).arrival_us);
+      return true;
+    }
+    return false;
+  }
+
+  /// Whether the chunk is at its source when `first` starts.
+  bool is_there(const Transfer& transfer, int first) const {
+    return transfer.parent < first &&
+           (transfer.parent < 0 || not_before(at(first).start_us, at(transfer.parent).arrival_us));
+  }
+
+  bool join(Run& run, int t) const {
+    const int length = layout_.length(at(t).chunk);
+    const Spot from = source_of(t);
+    const Range to = destination_of(t);
+    if (run.count + length > max_count_ || !from.same_area(run.source) ||
+        to.buffer != run.destination.buffer) {
+      return false;
+    }
+    const bool open = to.buffer == Buffer::scratch;
+    const auto joins_at = [&](int shift) {
+      return from.range.offset == run.source.range.offset + shift &&
+             (open || to.offset == run.destination.offset + shift);
+    };
+    if (joins_at(run.count)) {
+      run.members.push_back(t);
+    } else if (joins_at(-length)) {
+      run.members.insert(run.members.begin(), t);
+      run.source = from;
+      run.destination = to;
+    } else {
+      return false;
+    }
+    run.count += length;
+    return true;
   }
 
   void append(const std::vector<int>& members, Range from, Range to, int count) {

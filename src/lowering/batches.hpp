@@ -21,9 +21,10 @@ struct Batch {
   msccl::Range to = {};
 };
 
-/// Merges transfers, given in order, into batches of at most `max_count`, in order. Only consecutive
-/// transfers of a connection are merged, only where the later chunk is already there when the earlier one is
-/// sent, and only where nothing starts at the destination with one of the chunks before all have arrived.
+/// Merges transfers, given in order, into batches of at most `max_count`, in order. Transfers of a connection
+/// are merged only where the later chunk is already there when the earlier one is sent, and only where
+/// nothing starts at the destination with one of the chunks, or with one that is overtaken, before all have
+/// arrived.
 std::vector<Batch> merge(const std::vector<Transfer>& transfers, const Layout& layout, int max_count);
 
 }  // namespace rondo::lowering

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "rondo/core/error.hpp"
@@ -46,7 +47,15 @@ int assign_channels(std::vector<Connection>& connections, int num_gpus, const ms
   std::vector<std::vector<int>> entering = leaving;
   std::map<std::tuple<int, int, std::size_t>, bool> taken;
   std::size_t used = 1;
-  for (Connection& connection : connections) {
+  // By offset, so that all GPUs fill a channel together.
+  std::vector<std::size_t> order(connections.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    const auto offset = [&](const Connection& c) { return (c.dst - c.src + num_gpus) % num_gpus; };
+    return offset(connections[a]) < offset(connections[b]);
+  });
+  for (const std::size_t c : order) {
+    Connection& connection = connections[c];
     auto& out = leaving[static_cast<std::size_t>(connection.src)];
     auto& in = entering[static_cast<std::size_t>(connection.dst)];
     std::size_t channel = 0;
@@ -76,7 +85,11 @@ int assign_channels(std::vector<Connection>& connections, int num_gpus, const ms
 class Pairing {
  public:
   Pairing(const std::vector<Batch>& batches, const std::vector<Connection>& connections, int max_steps)
-      : batches_(batches), connections_(connections), max_steps_(max_steps), carrier_(batches.size()) {
+      : batches_(batches),
+        connections_(connections),
+        max_steps_(max_steps),
+        carrier_(batches.size()),
+        passed_on_from_(batches.size(), -1) {
     for (int c = 0; c < static_cast<int>(connections.size()); ++c) {
       for (const int b : at(c).batches) carrier_[static_cast<std::size_t>(b)] = c;
     }
@@ -116,13 +129,14 @@ class Pairing {
  private:
   const Connection& at(int c) const { return connections_[static_cast<std::size_t>(c)]; }
 
-  /// `sent` passes on exactly what `received` brings, and neither connection has anything between them.
-  bool adjacent(int received, int sent) const {
-    const auto& in = at(carrier(received)).batches;
+  /// Whether `sent` may leave together with what it passes on: nothing else is to leave between the two, but
+  /// what leaves in the same way.
+  bool may_leave_at_once(int received, int sent) const {
     const auto& out = at(carrier(sent)).batches;
-    const auto after_received = std::upper_bound(in.begin(), in.end(), received);
-    const auto first_sent = std::upper_bound(out.begin(), out.end(), received);
-    return (after_received == in.end() || *after_received > sent) && *first_sent == sent;
+    const auto own = std::lower_bound(out.begin(), out.end(), sent);
+    return std::all_of(std::upper_bound(out.begin(), out.end(), received), own, [&](int between) {
+      return passed_on_from_[static_cast<std::size_t>(between)] == carrier(received);
+    });
   }
 
   void find_candidates() {
@@ -130,7 +144,8 @@ class Pairing {
       const Batch& batch = batches_[static_cast<std::size_t>(b)];
       const int parent = batch.parents.front();
       if (parent < 0 || batch.chunks != batches_[static_cast<std::size_t>(parent)].chunks) continue;
-      if (at(carrier(parent)).channel != at(carrier(b)).channel || !adjacent(parent, b)) continue;
+      if (at(carrier(parent)).channel != at(carrier(b)).channel || !may_leave_at_once(parent, b)) continue;
+      passed_on_from_[static_cast<std::size_t>(b)] = carrier(parent);
       candidates_[{carrier(parent), carrier(b)}].emplace_back(parent, b);
     }
   }
@@ -138,7 +153,8 @@ class Pairing {
   const std::vector<Batch>& batches_;
   const std::vector<Connection>& connections_;
   int max_steps_;
-  std::vector<int> carrier_;  ///< per batch: its connection
+  std::vector<int> carrier_;         ///< per batch: its connection
+  std::vector<int> passed_on_from_;  ///< per batch that may leave at once: the connection it came over
   std::map<std::pair<int, int>, std::vector<std::pair<int, int>>> candidates_;
 };
 

@@ -27,6 +27,7 @@ class ConflictFinder {
     for (int g = 0; g < program.num_gpus(); ++g) cells_.emplace_back(memory.num_cells(g));
     for (const int n : graph.order) {
       const Step& step = graph.step(program, n);
+      if (copies_to_itself(n, step)) continue;
       const bool writes = msccl::writes_destination(step.type);
       if (msccl::reads_source(step.type)) use(n, step.src, step.count, false);
       if (step.type == msccl::StepType::reduce) use(n, step.dst, step.count, false);
@@ -41,6 +42,13 @@ class ConflictFinder {
     int writer = -1;
     std::vector<int> readers{};
   };
+
+  /// A GPU's own part, in place: the bytes stay what they are.
+  bool copies_to_itself(int n, const Step& step) const {
+    const int g = graph_.steps[static_cast<std::size_t>(n)].gpu;
+    return step.type == msccl::StepType::copy && memory_.cell(g, step.src.buffer, step.src.offset) ==
+                                                     memory_.cell(g, step.dst.buffer, step.dst.offset);
+  }
 
   void use(int n, const Range& range, int count, bool writes) {
     const int g = graph_.steps[static_cast<std::size_t>(n)].gpu;

@@ -26,7 +26,7 @@ struct LoweringOptions {
 /// The program that does what the schedule does, in its order:
 /// - What a chunk passes through switches is one transfer from GPU to GPU; what serves no destination is left
 /// out.
-/// - Consecutive transfers of a connection become one step where their chunks are contiguous at both ends and
+/// - Transfers of a connection become one step where their chunks are contiguous at both ends and
 /// nothing that the schedule does later has to wait for the last of them.
 /// - A connection belongs to one threadblock at each end; where more than half of what a GPU receives on one
 /// goes straight on over another, both belong to one threadblock and are fused (rcs). A connection with more

@@ -1,0 +1,117 @@
+#include <gtest/gtest.h>
+
+#include <iterator>
+#include <sstream>
+
+#include "program.hpp"
+
+/// rondo export --format msccl-xml and rondo check-xml.
+namespace rondo::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+Words split(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class XmlCommands : public testing::Test {
+ protected:
+  Outcome rondo(const std::string& arguments, int ranks = 1) const {
+    return run(split(arguments), ranks, folder_.path());
+  }
+  std::string succeed(const std::string& arguments, int ranks = 1) const {
+    const Outcome outcome = rondo(arguments, ranks);
+    EXPECT_EQ(outcome.exit_code, 0) << arguments << ": " << outcome.err;
+    return outcome.out;
+  }
+  std::string fail(int exit_code, const std::string& arguments, int ranks = 1) const {
+    const Outcome outcome = rondo(arguments, ranks);
+    EXPECT_EQ(outcome.exit_code, exit_code) << arguments << ": " << outcome.err;
+    return outcome.err;
+  }
+  void solve(const std::string& fabric, const std::string& collective) const {
+    succeed("solve --topology " + fabric + " --collective " + collective +
+            " --size 1MB --chunks 2 --engine list --output run");
+  }
+  fs::path at(const std::string& name) const { return folder_.path() / name; }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(XmlCommands, WhatIsExportedIsAccepted) {
+  solve("dgx1", "allgather");
+  for (const std::string placement : {"in-place", "out-of-place"}) {
+    for (const std::string executor : {"msccl", "msccl-executor-nccl"}) {
+      succeed("export run --format msccl-xml --output a.xml --instances 2 --placement " + placement +
+              " --executor " + executor);
+      EXPECT_TRUE(contains(succeed("check-xml a.xml --executor " + executor), "valid: allgather"));
+    }
+  }
+  for (const char* attribute : {" minBytes=", " maxBytes=", " inplace=", " outofplace="}) {
+    EXPECT_TRUE(contains(read_file(at("a.xml")), attribute));
+  }
+}
+
+TEST_F(XmlCommands, TheFileIsTheSameOnAnyNumberOfRanksAndFromJson) {
+  solve("ring:gpus=4", "alltoall");
+  succeed("export run --format msccl-xml --output one.xml");
+  succeed("export run --format msccl-xml --output two.xml", 2);
+  succeed("export run --format json --output run.json");
+  succeed("export run.json --format msccl-xml --output json.xml");
+  EXPECT_EQ(read_file(at("one.xml")), read_file(at("two.xml")));
+  EXPECT_EQ(read_file(at("one.xml")), read_file(at("json.xml")));
+  EXPECT_TRUE(contains(succeed("check-xml two.xml", 2), "alltoall out of place on 4 GPUs"));
+}
+
+TEST_F(XmlCommands, DamageIsNamed) {
+  solve("ring:gpus=4", "allgather");
+  succeed("export run --format msccl-xml --output a.xml");
+  std::string text = read_file(at("a.xml"));
+  const std::string cnt = "cnt=\"";
+  text.replace(text.find(cnt) + cnt.size(), 1, "9");
+  write_file(at("b.xml"), text);
+  const std::string message = fail(65, "check-xml b.xml", 2);
+  EXPECT_TRUE(contains(message, "b.xml: ")) << message;
+  EXPECT_TRUE(contains(message, "gpu 0 tb 0 step 0")) << message;
+
+  write_file(at("c.xml"), text.substr(0, text.size() / 2));
+  EXPECT_TRUE(contains(fail(65, "check-xml c.xml"), "not well-formed"));
+  fail(66, "check-xml nowhere.xml");
+  fail(64, "check-xml a.xml --executor cuda");
+  fail(64, "check-xml a.xml --fifo-depth 0");
+}
+
+TEST_F(XmlCommands, CapsAreRefusedAndMetByOptions) {
+  solve("star:chassis=5,intra=dgx1", "alltoall");
+  const std::string message =
+      fail(69, "export run --format msccl-xml --output a.xml --executor msccl-executor-nccl --instances 40");
+  EXPECT_TRUE(contains(message, "msccl-executor-nccl takes at most")) << message;
+  EXPECT_FALSE(fs::exists(at("a.xml")));
+  succeed("export run --format msccl-xml --output a.xml --max-steps 20");
+  EXPECT_TRUE(contains(succeed("check-xml a.xml"), "valid"));
+  fail(64, "export run --format msccl-xml --output a.xml --placement above");
+  fail(64, "export run --format msccl-xml --output a.xml --placement in-place");
+  fail(64, "export run --format msccl-xml --output a.xml --protocol LL64");
+}
+
+TEST_F(XmlCommands, CustomProgramsAreHeldAgainstTheirDemand) {
+  write_file(at("demand.json"),
+             R"({"format": "rondo-demand", "version": 1, "chunks": [
+                 {"id": 0, "bytes": 3000, "sources": [0], "destinations": [1, 2]},
+                 {"id": 1, "bytes": 6000, "sources": [2], "destinations": [0]}]})");
+  succeed("solve --topology ring:gpus=4 --demand demand.json --engine list --chunks 2 --output run");
+  succeed("export run --format msccl-xml --output a.xml --instances 2");
+  EXPECT_TRUE(contains(succeed("check-xml a.xml"), "--demand tells"));
+  EXPECT_FALSE(contains(succeed("check-xml a.xml --demand demand.json"), "--demand tells"));
+  fail(69, "export run --format msccl-xml --output a.xml --executor msccl-executor-nccl");
+}
+
+}  // namespace
+}  // namespace rondo::test

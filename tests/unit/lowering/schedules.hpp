@@ -1,0 +1,47 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "rondo/core/generators.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/engines/engines.hpp"
+#include "rondo/lowering/lowering.hpp"
+#include "rondo/xmlcheck/check.hpp"
+
+namespace rondo::test {
+
+/// What the list engine makes of it, replayed.
+inline ProvenSchedule scheduled(const Topology& topology, const Demand& demand) {
+  const auto shared = std::make_shared<const Topology>(topology);
+  const EngineResult result = prepare_list({shared, demand}, {}, {})(demand, {});
+  const ReplayResult replayed = replay(topology, demand, result.schedule->sends);
+  EXPECT_TRUE(replayed.valid()) << *replayed.violation;
+  return {.topology = topology, .demand = demand, .schedule = *result.schedule};
+}
+
+inline LoweringOptions for_executor(const char* name = "msccl") {
+  LoweringOptions options;
+  options.executor = &msccl::find_executor(name);
+  return options;
+}
+
+inline std::string text_of(const xmlcheck::CheckResult& result) {
+  std::string text;
+  for (const xmlcheck::Finding& finding : result.findings) text += finding.where + ": " + finding.what + "\n";
+  return text;
+}
+
+/// The program, which the checker has to accept, custom demands included.
+inline msccl::Program lowered(const ProvenSchedule& proven, const LoweringOptions& options = for_executor()) {
+  const msccl::Program program = lower(proven, options);
+  const xmlcheck::CheckResult result =
+      xmlcheck::check(program, {.executor = options.executor, .demand = &proven.demand});
+  EXPECT_TRUE(result.valid()) << text_of(result);
+  EXPECT_TRUE(result.knows_result);
+  return program;
+}
+
+}  // namespace rondo::test
