@@ -94,7 +94,7 @@ class Merger {
                .arrival_us = at(first).arrival_us};
     while (grow(run, first)) {
     }
-    append(run.members, run.source.range, run.destination, run.count);
+    append(run, at(first).start_us);
   }
 
   /// Lets one more transfer of the connection join. Those between are sent after it instead of before, so
@@ -147,16 +147,18 @@ class Merger {
     return true;
   }
 
-  void append(const std::vector<int>& members, Range from, Range to, int count) {
-    const Transfer& first = at(members.front());
+  void append(const Run& run, double start_us) {
+    const Transfer& first = at(run.members.front());
     Batch batch = {.src = first.src,
                    .dst = first.dst,
-                   .count = count,
+                   .count = run.count,
+                   .start_us = start_us,
+                   .arrival_us = run.arrival_us,
                    .instance_stride = layout_.instance_stride(first.chunk),
-                   .from = from,
-                   .to = to};
+                   .from = run.source.range,
+                   .to = run.destination};
     int offset = 0;
-    for (const int t : members) {
+    for (const int t : run.members) {
       place_[static_cast<std::size_t>(t)] = {.batch = static_cast<int>(batches_.size()), .offset = offset};
       offset += layout_.length(at(t).chunk);
       batch.chunks.push_back(at(t).chunk);

@@ -14,7 +14,9 @@ struct Batch {
   std::vector<int> chunks = {};   ///< in the order of their places
   std::vector<int> parents = {};  ///< per chunk: the batch that brings it to src; -1: it starts there
   int count = 0;                  ///< in units of the program's chunks
-  int instance_stride = 0;        ///< Layout::instance_stride
+  double start_us = 0;
+  double arrival_us = 0;    ///< of the last chunk
+  int instance_stride = 0;  ///< Layout::instance_stride
   /// The places of instance 0. In scratch, `from` is counted from the beginning of the parent and `to` is
   /// still open: -1.
   msccl::Range from = {};

@@ -15,20 +15,32 @@ struct Owner {
   int channel = 0;
 };
 
-/// Who carries which batch. `order` is the order of all transfers that every threadblock keeps; a batch that
-/// is fused to its parent follows it directly.
+/// A batch leaves its source, or is taken at its destination.
+struct Event {
+  int batch = -1;
+  bool is_arrival = false;
+};
+
+enum class Order {
+  by_time,      ///< as the schedule has it: a GPU sends other things while a batch is on its way
+  by_transfer,  ///< a batch arrives before the next one leaves: needs no room in the connections
+};
+
+/// Who carries which batch. Every threadblock keeps the order of `events`.
 struct Plan {
   int num_channels = 1;
   std::vector<Owner> tbs = {};
   std::vector<int> sender = {};    ///< per batch: the threadblock at its source
   std::vector<int> receiver = {};  ///< per batch: the threadblock at its destination
-  std::vector<int> order = {};     ///< batches
+  std::vector<Event> events = {};  ///< fused batches leave when their parents arrive
   std::vector<char> fused = {};    ///< per batch: sent by the very step that received it
 };
 
 /// Connections get channels such that on each at most `executor.connections` leave and enter a GPU; one with
-/// more than `max_steps` batches is dealt over several channels in turn. Throws Error(unavailable) when the
-/// channels do not suffice.
-Plan connect(const std::vector<Batch>& batches, int num_gpus, const msccl::Executor& executor, int max_steps);
+/// more than `max_steps` batches is dealt over several channels in turn. In order by_time, where half of a
+/// connection's batches or more go straight on over another, both belong to one threadblock and those batches
+/// are fused. Throws Error(unavailable) when the channels do not suffice.
+Plan connect(const std::vector<Batch>& batches, int num_gpus, const msccl::Executor& executor, int max_steps,
+             Order order);
 
 }  // namespace rondo::lowering

@@ -13,6 +13,7 @@ namespace {
 using lowering::Batch;
 using lowering::Excess;
 using lowering::Layout;
+using lowering::Order;
 using lowering::Plan;
 using lowering::StepGraph;
 using lowering::Transfer;
@@ -22,6 +23,8 @@ using msccl::Program;
 
 /// Nops make threadblocks longer than their share of batches; each attempt leaves more room for them.
 constexpr int kMaxAttempts = 12;
+/// Sends that a connection holds: NCCL's eight buffers in chunk steps of four, under the protocol Simple.
+constexpr int kFifoDepth = 2;
 
 Coll coll_of(Collective collective, const Executor& executor) {
   const auto coll = [&] {
@@ -114,11 +117,17 @@ Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
 }
 
 Program build(const Parts& parts, const LoweringOptions& options, int batches_per_tb) {
+  Plan plan;
+  StepGraph graph;
+  // In the order of transfers every program ends, whatever the connections hold.
+  for (const Order order : {Order::by_time, Order::by_transfer}) {
+    plan =
+        lowering::connect(parts.batches, parts.layout.num_gpus(), *options.executor, batches_per_tb, order);
+    graph = lowering::make_steps(parts.batches, plan, parts.layout);
+    lowering::remove_implied_waits(graph, plan);
+    if (lowering::ends_within(graph, plan, kFifoDepth)) break;
+  }
   Program program = parts.program;
-  const Plan plan =
-      lowering::connect(parts.batches, parts.layout.num_gpus(), *options.executor, batches_per_tb);
-  StepGraph graph = lowering::make_steps(parts.batches, plan, parts.layout);
-  lowering::remove_implied_waits(graph, plan);
   program.num_channels = options.instances * plan.num_channels;
   program.gpus = lowering::assemble(graph, parts.batches, plan, parts.layout, options.instances,
                                     options.executor->count);

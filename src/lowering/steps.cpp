@@ -87,6 +87,7 @@ class StepMaker {
         scratch_(logs_.size()),
         last_of_tb_(plan.tbs.size(), -1),
         to_(batches.size()),
+        sender_(batches.size(), -1),
         receiver_(batches.size(), -1),
         reads_left_(batches.size(), 0) {
     for (std::size_t b = 0; b < batches.size(); ++b) {
@@ -97,7 +98,13 @@ class StepMaker {
   }
 
   StepGraph run() {
-    for (const int b : plan_.order) receive(b, send(b));
+    for (const Event& event : plan_.events) {
+      if (event.is_arrival) {
+        receive(event.batch);
+      } else {
+        send(event.batch);
+      }
+    }
     for (const Scratch& scratch : scratch_) graph_.scratch_chunks.push_back(scratch.size());
     return std::move(graph_);
   }
@@ -114,14 +121,8 @@ class StepMaker {
     return batches_[static_cast<std::size_t>(b)].from.buffer == Buffer::scratch && !is_fused(b);
   }
 
-  /// The step that sends `b`.
-  int send(int b) {
+  void send(int b) {
     const Batch& batch = batches_[static_cast<std::size_t>(b)];
-    if (is_fused(b)) {
-      const int step = receiver_[static_cast<std::size_t>(batch.parents.front())];
-      graph_.nodes[static_cast<std::size_t>(step)].type = StepType::receive_copy_send;
-      return step;
-    }
     const int step = append({.type = StepType::send,
                              .gpu = batch.src,
                              .tb = plan_.sender[static_cast<std::size_t>(b)],
@@ -141,11 +142,21 @@ class StepMaker {
         if (--reads_left_[static_cast<std::size_t>(parent)] == 0) release(parent, step);
       }
     }
+    sender_[static_cast<std::size_t>(b)] = step;
+  }
+
+  /// The step that sends `b`, which has been made.
+  int sender_of(int b) {
+    if (!is_fused(b)) return sender_[static_cast<std::size_t>(b)];
+    const int parent = batches_[static_cast<std::size_t>(b)].parents.front();
+    const int step = receiver_[static_cast<std::size_t>(parent)];
+    graph_.nodes[static_cast<std::size_t>(step)].type = StepType::receive_copy_send;
     return step;
   }
 
-  void receive(int b, int sender) {
+  void receive(int b) {
     const Batch& batch = batches_[static_cast<std::size_t>(b)];
+    const int sender = sender_of(b);
     Range to = batch.to;
     if (to.buffer == Buffer::scratch)
       to.offset = scratch_[static_cast<std::size_t>(batch.dst)].take(batch.count);
@@ -205,6 +216,7 @@ class StepMaker {
   std::vector<Scratch> scratch_;  ///< per GPU
   std::vector<int> last_of_tb_;
   std::vector<Range> to_;        ///< per batch: its place at the destination
+  std::vector<int> sender_;      ///< per batch: the step that sends it, where it is not fused
   std::vector<int> receiver_;    ///< per batch: the step that receives it
   std::vector<int> reads_left_;  ///< per batch in scratch: batches that are still to be sent from it
 };

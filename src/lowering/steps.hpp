@@ -35,4 +35,7 @@ StepGraph make_steps(const std::vector<Batch>& batches, const Plan& plan, const 
 /// Leaves of `waits_for` what no other wait, message or threadblock's order implies.
 void remove_implied_waits(StepGraph& graph, const Plan& plan);
 
+/// Whether the steps end when a connection holds `depth` sends at most that have not been received.
+bool ends_within(const StepGraph& graph, const Plan& plan, int depth);
+
 }  // namespace rondo::lowering

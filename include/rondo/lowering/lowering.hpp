@@ -28,16 +28,17 @@ struct LoweringOptions {
 /// out.
 /// - Transfers of a connection become one step where their chunks are contiguous at both ends and
 /// nothing that the schedule does later has to wait for the last of them.
-/// - A connection belongs to one threadblock at each end; where more than half of what a GPU receives on one
+/// - A connection belongs to one threadblock at each end; where at least half of what a GPU receives on one
 /// goes straight on over another, both belong to one threadblock and are fused (rcs). A connection with more
 /// steps than a threadblock takes is dealt over several channels.
 /// - Relayed data waits in scratch, in chunks that are free again once the last send has read them.
 /// - A step waits for exactly the steps that no other wait implies (the transitive reduction).
 ///
-/// The steps follow one order of all transfers, and every wait goes forward in it: the program ends however
-/// little the connections hold. Layouts: contribution j of GPU s is at j's place of FORMATS.md 2's
-/// collective (AllGather: output s; AllToAll: input d, output s); for custom demands inputs hold what starts
-/// at the GPU, outputs what ends there, both in the order of the demand's contributions.
+/// The steps follow the schedule's order of departures and arrivals; where that could need connections that
+/// hold more than two sends, one transfer after another. So the program ends. Layouts: contribution j of GPU
+/// s is at j's place of FORMATS.md 2's collective (AllGather: output s; AllToAll: input d, output s); for
+/// custom demands inputs hold what starts at the GPU, outputs what ends there, both in the order of the
+/// demand's contributions.
 ///
 /// `proven` has to be valid (replay). Throws Error(usage) for options that do not fit the collective,
 /// Error(unavailable) beyond a cap, naming the cap, the figure and what to change.

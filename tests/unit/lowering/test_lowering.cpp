@@ -128,6 +128,16 @@ TEST(Lowering, InPlaceTheOwnPartIsInTheOutput) {
       std::string::npos);
 }
 
+TEST(Lowering, ARingOfAllGatherIsOneThreadblockAGpu) {
+  const Program program =
+      lowered(scheduled(one_way_ring(4), make_demand(Collective::allgather, 4 * kMB, 4, 1)));
+  for (const Gpu& gpu : program.gpus) {
+    ASSERT_EQ(gpu.tbs.size(), 2U);  // the ring, and the copy of the own part
+    EXPECT_EQ(types(gpu.tbs[0]), (std::vector{StepType::send, StepType::receive_copy_send,
+                                              StepType::receive_copy_send, StepType::receive}));
+  }
+}
+
 TEST(Lowering, RelayedDataWaitsInScratchThatIsUsedAgain) {
   // GPU 0 has three chunks for GPU 2 and the second link is the slower one; nothing is passed on at once,
   // for GPU 1 has sends of its own in between.

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "connections.hpp"
+
+namespace rondo::lowering {
+
+/// One way from a GPU to another on one channel, with its batches in order.
+struct Connection {
+  int src = -1;
+  int dst = -1;
+  int channel = -1;
+  std::vector<int> batches = {};
+};
+
+/// Two connections of a GPU that share a threadblock.
+struct Pair {
+  int incoming = -1;
+  int outgoing = -1;
+  std::vector<int> fused = {};  ///< batches of `outgoing` that leave as they come
+};
+
+/// All departures and arrivals by time, after what they wait for; the batches of a connection arrive as they
+/// leave.
+std::vector<Event> events_by_time(const std::vector<Batch>& batches,
+                                  const std::vector<Connection>& connections);
+
+/// Pairs connections of one channel that fuse at least half of the batches of one of them, those that fuse
+/// most first. A batch is fused where neither connection has anything between its arrival and its departure;
+/// so nothing is later for it.
+std::vector<Pair> pair_connections(const std::vector<Batch>& batches,
+                                   const std::vector<Connection>& connections,
+                                   const std::vector<Event>& events, int max_steps);
+
+}  // namespace rondo::lowering
