@@ -8,6 +8,8 @@
 #include "rondo/core/error.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/json_files.hpp"
+#include "rondo/io/round_files.hpp"
+#include "rondo/pictures/pictures.hpp"
 #include "verification.hpp"
 
 namespace rondo::cli {
@@ -16,16 +18,40 @@ namespace {
 /// A form that schedules can be written in.
 struct Format {
   std::string name;
-  std::string (*write)(const ProvenSchedule& proven, const Settings& settings);
+  std::string (*write)(const PictureSubject& subject, const Settings& settings);
 };
 
-std::string write_json(const ProvenSchedule& proven, const Settings&) {
-  return format_json(schedule_to_json(proven));
+std::string write_json(const PictureSubject& subject, const Settings&) {
+  return format_json(schedule_to_json(subject.proven));
+}
+
+std::string write_xml(const PictureSubject& subject, const Settings& settings) {
+  return write_msccl_xml(subject.proven, settings);
+}
+
+template <std::string (*draw)(const PictureSubject&)>
+std::string write_picture(const PictureSubject& subject, const Settings&) {
+  return draw(subject);
 }
 
 const std::vector<Format>& formats() {
-  static const std::vector<Format> all = {{"json", write_json}, {"msccl-xml", write_msccl_xml}};
+  static const std::vector<Format> all = {{"json", write_json},
+                                          {"msccl-xml", write_xml},
+                                          {"trace", write_picture<trace_json>},
+                                          {"svg", write_picture<svg_picture>},
+                                          {"html", write_picture<html_page>}};
   return all;
+}
+
+/// The rounds that a run's schedule was made in; none for other engines and for single files.
+std::vector<RoundSpan> rounds_of(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path / "rounds")) return {};
+  std::vector<RoundSpan> spans;
+  for (const RoundRecord& round :
+       read_round_files(path, digest_of(read_text_file(path / "problem.json"))).rounds) {
+    spans.push_back({round.begin_us, round.end_us});
+  }
+  return spans;
 }
 
 std::vector<std::string> format_names() {
@@ -49,27 +75,36 @@ std::string run_export(const Settings& settings) {
   if (format == formats().end()) {
     throw Error(ExitCode::usage, fmt::format("--format is '{}'; known are: {}", name, join(format_names())));
   }
+  const std::string& path = settings.text("path");
   const std::string& output = settings.text("output");
-  write_text_file(output, format->write(load_schedule(settings.text("path")), settings));
+  const ProvenSchedule proven = load_schedule(path);
+  write_text_file(output, format->write({proven, rounds_of(path)}, settings));
   return fmt::format("wrote {}\n", output);
 }
 
 }  // namespace
 
 Command export_command() {
-  return {.name = "export",
-          .arguments = "PATH --format NAME --output FILE",
-          .summary = "write a schedule in another form",
-          .positional = "path",
-          .notes =
-              "json is the format rondo-schedule; msccl-xml is for the MSCCL executors, checked as by rondo "
-              "check-xml.\n"
-              "A schedule beyond a cap of the executor is refused with the cap's name (exit code 69).\n\n"
-              "Examples:\n"
-              "  rondo export runs/a --format json --output schedule.json\n"
-              "  rondo export runs/a --format msccl-xml --output allgather.xml --instances 2\n",
-          .options = option_groups,
-          .run = on_root_alone(run_export)};
+  return {
+      .name = "export",
+      .arguments = "PATH --format NAME --output FILE",
+      .summary = "write a schedule in another form",
+      .positional = "path",
+      .notes =
+          "json       the format rondo-schedule\n"
+          "msccl-xml  for the MSCCL executors, checked as by rondo check-xml; a schedule beyond a cap of "
+          "the executor\n"
+          "           is refused with the cap's name (exit code 69)\n"
+          "trace      for Perfetto (ui.perfetto.dev) and chrome://tracing: a track a link and a GPU\n"
+          "svg        a picture: the loaded fabric, the timeline of the links, their utilisation\n"
+          "html       one page that works offline: the same, with a timeline that zooms and the way of each "
+          "chunk\n\n"
+          "Examples:\n"
+          "  rondo export runs/a --format json --output schedule.json\n"
+          "  rondo export runs/a --format msccl-xml --output allgather.xml --instances 2\n"
+          "  rondo export runs/a --format html --output schedule.html\n",
+      .options = option_groups,
+      .run = on_root_alone(run_export)};
 }
 
 }  // namespace rondo::cli

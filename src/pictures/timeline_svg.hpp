@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis.hpp"
+#include "places.hpp"
+#include "rondo/pictures/pictures.hpp"
+
+namespace rondo::pictures {
+
+/// A drawing that knows its size.
+struct SvgPart {
+  std::string elements;
+  double width = 0;
+  double height = 0;
+};
+
+/// One row a Row: sends one by one in the colour of their chunk's origin where there are few, else the share
+/// of the row's links that transmit, in the colours of utilisation_colour; at the end the utilisation of the
+/// whole time.
+SvgPart timeline_svg(const PictureSubject& subject, const std::vector<Row>& rows,
+                     const std::vector<LinkLoad>& loads, double width);
+
+/// The scale of utilisation_colour.
+std::string colour_legend(double x, double y);
+
+/// Round values for an axis from 0 to `end`, at most `most` of them.
+std::vector<double> axis_ticks(double end, std::size_t most);
+
+}  // namespace rondo::pictures

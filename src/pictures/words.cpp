@@ -1,0 +1,111 @@
+#include "words.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "rondo/core/replay.hpp"
+#include "rondo/core/units.hpp"
+#include "text.hpp"
+
+namespace rondo::pictures {
+namespace {
+
+/// "a, b and c"; of more than eight the first six and how many more.
+std::string list_words(const std::vector<std::string>& names) {
+  const std::size_t shown = names.size() <= 8 ? names.size() : 6;
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const bool last = i + 1 == names.size();
+    text += (i == 0 ? "" : last ? " and " : ", ") + names[i];
+  }
+  return shown == names.size() ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+std::string words_of(const ProvenSchedule& proven, const LatencyCertificate& latency) {
+  const auto name = [&](GpuId g) { return node_label(proven.topology, proven.topology.node_of(g)); };
+  return fmt::format(
+      "Data of {} is wanted at {}. The links on the quickest way between them have a latency of {} us "
+      "together, "
+      "before a single byte is counted.",
+      name(latency.source), name(latency.destination), short_number(proven.lower_bound->us));
+}
+
+std::string words_of(const ProvenSchedule& proven, const CutCertificate& cut) {
+  const Topology& topology = proven.topology;
+  const std::set<NodeId> inside(cut.nodes.begin(), cut.nodes.end());
+  std::vector<std::string> within, without;
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
+    const NodeId node = topology.node_of(GpuId(g));
+    (inside.contains(node) ? within : without).push_back(node_label(topology, node));
+  }
+  std::size_t links = 0;
+  double bandwidth_GBps = 0;
+  for (const Link& link : topology.links()) {
+    if (!inside.contains(link.src) || inside.contains(link.dst)) continue;
+    ++links;
+    bandwidth_GBps += link.bandwidth_GBps;
+  }
+  const std::string way = without.size() < within.size()
+                              ? fmt::format("{} {} to receive {} from outside", list_words(without),
+                                            without.size() == 1 ? "has" : "have", format_size(cut.bytes))
+                              : fmt::format("{} {} to send {} to the outside", list_words(within),
+                                            within.size() == 1 ? "has" : "have", format_size(cut.bytes));
+  const std::string leading =
+      links == 1 ? fmt::format("One link of {} GB/s leads", short_number(bandwidth_GBps))
+                 : fmt::format("{} links of {} GB/s together lead", links, short_number(bandwidth_GBps));
+  return fmt::format("{}. {} there, which takes {} us; with the latency before, on and after it is {} us.",
+                     way, leading, short_number(transmission_us(cut.bytes, bandwidth_GBps)),
+                     short_number(proven.lower_bound->us));
+}
+
+std::string words_of(const ProvenSchedule& proven, const MetricCertificate& metric) {
+  const Topology& topology = proven.topology;
+  const double longest = *std::max_element(metric.length.begin(), metric.length.end());
+  std::vector<std::string> scarce;
+  for (std::size_t l = 0; l < metric.length.size(); ++l) {
+    if (metric.length[l] > 0.5 * longest) scarce.push_back(link_label(topology, LinkId(l)));
+  }
+  return fmt::format(
+      "Give each link the length that stands in the certificate. Every pair's bytes, times the shortest "
+      "distance between the pair, have to be carried, and a link carries its bandwidth times its length; "
+      "even "
+      "with all links busy from the earliest moment that data can reach them, that takes {} us. What "
+      "is scarce is the capacity of {}.",
+      short_number(proven.lower_bound->us),
+      scarce.size() == metric.length.size() ? "all links alike" : list_words(scarce));
+}
+
+}  // namespace
+
+std::string title_words(const ProvenSchedule& proven) {
+  return fmt::format("{} of {} over {} GPUs of {}", to_string(proven.demand.collective()),
+                     format_size(proven.demand.size_bytes()), proven.topology.num_gpus(),
+                     printable(proven.topology.name()));
+}
+
+std::string result_words(const ProvenSchedule& proven) {
+  const double finish = proven.schedule.finish_us;
+  const auto bytes = proven.demand.uniform_chunk_bytes();
+  std::string text =
+      fmt::format("The schedule ends after {} us: an algorithm bandwidth of {:.4g} GB/s, with {}{} in {}.",
+                  short_number(finish), algorithm_bandwidth_GBps(proven.demand.size_bytes(), finish),
+                  count_of(proven.demand.num_chunks(), "chunk"), bytes ? " of " + format_size(*bytes) : "",
+                  count_of(proven.schedule.sends.size(), "send"));
+  if (!proven.lower_bound) return text + " No lower bound is known.";
+  const double bound = proven.lower_bound->us;
+  if (times_equal(finish, bound)) return text + " No schedule can end earlier.";
+  return text +
+         fmt::format(" No schedule can end before {} us, so it takes at most {:.2g} % longer than the best.",
+                     short_number(bound), 100 * (finish / bound - 1));
+}
+
+std::string certificate_words(const ProvenSchedule& proven) {
+  if (!proven.lower_bound) return "";
+  return std::visit([&](const auto& certificate) { return words_of(proven, certificate); },
+                    proven.lower_bound->certificate);
+}
+
+}  // namespace rondo::pictures

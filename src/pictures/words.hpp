@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "rondo/core/schedule.hpp"
+
+/// What a schedule comes to, in sentences.
+namespace rondo::pictures {
+
+/// "allgather of 1 GB over 16 GPUs of ndv2-2".
+std::string title_words(const ProvenSchedule& proven);
+/// How long it takes, and how far that is from the bound.
+std::string result_words(const ProvenSchedule& proven);
+/// Why nothing can be faster: the certificate as an argument. Empty where there is no bound.
+std::string certificate_words(const ProvenSchedule& proven);
+
+}  // namespace rondo::pictures

@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis.hpp"
+#include "drawn_schedule.hpp"
+#include "fabric.hpp"
+#include "places.hpp"
+#include "text.hpp"
+
+namespace rondo::pictures {
+namespace {
+
+TEST(Analysis, LoadsAreThoseOfTheSends) {
+  const auto loads = link_loads(test::line());
+  ASSERT_EQ(loads.size(), 6U);
+  for (std::size_t l = 0; l < 6; ++l) {
+    EXPECT_EQ(loads[l].bytes, l < 3 ? 1000 : 0) << l;
+    EXPECT_EQ(loads[l].busy_us, l < 3 ? 1 : 0) << l;
+    EXPECT_EQ(loads[l].sends, l < 3 ? 1U : 0U) << l;
+  }
+  EXPECT_EQ(utilisation({LinkId(0), LinkId(5)}, loads, 5), 0.1);
+}
+
+TEST(Analysis, ASendRestsOnTheOneThatBroughtItsChunk) {
+  EXPECT_EQ(causes(test::line()), (std::vector<std::int64_t>{-1, 0, 1}));
+}
+
+TEST(Analysis, BusySharesAreAveragedOverTheLinksOfARow) {
+  const ProvenSchedule proven = test::line();
+  // Row 0: links 0 and 3; row 1: link 2; two bins of 2.5 us.
+  const auto shares = busy_shares(proven, {0, -1, 1, 0, -1, -1}, 2, 2, 5);
+  ASSERT_EQ(shares.size(), 4U);
+  EXPECT_FLOAT_EQ(shares[0], 0.2F);  // 1 us of 2 x 2.5
+  EXPECT_FLOAT_EQ(shares[1], 0);
+  EXPECT_FLOAT_EQ(shares[2], 0);
+  EXPECT_FLOAT_EQ(shares[3], 0.4F);
+}
+
+TEST(Places, ChassisTakeTheirSwitchesIn) {
+  const Topology rails = generate_topology("rails", {{"boxes", "3"}, {"gpus", "4"}, {"rails", "2"}});
+  const Places places = places_of(rails);
+  EXPECT_EQ(places.num_groups(), 3U);
+  EXPECT_EQ(places.all.size(), 5U);  // and two rail switches
+  EXPECT_EQ(places.all[0].label, "chassis 0");
+  EXPECT_EQ(places.all[0].gpus.size(), 4U);
+  EXPECT_EQ(places.all[0].switches.size(), 1U);
+}
+
+TEST(Places, WithoutChassisASwitchGathersItsGpus) {
+  const Places places =
+      places_of(generate_topology("fat_tree", {{"leaves", "2"}, {"gpus", "3"}, {"spines", "1"}}));
+  EXPECT_EQ(places.num_groups(), 2U);
+  EXPECT_EQ(places.all[0].label, "leaf0");
+  EXPECT_EQ(places_of(generate_topology("ring", {{"gpus", "5"}})).num_groups(), 0U);
+}
+
+TEST(TimelineRows, EveryLinkIsInOneRowAndThereAreNotTooMany) {
+  for (const char* family : {"rails", "torus", "dragonfly", "fat_tree", "ring", "full"}) {
+    const Topology topology = generate_topology(family, {});
+    const Places places = places_of(topology);
+    for (const std::size_t most : {4U, 7U, 30U, 1000U}) {
+      const auto rows = timeline_rows(topology, places, most);
+      EXPECT_LE(rows.size(), most) << family;
+      std::size_t links = 0;
+      for (const Row& row : rows) links += row.links.size();
+      EXPECT_EQ(links, topology.num_links()) << family;
+      for (const int row : row_of_links(rows, topology.num_links())) EXPECT_GE(row, 0) << family;
+    }
+  }
+}
+
+TEST(FabricDrawing, NodesStandApartAndInTheFrame) {
+  for (const char* spec : {"rails", "torus", "dragonfly", "fat_tree", "ring", "full", "star"}) {
+    const Topology topology = generate_topology(spec, {});
+    const FabricDrawing drawing = draw_fabric(topology, places_of(topology));
+    std::size_t links = 0;
+    for (const DrawnLink& link : drawing.links) links += link.links.size();
+    for (const DrawnNode& node : drawing.nodes) links += node.inside.size();
+    EXPECT_EQ(links, topology.num_links()) << spec;
+    for (std::size_t a = 0; a < drawing.nodes.size(); ++a) {
+      const DrawnNode& node = drawing.nodes[a];
+      EXPECT_GE(std::min(node.at.x, node.at.y), node.radius) << spec;
+      EXPECT_LE(node.at.x + node.radius, drawing.width) << spec;
+      EXPECT_LE(node.at.y + node.radius, drawing.height) << spec;
+      for (std::size_t b = 0; b < a; ++b) {
+        const DrawnNode& other = drawing.nodes[b];
+        EXPECT_GE(std::hypot(node.at.x - other.at.x, node.at.y - other.at.y), node.radius + other.radius)
+            << spec << " " << node.label << " " << other.label;
+      }
+    }
+  }
+}
+
+TEST(Text, NamesCannotBreakOut) {
+  EXPECT_EQ(markup("<a & \"b\">"), "&lt;a &amp; &quot;b&quot;&gt;");
+  EXPECT_EQ(printable("a\n\x01z"), "a??z");
+  EXPECT_EQ(printable("\xff"), "\xEF\xBF\xBD");  // the replacement character
+}
+
+}  // namespace
+}  // namespace rondo::pictures
