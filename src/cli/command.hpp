@@ -33,6 +33,7 @@ Command reassemble_command();
 Command verify_command();
 Command bound_command();
 Command export_command();
+Command execute_command();
 Command check_xml_command();
 Command info_command();
 Command topology_list_command();

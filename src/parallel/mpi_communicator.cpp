@@ -7,19 +7,11 @@
 #include <limits>
 #include <string>
 
-#include "rondo/core/error.hpp"
+#include "mpi_check.hpp"
 #include "rondo/parallel/communicator.hpp"
 
 namespace rondo {
 namespace {
-
-void check(int code, const char* call) {
-  if (code == MPI_SUCCESS) return;
-  char text[MPI_MAX_ERROR_STRING] = {};
-  int length = 0;
-  MPI_Error_string(code, text, &length);
-  throw Error(ExitCode::internal, std::string(call) + " failed: " + std::string(text, text + length));
-}
 
 class MpiCommunicator final : public Communicator {
  public:

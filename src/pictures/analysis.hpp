@@ -20,10 +20,6 @@ std::vector<LinkLoad> link_loads(const ProvenSchedule& proven);
 /// Where the time axis ends: the finish time, or the last arrival where that is later.
 double axis_end_us(const ProvenSchedule& proven);
 
-/// One a send: the index of the send that brought the chunk to where this one starts, -1 at the chunk's
-/// origin (and where nothing did, in a schedule that the replay would refuse).
-std::vector<std::int64_t> causes(const ProvenSchedule& proven);
-
 /// Share of each of `bins` equal times up to `end_us` that the links of each row transmit, averaged over
 /// them: rows x bins. `row_of_link` holds -1 for links without a row.
 std::vector<float> busy_shares(const ProvenSchedule& proven, const std::vector<int>& row_of_link,

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "analysis.hpp"
+#include "rondo/core/causes.hpp"
 #include "rondo/pictures/pictures.hpp"
 #include "text.hpp"
 #include "words.hpp"

@@ -7,6 +7,7 @@
 #include "drawn_schedule.hpp"
 #include "fabric.hpp"
 #include "places.hpp"
+#include "rondo/core/causes.hpp"
 #include "text.hpp"
 
 namespace rondo::pictures {

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rondo/core/schedule.hpp"
+#include "rondo/msccl/program.hpp"
+
+/// What is executed: lanes of steps on GPUs with memory, made from a schedule or from an MSCCL program.
+namespace rondo::execution {
+
+/// Bytes [offset, offset + bytes) of a GPU's memory.
+struct Region {
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+};
+
+struct StepRef {
+  int lane = -1;
+  int step = -1;
+};
+
+inline constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
+
+/// One step: takes a message (if `receive_from`), adds the source to it or takes the source alone (if `src`),
+/// writes the result (if `dst`; `add` adds it to what is there), and sends it (if `send_to`). Sums are of
+/// unsigned bytes, modulo 256.
+struct Step {
+  int receive_from = -1;       ///< connection
+  int send_to = -1;            ///< connection
+  std::size_t src = kNowhere;  ///< offset in the GPU's memory
+  std::size_t dst = kNowhere;
+  std::size_t bytes = 0;
+  bool add = false;
+  std::vector<StepRef> after = {};  ///< steps of the same GPU that have to be finished before
+  std::string name = {};            ///< "gpu 3 tb 2 step 7", "chunk 4 over c0g0 → c0g1"
+};
+
+/// Its steps run one after another, all lanes at the same time.
+struct Lane {
+  int gpu = 0;
+  std::vector<Step> steps = {};
+};
+
+/// First in, first out; all that is sent belongs to one lane and all that is received to one lane.
+struct Connection {
+  int src = 0;
+  int dst = 0;
+};
+
+/// Bytes of one GPU's input that have to stand in another's output in the end.
+struct Delivery {
+  int from = 0;
+  std::size_t input = 0;  ///< offset in the input of `from`
+  int to = 0;
+  std::size_t output = 0;  ///< offset in the output of `to`
+  std::size_t bytes = 0;
+};
+
+struct Program {
+  std::string name;
+  msccl::Coll coll = msccl::Coll::custom;
+  bool in_place = false;
+  int root = 0;                      ///< where the collective has one
+  std::size_t size_bytes = 0;        ///< of the collective (FORMATS.md 2), as executed
+  std::vector<std::size_t> memory;   ///< bytes, one a GPU
+  std::vector<Region> input;         ///< one a GPU
+  std::vector<Region> output;        ///< one a GPU
+  std::vector<Delivery> deliveries;  ///< of a custom demand; for other collectives empty
+  bool knows_result = true;          ///< false: a custom MSCCL program, which does not say what it is for
+  std::vector<Connection> connections;
+  std::vector<Lane> lanes;
+
+  int num_gpus() const { return static_cast<int>(memory.size()); }
+};
+
+/// What the schedule does, out of place, scaled to `bytes` (rounded up so that equal chunks stay equal):
+/// every transfer from GPU to GPU (switches passed) is a message. The transfers that begin on one link run in
+/// its order, each once the chunk has arrived. Times do not matter. `proven` need not be valid; what is wrong
+/// with it shows in the execution. Throws Error(unavailable) for sizes beyond the caps of `check_size`.
+Program from_schedule(const ProvenSchedule& proven, double bytes);
+
+/// The program for a collective of `bytes` (rounded up to whole chunks). Throws Error(bad_data), naming gpu,
+/// tb and step, for what cannot be executed: ranges outside the buffers, peers that do not exist, a
+/// connection with two owners, dependencies on nothing; Error(unavailable) beyond the caps.
+Program from_msccl(const msccl::Program& program, double bytes, bool in_place);
+
+}  // namespace rondo::execution

@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include "command.hpp"
+#include "input.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/execution/execute.hpp"
+#include "rondo/msccl/xml.hpp"
+#include "verification.hpp"
+
+namespace rondo::cli {
+namespace {
+
+constexpr int kMostRepetitions = 100'000;
+constexpr int kMostSlots = 1'000'000;
+
+std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
+  return {{"Input",
+           {{"path", "PATH", "",
+             "the folder of a run, a schedule (FILE.h5, FILE.json) or MSCCL XML (FILE.xml)"}}},
+          {"Execution",
+           {{"bytes", "SIZE", "1MB", "size of the collective, as for solve; rounded up to whole chunks"},
+            {"repeat", "N", "1", "how often, each time with other data"},
+            {"slots", "N", "2",
+             "messages that a connection holds before its sender has to wait, 1 or more; 2 is what MSCCL's "
+             "protocol "
+             "Simple has room for"}}}};
+}
+
+/// Every rank makes the program from the same text.
+std::vector<execution::Program> programs_of_xml(const std::string& text, double bytes) {
+  const msccl::Program program = msccl::parse_xml(text);
+  std::vector<execution::Program> programs;
+  for (const bool in_place : {false, true}) {
+    if (in_place ? program.in_place : program.out_of_place) {
+      programs.push_back(execution::from_msccl(program, bytes, in_place));
+    }
+  }
+  if (programs.empty()) {
+    throw Error(ExitCode::bad_data,
+                "algo: inplace and outofplace are 0, so that it is never used; set at least one to 1");
+  }
+  return programs;
+}
+
+/// Collective.
+std::string run(const execution::Program& program, const Communicator& communicator,
+                const execution::ExecuteOptions& options) {
+  const execution::ExecuteResult result = execution::execute(program, communicator, options);
+  const std::string verdict =
+      program.knows_result ? fmt::format("equal to {} byte for byte", execution::reference_name(program.coll))
+                           : "ran to its end (a custom program does not say what it is for)";
+  return fmt::format(
+      "{}: {} of {} ({} bytes) {}, {} GPUs on {} rank{}; {} messages with {} in {} repetition{}, {:.3g} ms\n",
+      verdict, to_string(program.coll), format_size(static_cast<double>(program.size_bytes)),
+      program.size_bytes, program.in_place ? "in place" : "out of place", program.num_gpus(),
+      communicator.size(), communicator.size() == 1 ? "" : "s", result.messages,
+      format_size(static_cast<double>(result.bytes)), options.repeat, options.repeat == 1 ? "" : "s",
+      1e3 * result.seconds);
+}
+
+std::string execute(const Settings& settings, const Communicator& communicator) {
+  const std::filesystem::path path = settings.text("path");
+  const double bytes = parse_size(settings.text("bytes"));
+  const execution::ExecuteOptions options{
+      .repeat = static_cast<int>(settings.integer("repeat", 1, kMostRepetitions)),
+      .slots = static_cast<int>(settings.integer("slots", 1, kMostSlots))};
+  const bool is_xml = path.extension() == ".xml";
+  // The root reads; the others get the text, so that all have the same or the same error.
+  const std::string text = to_text(on_root(communicator, [&] {
+    return to_bytes(is_xml ? read_text_file(path) : schedule_to_json(load_schedule(path)).dump());
+  }));
+  const auto programs = naming_file(path, [&] {
+    return is_xml ? programs_of_xml(text, bytes)
+                  : std::vector{
+                        execution::from_schedule(schedule_from_json(parse_json(text, path.string())), bytes)};
+  });
+  std::string report;
+  for (const execution::Program& program : programs) {
+    report += naming_file(path, [&] { return run(program, communicator, options); });
+  }
+  return report;
+}
+
+}  // namespace
+
+Command execute_command() {
+  return {.name = "execute",
+          .arguments = "PATH [--bytes SIZE] [--repeat N]",
+          .summary = "run a schedule or MSCCL XML with real bytes and compare with MPI's collective",
+          .positional = "path",
+          .notes =
+              "The GPUs are dealt over the ranks (any number of them); every message of the schedule is a "
+              "nonblocking MPI\n"
+              "message, sent in the schedule's order once its data is there. Times are this machine's and "
+              "say nothing of "
+              "GPUs.\n"
+              "XML runs for every placement that it declares. Exit code 0 when all outputs are equal; 65 for "
+              "a difference, "
+              "with GPU\n"
+              "and byte, and for a deadlock, with who waits for whom.\n\n"
+              "Examples:\n"
+              "  rondo execute runs/a\n"
+              "  mpirun -n 4 rondo execute allgather.xml --bytes 16MB --repeat 10\n",
+          .options = option_groups,
+          .run = execute};
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,108 @@
+#include "rondo/execution/execute.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "deal.hpp"
+#include "reference.hpp"
+#include "rondo/core/error.hpp"
+#include "runner.hpp"
+
+namespace rondo::execution {
+namespace {
+
+/// What memory holds before it is written: not what a byte of an input is likely to be, nor zero.
+constexpr std::byte kFiller{0xA5};
+
+std::vector<Bytes> fresh_memory(const Program& program, const Deal& deal, int repetition) {
+  std::vector<Bytes> memory(program.memory.size());
+  for (int g = deal.first_of(deal.rank); g < deal.first_of(deal.rank + 1); ++g) {
+    const auto index = static_cast<std::size_t>(g);
+    memory[index].assign(program.memory[index], kFiller);
+    const Region& input = program.input[index];
+    for (std::size_t i = 0; i < input.bytes; ++i)
+      memory[index][input.offset + i] = input_byte(g, i, repetition);
+  }
+  return memory;
+}
+
+/// The first difference on this rank, or nothing.
+std::string difference(const Program& program, const std::vector<Bytes>& memory,
+                       const std::vector<Bytes>& expected) {
+  std::string first;
+  std::size_t gpus = 0;
+  for (std::size_t g = 0; g < expected.size(); ++g) {
+    if (expected[g].empty()) continue;
+    const auto begin = memory[g].begin() + static_cast<std::ptrdiff_t>(program.output[g].offset);
+    const auto [want, have] = std::mismatch(expected[g].begin(), expected[g].end(), begin);
+    if (want == expected[g].end()) continue;
+    ++gpus;
+    if (!first.empty()) continue;
+    first = fmt::format("gpu {}: byte {} of the output is 0x{:02x}{}, but {} gives 0x{:02x}", g,
+                        want - expected[g].begin(), std::to_integer<unsigned>(*have),
+                        *have == kFiller ? " (never written, it seems)" : "", reference_name(program.coll),
+                        std::to_integer<unsigned>(*want));
+  }
+  return gpus > 1 ? fmt::format("{}; {} GPUs of this rank differ", first, gpus) : first;
+}
+
+/// Collective: throws the same error everywhere if any rank has something to say.
+void agree(const Communicator& communicator, const std::vector<std::string>& faults) {
+  constexpr std::size_t kMost = 5;
+  std::string own;
+  for (std::size_t i = 0; i < faults.size() && i < kMost; ++i) own += (own.empty() ? "" : "\n  ") + faults[i];
+  std::string all;
+  for (const Bytes& text : communicator.all_gather(to_bytes(own))) {
+    if (!text.empty()) all += (all.empty() ? "" : "\n  ") + to_text(text);
+  }
+  if (!all.empty()) throw Error(ExitCode::bad_data, all);
+}
+
+/// Collective: where every lane of every rank stands.
+std::vector<int> all_positions(const Program& program, const Deal& deal, const Communicator& communicator,
+                               const std::vector<int>& own) {
+  Bytes bytes(own.size() * sizeof(int));
+  std::memcpy(bytes.data(), own.data(), bytes.size());
+  const std::vector<Bytes> gathered = communicator.all_gather(bytes);
+  std::vector<int> all(own.size());
+  for (std::size_t l = 0; l < all.size(); ++l) {
+    const auto rank = static_cast<std::size_t>(deal.rank_of(program.lanes[l].gpu));
+    std::memcpy(&all[l], gathered[rank].data() + l * sizeof(int), sizeof(int));
+  }
+  return all;
+}
+
+}  // namespace
+
+ExecuteResult execute(const Program& program, const Communicator& communicator,
+                      const ExecuteOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  const Deal deal{.gpus = program.num_gpus(), .ranks = communicator.size(), .rank = communicator.rank()};
+  const auto exchange = make_exchange(communicator);
+  ExecuteResult result;
+  for (int repetition = 0; repetition < options.repeat; ++repetition) {
+    std::vector<Bytes> memory = fresh_memory(program, deal, repetition);
+    communicator.barrier();
+    const auto start = Clock::now();
+    const RunOutcome outcome = Runner(program, deal, *exchange, options.slots, memory).run();
+    result.seconds += communicator.max(std::chrono::duration<double>(Clock::now() - start).count());
+    agree(communicator, outcome.faults);
+    if (!outcome.finished) {
+      throw Error(ExitCode::bad_data,
+                  describe_deadlock(program, all_positions(program, deal, communicator, outcome.next),
+                                    options.slots));
+    }
+    result.messages += static_cast<std::int64_t>(communicator.sum(static_cast<double>(outcome.messages)));
+    result.bytes += static_cast<std::int64_t>(communicator.sum(static_cast<double>(outcome.bytes)));
+    if (!program.knows_result) continue;
+    const std::string differs =
+        difference(program, memory, reference_outputs(program, deal, *exchange, repetition, kFiller));
+    agree(communicator, differs.empty() ? std::vector<std::string>{} : std::vector<std::string>{differs});
+  }
+  return result;
+}
+
+}  // namespace rondo::execution
