@@ -32,7 +32,8 @@ Topology uneven_ring() {
 std::vector<Program> programs() {
   const Topology ring = uneven_ring();
   const Topology torus = generate_topology("torus", {{"dims", "3x3"}});
-  return {lowered(scheduled(ring, make_demand(Collective::alltoall, 16 * kMB, 4, 3))),
+  return {lowered(scheduled(shipped("dgx1"), make_demand(Collective::allgather, 8 * kMB, 8, 4))),
+          lowered(scheduled(ring, make_demand(Collective::alltoall, 16 * kMB, 4, 3))),
           lowered(scheduled(torus, make_demand(Collective::allgather, 9 * kMB, 9, 2))),
           lowered(scheduled(torus, make_demand(Collective::alltoall, 81 * kMB, 9, 1)))};
 }
