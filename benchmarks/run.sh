@@ -4,19 +4,23 @@
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
 #   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
 #   symmetry         AllToAll on 16 to 1024 GPUs; steady-state flows with and without symmetry
+#   execution        every fabric's schedules and MSCCL XML with real bytes, against MPI's collectives
 # Of all:
 #   --ranks N        MPI ranks of each solve (default 2)
 #   --json FILE      where the results go (default benchmarks/results/NAME.json)
 # Of rounds and symmetry:
 #   --only SUBSTRING only the cases with this in their name, e.g. dgx1, rails, ncflow, --chunks
 #   --timeout S      ends a case after S seconds (default 600)
+# Of execution:
+#   --only FABRIC    only the cases of this fabric, e.g. dgx1
+#   --executed-on N,N,...  ranks (default 1,2,4); solved, exported and checked on one
 # Of scaling:
 #   --fabric SPEC    (default star:chassis=16,intra=ndv2)
 #   --repeat N       runs for each number of ranks (default 5)
 #   --timeout S      ends a run after S seconds (default 3600)
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-name=${1:?usage: benchmarks/run.sh table8|fabrics|rounds|scaling|symmetry [--ranks N] [--json FILE] [options of NAME]}
+name=${1:?usage: benchmarks/run.sh NAME [--ranks N] [--json FILE] [options of NAME]; this file says which names}
 shift
 source "$root/jobs/mpi_env.sh"
 cmake --preset release -S "$root" > /dev/null

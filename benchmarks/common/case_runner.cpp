@@ -17,24 +17,6 @@ extern char** environ;
 namespace rondo::benchmarks {
 namespace {
 
-int run(const std::vector<std::string>& command, double* wall_s) {
-  std::vector<char*> arguments;
-  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", 1 /* O_WRONLY */, 0);
-  const auto start = std::chrono::steady_clock::now();
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (failed != 0) return 127;
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (wall_s) *wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
 std::string processor() {
   std::ifstream cpuinfo("/proc/cpuinfo");
   for (std::string line; std::getline(cpuinfo, line);) {
@@ -66,6 +48,24 @@ int number_of(const std::string& program, const std::string& option, const std::
 
 }  // namespace
 
+int run_command(const std::vector<std::string>& command, double* wall_s) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", 1 /* O_WRONLY */, 0);
+  const auto start = std::chrono::steady_clock::now();
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return 127;
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (wall_s) *wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 std::string CaseResult::failure() const {
   if (timed_out) return "timed out";
   if (exit_code != 0) return "exit code " + std::to_string(exit_code);
@@ -86,14 +86,14 @@ CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
                                  "--output", folder.string()});
   command.insert(command.end(), arguments.begin(), arguments.end());
   CaseResult result;
-  result.exit_code = run(command, &result.wall_s);
+  result.exit_code = run_command(command, &result.wall_s);
   // Killed, when TERM was not enough, timeout ends by the same signal.
   result.timed_out = timeout_s > 0 &&
                      (result.exit_code == kTimedOut || (result.exit_code != 0 && result.wall_s > timeout_s));
   result.round_files_bytes = bytes_of_files(folder / "rounds");
   if (result.exit_code == 0) {
     std::ifstream(folder / "report.json") >> result.report;
-    result.verified = run({rondo.string(), "verify", folder.string()}, nullptr) == 0;
+    result.verified = run_command({rondo.string(), "verify", folder.string()}, nullptr) == 0;
   }
   std::filesystem::remove_all(folder);
   return result;

@@ -22,6 +22,10 @@ struct CaseResult {
   std::string failure() const;
 };
 
+/// Runs the command without its standard output. Returns its exit code, 128 + n when signal n ended it; puts
+/// the seconds that it took into `wall_s` unless null.
+int run_command(const std::vector<std::string>& command, double* wall_s);
+
 /// `mpirun -n ranks rondo solve --force --output SCRATCH arguments...`, then `rondo verify SCRATCH`. A solve
 /// of more than `timeout_s` seconds is ended; 0: it may take for ever.
 CaseResult solve_case(const std::filesystem::path& rondo, int ranks,

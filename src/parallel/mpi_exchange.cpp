@@ -115,10 +115,16 @@ class MpiExchange final : public Exchange {
   }
 
   Bytes sum_bytes(const Bytes& bytes) const override {
-    Bytes result(bytes.size());
-    check(MPI_Allreduce(bytes.data(), result.data(), static_cast<int>(bytes.size()), MPI_UINT8_T, MPI_SUM,
+    // As wider numbers: what sums of bytes do when they overflow is up to MPI, and Open MPI 4.1's saturate.
+    std::vector<std::uint32_t> sums;
+    sums.reserve(bytes.size());
+    for (const std::byte b : bytes) sums.push_back(std::to_integer<std::uint32_t>(b));
+    check(MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), MPI_UINT32_T, MPI_SUM,
                         communicator_),
           "MPI_Allreduce");
+    Bytes result;
+    result.reserve(bytes.size());
+    for (const std::uint32_t sum : sums) result.push_back(static_cast<std::byte>(sum & 0xFF));
     return result;
   }
 

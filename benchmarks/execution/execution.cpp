@@ -1,0 +1,160 @@
+// Schedules and their MSCCL XML with real bytes: every shipped fabric up to 32 GPUs and some of 64; the XML
+// accepted by the checker, and both executed on several numbers of ranks, equal to MPI's collective.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "case_runner.hpp"
+
+namespace {
+
+using namespace rondo::benchmarks;
+using Json = nlohmann::ordered_json;
+using Words = std::vector<std::string>;
+
+constexpr int kMostGpusOfShipped = 32;
+
+struct Case {
+  std::string fabric;
+  std::string collective;
+  Words export_options = {};  ///< what keeps the XML within the executor's caps
+};
+
+std::vector<Case> cases() {
+  Words shipped;
+  for (const auto& entry : std::filesystem::directory_iterator(RONDO_SOURCE_DIR "/jobs/topologies")) {
+    std::ifstream file(entry.path());
+    const Json nodes = Json::parse(file).at("nodes");
+    const auto gpus =
+        std::count_if(nodes.begin(), nodes.end(), [](const Json& n) { return n["kind"] == "gpu"; });
+    if (gpus <= kMostGpusOfShipped) shipped.push_back(entry.path().stem().string());
+  }
+  std::sort(shipped.begin(), shipped.end());
+  std::vector<Case> all;
+  for (const std::string& fabric : shipped) {
+    all.push_back({fabric, "allgather"});
+    all.push_back({fabric, "alltoall"});
+  }
+  for (const char* of_64 : {"torus:dims=8x8", "rails:boxes=8,rails=2", "star:chassis=8,intra=dgx1"}) {
+    all.push_back({of_64, "allgather"});
+    all.push_back({of_64, "alltoall", {"--max-peers", "16"}});
+  }
+  return all;
+}
+
+Words numbers(const std::string& list) {
+  std::istringstream stream(list);
+  Words all;
+  for (std::string word; std::getline(stream, word, ',');) all.push_back(word);
+  return all;
+}
+
+/// The commands of one case, in a folder of their own; the first that fails ends it.
+class CaseRun {
+ public:
+  CaseRun(const BenchmarkOptions& options, const Case& of)
+      : options_(options),
+        case_(of),
+        folder_(std::filesystem::temp_directory_path() / ("rondo-execution-" + std::to_string(getpid()))) {
+    std::filesystem::remove_all(folder_);
+  }
+  ~CaseRun() { std::filesystem::remove_all(folder_); }
+  CaseRun(const CaseRun&) = delete;
+  CaseRun& operator=(const CaseRun&) = delete;
+
+  /// One row a program: the schedule, and the XML of each placement.
+  Json rows() {
+    const std::string run = folder_.string();
+    const bool all_gather = case_.collective == "allgather";
+    Json rows = Json::array();
+    rondo({"solve", "--topology", case_.fabric, "--collective", case_.collective, "--size", "16MB",
+           "--chunks", all_gather ? "4" : "1", "--gap", "25%", "--output", run});
+    rows.push_back(executed("schedule", run));
+    Words placements = {"out-of-place"};
+    if (all_gather) placements.push_back("in-place");
+    for (const std::string& placement : placements) {
+      const std::string file = run + "/" + placement + ".xml";
+      Words words = {"export", run, "--format", "msccl-xml", "--placement", placement, "--output", file};
+      words.insert(words.end(), case_.export_options.begin(), case_.export_options.end());
+      const double export_s = rondo(words);
+      const double check_s = rondo({"check-xml", file});
+      Json row = executed("xml " + placement, file);
+      row["export_s"] = export_s;
+      row["check_s"] = check_s;
+      rows.push_back(row);
+    }
+    return rows;
+  }
+  const std::string& failure() const { return failure_; }
+
+ private:
+  double rondo(Words words, const std::string& ranks = "1") {
+    if (!failure_.empty()) return 0;
+    words.insert(words.begin(), {"mpirun", "-n", ranks, options_.rondo.string()});
+    double wall_s = 0;
+    const int exit_code = run_command(words, &wall_s);
+    if (exit_code != 0) {
+      failure_ = "exit code " + std::to_string(exit_code) + " of";
+      for (const std::string& word : words) failure_ += " " + word;
+    }
+    return wall_s;
+  }
+
+  Json executed(const std::string& what, const std::string& path) {
+    Json row{{"fabric", case_.fabric}, {"collective", case_.collective}, {"program", what}};
+    for (const std::string& option : case_.export_options) row["export_options"].push_back(option);
+    for (const std::string& ranks : numbers(options_.own.at("--executed-on"))) {
+      const double wall_s = rondo({"execute", path, "--bytes", "1MB"}, ranks);
+      row["execute_s"][ranks] = wall_s;
+    }
+    return row;
+  }
+
+  const BenchmarkOptions& options_;
+  const Case& case_;
+  const std::filesystem::path folder_;
+  std::string failure_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const BenchmarkOptions options =
+      parse_options(argc, argv, "execution", {{"--only", ""}, {"--executed-on", "1,2,4"}});
+  const std::string& only = options.own.at("--only");
+  Json rows = Json::array();
+  int failed = 0, ran = 0;
+  for (const Case& of : cases()) {
+    if (!only.empty() && of.fabric != only) continue;
+    ++ran;
+    CaseRun run(options, of);
+    const Json of_case = run.rows();
+    if (!run.failure().empty()) {
+      std::cout << of.fabric << ' ' << of.collective << ": " << run.failure() << std::endl;
+      ++failed;
+      continue;
+    }
+    for (const Json& row : of_case) {
+      std::printf("%-26s %-9s %-16s equal on %s ranks", of.fabric.c_str(), of.collective.c_str(),
+                  row["program"].get<std::string>().c_str(), options.own.at("--executed-on").c_str());
+      if (row.contains("check_s")) {
+        std::printf(", export %.2f s, check-xml %.2f s", row["export_s"].get<double>(),
+                    row["check_s"].get<double>());
+      }
+      std::printf("\n");
+      rows.push_back(row);
+    }
+    std::fflush(stdout);
+  }
+  write_results(options, rows);
+  if (ran == 0) std::cerr << "no case of fabric '" << only << "'\n";
+  return failed == 0 && ran > 0 ? 0 : 1;
+}
