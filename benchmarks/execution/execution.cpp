@@ -43,7 +43,7 @@ std::vector<Case> cases() {
     all.push_back({fabric, "allgather"});
     all.push_back({fabric, "alltoall"});
   }
-  for (const char* of_64 : {"torus:dims=8x8", "rails:boxes=8,rails=2", "star:chassis=8,intra=dgx1"}) {
+  for (const char* of_64 : {"torus:dims=8x8", "rails:boxes=8,rails=2", "star:chassis=8,intra=ndv2"}) {
     all.push_back({of_64, "allgather"});
     all.push_back({of_64, "alltoall", {"--max-peers", "16"}});
   }

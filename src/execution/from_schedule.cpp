@@ -14,24 +14,6 @@ namespace {
 
 using msccl::Coll;
 
-Coll coll_of(Collective collective) {
-  switch (collective) {
-    case Collective::allgather:
-      return Coll::allgather;
-    case Collective::alltoall:
-      return Coll::alltoall;
-    case Collective::broadcast:
-      return Coll::broadcast;
-    case Collective::scatter:
-      return Coll::scatter;
-    case Collective::gather:
-      return Coll::gather;
-    case Collective::custom:
-      break;
-  }
-  return Coll::custom;
-}
-
 /// Chunks that follow one another in one place: all of an origin, or of an origin for one destination.
 using Block = std::pair<int, int>;
 
@@ -40,7 +22,7 @@ class Translation {
   Translation(const ProvenSchedule& proven, double bytes)
       : proven_(proven), gpus_(proven.topology.num_gpus()), chunks_(proven.demand.num_chunks()) {
     result_.name = proven.topology.name();
-    result_.coll = coll_of(proven.demand.collective());
+    result_.coll = msccl::coll_of(proven.demand.collective());
     const Contribution& first = proven.demand.contributions().front();
     result_.root = result_.coll == Coll::gather ? first.destinations.front().value : first.origin.value;
     cut_blocks(bytes);

@@ -26,24 +26,9 @@ constexpr int kMaxAttempts = 12;
 /// Sends that a connection holds: NCCL's eight buffers in chunk steps of four, under the protocol Simple.
 constexpr int kFifoDepth = 2;
 
-Coll coll_of(Collective collective, const Executor& executor) {
-  const auto coll = [&] {
-    switch (collective) {
-      case Collective::allgather:
-        return Coll::allgather;
-      case Collective::alltoall:
-        return Coll::alltoall;
-      case Collective::broadcast:
-        return Coll::broadcast;
-      case Collective::scatter:
-        return Coll::scatter;
-      case Collective::gather:
-        return Coll::gather;
-      case Collective::custom:
-        break;
-    }
-    return Coll::custom;
-  }();
+/// As custom where the executor does not know it.
+Coll known_coll(Collective collective, const Executor& executor) {
+  const Coll coll = msccl::coll_of(collective);
   const bool fallback = !msccl::spelling(executor, coll) && msccl::spelling(executor, Coll::custom);
   return fallback ? Coll::custom : coll;
 }
@@ -85,7 +70,7 @@ struct Parts {
 
 Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
   const Executor& executor = *options.executor;
-  const Coll coll = coll_of(proven.demand.collective(), executor);
+  const Coll coll = known_coll(proven.demand.collective(), executor);
   const auto spelled = msccl::spelling(executor, coll);
   if (!spelled) {
     throw Error(ExitCode::unavailable,

@@ -7,6 +7,24 @@
 
 namespace rondo::msccl {
 
+Coll coll_of(Collective collective) {
+  switch (collective) {
+    case Collective::allgather:
+      return Coll::allgather;
+    case Collective::alltoall:
+      return Coll::alltoall;
+    case Collective::broadcast:
+      return Coll::broadcast;
+    case Collective::scatter:
+      return Coll::scatter;
+    case Collective::gather:
+      return Coll::gather;
+    case Collective::custom:
+      break;
+  }
+  return Coll::custom;
+}
+
 bool reads_source(StepType type) {
   return type == StepType::send || type == StepType::copy || type == StepType::reduce ||
          type == StepType::receive_reduce_copy || type == StepType::receive_reduce_send ||

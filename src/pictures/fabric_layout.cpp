@@ -80,6 +80,7 @@ class Layout {
     }
     if (drawing_.nodes.size() > kMostDrawnNodes) return {};
     add_links();
+    if (columns_ > 0) lead_round();
     crop();
     return std::move(drawing_);
   }
@@ -97,17 +98,42 @@ class Layout {
 
   /// GPUs row by row, switches that stand alone below.
   void draw_grid(const std::vector<const Place*>& hubs) {
-    const double step = 38;
-    margin_ = 34;  // links along a whole row bend around it
-    const std::size_t columns = grid_columns(topology_);
+    constexpr double kStep = 46, kRadius = 15;
+    margin_ = 22;
+    columns_ = grid_columns(topology_);
     const auto at = [&](std::size_t i, std::size_t row) {
-      return Point{step * static_cast<double>(i % columns), step * static_cast<double>(row + i / columns)};
+      return Point{kStep * static_cast<double>(i % columns_),
+                   kStep * static_cast<double>(row + i / columns_)};
     };
     for (std::size_t g = 0; g < topology_.num_gpus(); ++g) {
-      add_single(at(g, 0), 11, topology_.node_of(GpuId(g)));
+      add_single(at(g, 0), kRadius, topology_.node_of(GpuId(g)));
     }
-    const std::size_t rows = (topology_.num_gpus() + columns - 1) / columns + 1;
-    for (std::size_t h = 0; h < hubs.size(); ++h) add_single(at(h, rows), 11, hubs[h]->switches.front());
+    const std::size_t rows = (topology_.num_gpus() + columns_ - 1) / columns_ + 1;
+    for (std::size_t h = 0; h < hubs.size(); ++h) add_single(at(h, rows), kRadius, hubs[h]->switches.front());
+  }
+
+  /// Links from one end of a row or column of the grid to the other leave the drawing and enter it on the
+  /// other side, if all others join neighbours: as a torus is drawn.
+  void lead_round() {
+    const auto columns = static_cast<int>(columns_);
+    const auto gpus = static_cast<int>(topology_.num_gpus());  // drawn first
+    const int rows = gpus / columns;
+    std::vector<Point> round(drawing_.links.size());
+    for (std::size_t l = 0; l < drawing_.links.size(); ++l) {
+      const DrawnLink& link = drawing_.links[l];
+      if (std::max(link.src, link.dst) >= gpus) return;
+      const int across = link.dst % columns - link.src % columns;
+      const int down = link.dst / columns - link.src / columns;
+      if (std::abs(across) + std::abs(down) == 1) continue;
+      if (down == 0 && std::abs(across) == columns - 1) {
+        round[l] = {across > 0 ? -1.0 : 1.0, 0};
+      } else if (across == 0 && std::abs(down) == rows - 1) {
+        round[l] = {0, down > 0 ? -1.0 : 1.0};
+      } else {
+        return;
+      }
+    }
+    for (std::size_t l = 0; l < round.size(); ++l) drawing_.links[l].round = round[l];
   }
 
   double radius_of(const Place& place, bool collapse) const {
@@ -117,6 +143,40 @@ class Layout {
     if (place.switches.size() > 1) inner += circle_radius(place.switches.size(), kNodeRadius, 8);
     const double ring = std::max(circle_radius(place.gpus.size(), kNodeRadius, 16), inner + kNodeRadius + 14);
     return ring + kNodeRadius + 12;
+  }
+
+  /// Where the GPUs of a place stand: on a circle, in their order, turned or mirrored so that those with
+  /// links to other places are near them.
+  std::vector<Point> seats(const Place& place, Point at, double ring) const {
+    const std::size_t n = place.gpus.size();
+    // Half a step aside, so that what goes up, down or across passes between them.
+    const double first_angle = -kPi / 2 + kPi / static_cast<double>(std::max<std::size_t>(1, n));
+    std::vector<std::vector<Point>> pulls(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto pull = [&](NodeId other) {
+        const auto other_place = static_cast<std::size_t>(places_.of_node[other.index()]);
+        if (&places_.all[other_place] != &place) pulls[i].push_back(centre_[other_place]);
+      };
+      for (const LinkId l : topology_.out_links(place.gpus[i])) pull(topology_.link(l).dst);
+      for (const LinkId l : topology_.in_links(place.gpus[i])) pull(topology_.link(l).src);
+    }
+    std::vector<Point> best;
+    double least = 0;
+    for (const bool mirrored : {false, true}) {
+      for (std::size_t turn = 0; turn < n; ++turn) {
+        std::vector<Point> seated(n);
+        double sum = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+          const std::size_t seat = (turn + (mirrored ? n - i : i)) % n;
+          seated[i] = on_circle(at, ring, seat, n, first_angle);
+          for (const Point& to : pulls[i]) sum += std::hypot(to.x - seated[i].x, to.y - seated[i].y);
+        }
+        if (!best.empty() && sum >= least * (1 - 1e-9)) continue;
+        best = std::move(seated);
+        least = sum;
+      }
+    }
+    return best;
   }
 
   void draw_place(const Place& place, Point at, double radius, bool collapse) {
@@ -131,13 +191,8 @@ class Layout {
       return;
     }
     drawing_.places.push_back({at, radius, place.label});
-    const double ring = radius - kNodeRadius - 12;
-    // Half a step aside, so that what goes up, down or across passes between them.
-    const double first_angle =
-        -kPi / 2 + kPi / static_cast<double>(std::max<std::size_t>(1, place.gpus.size()));
-    for (std::size_t i = 0; i < place.gpus.size(); ++i) {
-      add_single(on_circle(at, ring, i, place.gpus.size(), first_angle), kNodeRadius, place.gpus[i]);
-    }
+    const std::vector<Point> seated = seats(place, at, radius - kNodeRadius - 12);
+    for (std::size_t i = 0; i < seated.size(); ++i) add_single(seated[i], kNodeRadius, place.gpus[i]);
     const std::size_t n = place.switches.size();
     for (std::size_t i = 0; i < n; ++i) {
       add_single(on_circle(at, circle_radius(n, kNodeRadius, 8), i, n, 0), kNodeRadius, place.switches[i]);
@@ -155,16 +210,21 @@ class Layout {
     double ring = groups.size() > 1 ? circle_radius(groups.size(), widest, gap) : 0;
     if (!hubs.empty()) ring = std::max(ring, inner + kNodeRadius + widest + 60);
     const double first_angle = groups.size() == 2 ? kPi : -kPi / 2;
+    centre_.resize(places_.all.size());
+    const auto centre_of = [&](const Place* place) -> Point& {
+      return centre_[static_cast<std::size_t>(place - places_.all.data())];
+    };
     for (std::size_t i = 0; i < groups.size(); ++i) {
-      draw_place(*groups[i], on_circle({}, ring, i, groups.size(), first_angle),
-                 radius_of(*groups[i], collapse), collapse);
+      centre_of(groups[i]) = on_circle({}, ring, i, groups.size(), first_angle);
     }
     for (std::size_t h = 0; h < hubs.size(); ++h) {
       const double from_middle = static_cast<double>(h) - static_cast<double>(hubs.size() - 1) / 2;
-      const Point at = groups.size() == 2 ? Point{0, from_middle * (2 * kNodeRadius + 24)}
-                                          : on_circle({}, inner, h, hubs.size(), -kPi / 2);
-      add_single(at, kNodeRadius, hubs[h]->switches.front());
+      centre_of(hubs[h]) = groups.size() == 2 ? Point{0, from_middle * (2 * kNodeRadius + 24)}
+                                              : on_circle({}, inner, h, hubs.size(), -kPi / 2);
     }
+    for (const Place* group : groups)
+      draw_place(*group, centre_of(group), radius_of(*group, collapse), collapse);
+    for (const Place* hub : hubs) add_single(centre_of(hub), kNodeRadius, hub->switches.front());
   }
 
   void add_links() {
@@ -202,6 +262,8 @@ class Layout {
   const Topology& topology_;
   const Places& places_;
   double margin_ = 12;
+  std::size_t columns_ = 0;    ///< of the grid; 0: it is no grid
+  std::vector<Point> centre_;  ///< per place, where places are drawn on a ring
   FabricDrawing drawing_;
   std::vector<int> drawn_;
 };

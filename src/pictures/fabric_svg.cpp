@@ -36,6 +36,18 @@ std::string curve(const DrawnNode& from, const DrawnNode& to) {
                      coordinate(middle.y), coordinate(b.x), coordinate(b.y));
 }
 
+/// Out of the drawing on one side and in on the other, to the right of the middle like a curve.
+std::string stubs(const DrawnNode& from, const DrawnNode& to, Point way) {
+  constexpr double kLength = 16, kAside = 4;
+  const Point out{from.at.x + way.x * (from.radius + 1) - way.y * kAside,
+                  from.at.y + way.y * (from.radius + 1) + way.x * kAside};
+  const Point in{to.at.x - way.x * (to.radius + 3 + kLength) - way.y * kAside,
+                 to.at.y - way.y * (to.radius + 3 + kLength) + way.x * kAside};
+  const std::string step = fmt::format("l{} {}", coordinate(way.x * kLength), coordinate(way.y * kLength));
+  return fmt::format("M{} {}{}M{} {}{}", coordinate(out.x), coordinate(out.y), step, coordinate(in.x),
+                     coordinate(in.y), step);
+}
+
 double bytes_of(const std::vector<LinkId>& links, const std::vector<LinkLoad>& loads) {
   double bytes = 0;
   for (const LinkId l : links) bytes += loads[l.index()].bytes;
@@ -53,14 +65,16 @@ std::string link_element(const FabricDrawing& drawing, std::size_t index, const 
   const DrawnLink& link = drawing.links[index];
   const DrawnNode& from = drawing.nodes[static_cast<std::size_t>(link.src)];
   const DrawnNode& to = drawing.nodes[static_cast<std::size_t>(link.dst)];
+  const bool goes_round = link.round.x != 0 || link.round.y != 0;
   const double bytes = bytes_of(link.links, loads);
   const double width = bytes > 0 ? most_width * (0.2 + 0.8 * bytes / most_bytes) : 0.6;
   const std::string colour = utilisation_colour(bytes > 0 ? utilisation(link.links, loads, end_us) : 0);
   return fmt::format(
       "<path data-link=\"{}\" d=\"{}\" stroke=\"{}\" stroke-width=\"{}\"{}><title>{} → {}: {}</title>"
       "</path>\n",
-      index, curve(from, to), colour, coordinate(width), bytes > 0 ? "" : " stroke-dasharray=\"3 3\"",
-      markup(from.label), markup(to.label), load_words(link.links, loads, end_us));
+      index, goes_round ? stubs(from, to, link.round) : curve(from, to), colour, coordinate(width),
+      bytes > 0 ? "" : " stroke-dasharray=\"3 3\"", markup(from.label), markup(to.label),
+      load_words(link.links, loads, end_us));
 }
 
 /// The largest letters with which a name fits into its node.
@@ -89,11 +103,13 @@ std::string node_element(const DrawnNode& node, double letters, const std::vecto
   const bool inside = fitting_letters(node) >= letters;
   const double baseline = inside ? node.at.y + 0.35 * letters : node.at.y + node.radius + letters;
   const bool on_dark = node.is_group && share > 0.45 && inside;
+  // A name below its node has links behind it.
+  const char* halo = inside ? "" : " paint-order=\"stroke\" stroke=\"#fff\" stroke-width=\"3\"";
   return text + fmt::format(
                     " fill=\"{}\" stroke=\"#333\"/><text x=\"{}\" y=\"{}\" font-size=\"{}\" "
-                    "text-anchor=\"middle\" fill=\"{}\">{}</text></g>\n",
+                    "text-anchor=\"middle\" fill=\"{}\"{}>{}</text></g>\n",
                     fill, coordinate(node.at.x), coordinate(baseline), coordinate(letters),
-                    on_dark ? "#fff" : "#111", markup(node.label));
+                    on_dark ? "#fff" : "#111", halo, markup(node.label));
 }
 
 /// Small enough for nearly all names, but not too small to be read.

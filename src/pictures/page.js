@@ -372,7 +372,7 @@ function fillTable() {
     row.append(...texts.map(text => Object.assign(document.createElement("td"), { textContent: text })));
     const busy = document.createElement("td");
     busy.innerHTML = `<span class="bar" aria-hidden="true"><i style="width:${Math.min(100, 100 * share)}%;background:${shareColour(share)}"></i></span>`;
-    busy.append((100 * share).toFixed(1) + " %");
+    busy.append(Object.assign(document.createElement("span"), { className: "share", textContent: (100 * share).toFixed(1) + " %" }));
     row.append(busy);
     return row;
   }));

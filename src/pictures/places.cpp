@@ -64,13 +64,17 @@ std::vector<Row> grouped(const Topology& topology, const std::function<std::stri
 
 std::vector<Row> blocks_of_neighbours(const Topology& topology, std::size_t most) {
   const std::size_t width = (topology.num_nodes() + most - 1) / most;
-  return grouped(topology, [&](const Link& link) {
+  std::vector<Row> rows = grouped(topology, [&](const Link& link) {
     const std::size_t first = link.src.index() / width * width;
     const std::size_t last = std::min(first + width, topology.num_nodes()) - 1;
     return first == last ? "out of " + node_label(topology, NodeId(first))
                          : fmt::format("out of {} … {}", node_label(topology, NodeId(first)),
                                        node_label(topology, NodeId(last)));
   });
+  const auto source = [&](const Row& row) { return topology.link(row.links.front()).src; };
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](const Row& a, const Row& b) { return source(a) < source(b); });
+  return rows;
 }
 
 }  // namespace

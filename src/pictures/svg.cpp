@@ -54,16 +54,17 @@ std::string svg_picture(const PictureSubject& subject) {
                         coordinate(y), markup(line));
   }
   y += 22;
-  head += fmt::format(
-      "<text x=\"{}\" y=\"{}\" font-size=\"10.5\" fill=\"#222\">Links of the fabric: the wider, the more "
-      "bytes; "
-      "each direction bends to its right. Colour, above and below:</text>\n",
-      coordinate(kMargin), coordinate(y + 10));
-  head += colour_legend(620, y);
+  const auto note = [&](double x, const char* text) {
+    head += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"10.5\" fill=\"#222\">{}</text>\n", coordinate(x),
+                        coordinate(y + 10), text);
+  };
+  note(kMargin, "The wider a link, the more bytes; each direction bends to its right. Colours:");
+  head += colour_legend(480, y);
+  if (shows_single_sends(proven, rows)) note(712, "Sends have the colour of their chunk's origin.");
   y += 24;
 
   const double scale =
-      fabric.nodes.empty() ? 0 : std::min({(kWidth - 2 * kMargin) / fabric.width, 640 / fabric.height, 1.35});
+      fabric.nodes.empty() ? 0 : std::min({(kWidth - 2 * kMargin) / fabric.width, 760 / fabric.height, 1.6});
   const double left = (kWidth - scale * fabric.width) / 2;
   const double timeline_top = y + scale * fabric.height + 22;
   const double height = timeline_top + timeline.height + kMargin;

@@ -144,6 +144,10 @@ std::string mark(const Frame& frame, std::size_t rows, double us, const std::str
 
 }  // namespace
 
+bool shows_single_sends(const ProvenSchedule& proven, const std::vector<Row>& rows) {
+  return rows.size() == proven.topology.num_links() && proven.schedule.sends.size() <= kMostSingleSends;
+}
+
 std::vector<double> axis_ticks(double end, std::size_t most) {
   const double rough = end / static_cast<double>(most);
   double step = std::pow(10, std::floor(std::log10(rough)));
@@ -178,11 +182,9 @@ SvgPart timeline_svg(const PictureSubject& subject, const std::vector<Row>& rows
                     .row_height = rows.size() <= 40 ? 15.0 : 12.0,
                     .end_us = axis_end_us(proven)};
   const std::vector<int> row_of = row_of_links(rows, proven.topology.num_links());
-  const bool one_link_a_row = rows.size() == proven.topology.num_links();
   std::string text = axis(frame, rows.size());
-  text += one_link_a_row && proven.schedule.sends.size() <= kMostSingleSends
-              ? single_sends(subject, row_of, frame)
-              : aggregated(subject, row_of, rows.size(), frame);
+  text += shows_single_sends(proven, rows) ? single_sends(subject, row_of, frame)
+                                           : aggregated(subject, row_of, rows.size(), frame);
   text += labels_and_bars(rows, loads, frame);
   for (const RoundSpan& round : subject.rounds) {
     text +=

@@ -22,6 +22,9 @@ struct SvgPart {
 SvgPart timeline_svg(const PictureSubject& subject, const std::vector<Row>& rows,
                      const std::vector<LinkLoad>& loads, double width);
 
+/// Whether timeline_svg draws the sends one by one.
+bool shows_single_sends(const ProvenSchedule& proven, const std::vector<Row>& rows);
+
 /// The scale of utilisation_colour.
 std::string colour_legend(double x, double y);
 

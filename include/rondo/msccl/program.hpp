@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rondo/core/collective.hpp"
+
 /// A program of the MSCCL executors (FORMATS.md 5): what every threadblock of every GPU does, step by step.
 namespace rondo::msccl {
 
@@ -102,6 +104,8 @@ struct Program {
   int num_gpus() const { return static_cast<int>(gpus.size()); }
   friend bool operator==(const Program&, const Program&) = default;
 };
+
+Coll coll_of(Collective collective);
 
 bool reads_source(StepType type);
 bool writes_destination(StepType type);

@@ -94,6 +94,34 @@ TEST(FabricDrawing, NodesStandApartAndInTheFrame) {
   }
 }
 
+TEST(FabricDrawing, LinksGoRoundTheEdgesOfATorusAndNoOtherGrid) {
+  const auto going_round = [](const Topology& topology) {
+    const FabricDrawing drawing = draw_fabric(topology, places_of(topology));
+    return std::count_if(drawing.links.begin(), drawing.links.end(),
+                         [](const DrawnLink& link) { return std::hypot(link.round.x, link.round.y) > 0; });
+  };
+  EXPECT_EQ(going_round(generate_topology("torus", {{"dims", "6x7"}})), 2 * 6 + 2 * 7);
+  EXPECT_EQ(going_round(generate_topology("mesh", {{"dims", "6x7"}})), 0);
+  EXPECT_EQ(going_round(generate_topology("full", {{"gpus", "36"}})), 0);
+}
+
+TEST(FabricDrawing, GpusWithLinksToAnotherChassisStandNearIt) {
+  // Two chassis of four; GPU 2 of the first is linked to GPU 1 of the second.
+  TopologyData data{.name = "two", .nodes = std::vector<Node>(8)};
+  for (int g = 0; g < 8; ++g) data.nodes[static_cast<std::size_t>(g)].chassis = g / 4;
+  for (const auto& [src, dst] : {std::pair{2, 5}, {5, 2}}) {
+    data.links.push_back({.src = NodeId(src), .dst = NodeId(dst), .bandwidth_GBps = 1, .latency_us = 1});
+  }
+  const Topology topology(std::move(data));
+  const FabricDrawing drawing = draw_fabric(topology, places_of(topology));
+  const auto x = [&](std::size_t n) {
+    return drawing.nodes[n].at.x;
+  };  // the second stands right of the first
+  for (const std::size_t other : {0, 1, 3}) EXPECT_LE(x(other), x(2) + 1e-9) << other;
+  for (const std::size_t other : {4, 6, 7}) EXPECT_GE(x(other), x(5) - 1e-9) << other;
+  EXPECT_LT(x(0), x(2) - 1);
+}
+
 TEST(Text, NamesCannotBreakOut) {
   EXPECT_EQ(markup("<a & \"b\">"), "&lt;a &amp; &quot;b&quot;&gt;");
   EXPECT_EQ(printable("a\n\x01z"), "a??z");
