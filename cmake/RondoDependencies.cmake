@@ -37,6 +37,7 @@ find_package(fmt REQUIRED)
 find_package(pugixml REQUIRED)
 pkg_check_modules(CLP REQUIRED IMPORTED_TARGET clp)
 pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc)
+pkg_check_modules(PETSC REQUIRED IMPORTED_TARGET petsc)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
 # METIS has no CMake or pkg-config file on Debian.

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "rondo/solvers/pdhg.hpp"
 #include "rondo/solvers/solvers.hpp"
 
 namespace rondo {
@@ -14,12 +16,15 @@ namespace rondo {
 class SolverSuite : public ::testing::TestWithParam<std::shared_ptr<const Solver>> {
  protected:
   const Solver& solver() const { return *GetParam(); }
+  /// How far a value of this size may be off.
+  double within(double value = 0) const { return solver().tolerance() * (1 + std::abs(value)); }
 };
 
 using Backends = std::vector<std::shared_ptr<const Solver>>;
 
 inline Backends backends() {
-  return {make_clp_solver(), make_cbc_solver()};
+  static const std::unique_ptr<Communicator> alone = make_local_communicator();
+  return {make_clp_solver(), make_cbc_solver(), make_pdhg_solver(*alone)};
 }
 
 inline auto all_backends() {

@@ -1,0 +1,83 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "pdhg_problem.hpp"
+#include "pdhg_rules.hpp"
+
+namespace rondo {
+namespace {
+
+PdhgResiduals at_the_edge() {
+  PdhgResiduals r;
+  r.bound_norm = 3;
+  r.cost_norm = 1;
+  r.primal = 0.25 * (1 + 3);
+  r.dual = 0.25 * (1 + 1);
+  r.primal_objective = 2;
+  r.dual_objective = 1;  // gap 1 = 0.25 (1 + 2 + 1)
+  return r;
+}
+
+TEST(PdhgRules, OptimalUpToTheEdgeOfEveryTolerance) {
+  EXPECT_TRUE(is_optimal(at_the_edge(), 0.25));
+  for (double PdhgResiduals::*residual : {&PdhgResiduals::primal, &PdhgResiduals::dual}) {
+    PdhgResiduals beyond = at_the_edge();
+    beyond.*residual = std::nextafter(beyond.*residual, 10);
+    EXPECT_FALSE(is_optimal(beyond, 0.25));
+  }
+  PdhgResiduals beyond = at_the_edge();
+  beyond.primal_objective += 0.01;
+  EXPECT_FALSE(is_optimal(beyond, 0.25));
+  beyond = at_the_edge();
+  beyond.dual_objective = std::nan("");
+  EXPECT_FALSE(is_optimal(beyond, 0.25));
+}
+
+TEST(PdhgRules, RestartsAfterDecay) {
+  PdhgRun run{.first = 1, .previous = 0.3, .now = 0.25, .steps = 10, .total_steps = 1000};
+  EXPECT_FALSE(must_restart(run));  // falling, not yet to a fifth
+  run.now = 0.2;
+  EXPECT_TRUE(must_restart(run));
+  run.now = 0.4;  // below half, and grows
+  EXPECT_TRUE(must_restart(run));
+  run.now = 0.6;
+  EXPECT_FALSE(must_restart(run));
+  run.steps = 360;
+  EXPECT_TRUE(must_restart(run));
+  run.steps = 359;
+  EXPECT_FALSE(must_restart(run));
+}
+
+TEST(PdhgRules, ThePrimalWeightFollowsTheDistances) {
+  PrimalWeight weight(1);
+  weight.update(1, 100);
+  EXPECT_NEAR(weight.value(), 100, 1);  // one step of the controller goes all the way but for its margin
+  weight.update(0, 5);
+  weight.update(1, kInfinity);
+  EXPECT_NEAR(weight.value(), 100, 1);
+}
+
+TEST(PdhgRules, RaysNeedAGainThatOutweighsTheirViolation) {
+  EXPECT_TRUE(is_certificate(1, 1e-8));
+  EXPECT_FALSE(is_certificate(1, 1.1e-8));
+  EXPECT_FALSE(is_certificate(0, 0));
+}
+
+TEST(PdhgProblem, RowsImplyBounds) {
+  // 2a - b <= 4 and b + c = 3 with a, c >= 0 and b free: b >= -4 by the first row, then b <= 3 and c <= 7 by
+  // the second, and in a second sweep a <= 3.5.
+  const OwnRows rows{{0, 2, 4}, {0, 1, 1, 2}, {2, -1, 1, 1}};
+  ColumnBounds bounds{{0, -kInfinity, 0}, {kInfinity, kInfinity, kInfinity}};
+  EXPECT_TRUE(tighten(rows, {-kInfinity, 3}, {4, 3}, bounds));
+  EXPECT_NEAR(bounds.upper[1], 3, 1e-6);
+  EXPECT_NEAR(bounds.upper[2], 7, 1e-6);
+  EXPECT_EQ(bounds.upper[0], kInfinity);
+  EXPECT_TRUE(tighten(rows, {-kInfinity, 3}, {4, 3}, bounds));
+  EXPECT_NEAR(bounds.upper[0], 3.5, 1e-6);
+  EXPECT_GE(bounds.upper[0], 3.5);  // never cut off
+  EXPECT_NEAR(bounds.lower[1], -4, 1e-6);
+}
+
+}  // namespace
+}  // namespace rondo
