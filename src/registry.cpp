@@ -3,6 +3,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/formulations/formulations.hpp"
+#include "rondo/solvers/pdhg.hpp"
 #include "rondo/solvers/solvers.hpp"
 
 namespace rondo {
@@ -89,9 +90,39 @@ const EngineInfo& find_engine(const std::string& name) {
   throw Error(ExitCode::usage, "engine '" + name + "' is unknown; known are: " + known);
 }
 
+const std::vector<LpSolverInfo>& lp_solvers() {
+  static const std::vector<LpSolverInfo> table{
+      {"auto", "clp, and columns where symmetry leaves more of the steady-state flow than clp is good for"},
+      {"clp", "simplex, on every rank by itself, whatever the size"},
+      {"columns",
+       "the steady-state flow by column generation over all ranks, proven to a tenth of --gap; clp for the "
+       "rest"},
+      {"pdhg", "first-order method (PDLP) on matrices distributed over all ranks, to --lp-tolerance"},
+  };
+  return table;
+}
+
+void check_lp_solver(const std::string& name) {
+  std::string known;
+  for (const LpSolverInfo& solver : lp_solvers()) {
+    if (solver.name == name) return;
+    known += (known.empty() ? "" : ", ") + solver.name;
+  }
+  throw Error(ExitCode::usage, "LP solver '" + name + "' is unknown; known are: " + known);
+}
+
 Toolbox make_toolbox() {
-  return {steady_state_flow, time_expanded_flow, multicast_milp,
-          look_ahead_round,  make_clp_solver(),  make_cbc_solver()};
+  return {steady_state_flow, time_expanded_flow, multicast_milp,        look_ahead_round,
+          make_clp_solver(), make_cbc_solver(),  make_clp_column_master};
+}
+
+Toolbox make_toolbox(const std::string& lp_solver, double tolerance, const Communicator& communicator) {
+  check_lp_solver(lp_solver);
+  Toolbox tools = make_toolbox();
+  if (lp_solver == "clp" || lp_solver == "pdhg") tools.method = LpMethod::program;
+  if (lp_solver == "columns") tools.method = LpMethod::columns;
+  if (lp_solver == "pdhg") tools.lp = make_pdhg_solver(communicator, {.tolerance = tolerance});
+  return tools;
 }
 
 }  // namespace rondo

@@ -85,7 +85,9 @@ class Search {
     engine_options_.policy_is_asked = !options.policy.empty();
     engine_options_.symmetry = options.symmetry;
     engine_options_.steady = bounds.steady;
+    engine_options_.bound_us = bound_.us;
     engine_options_.stop_at_us = bound_.us * (1 + options.gap.value_or(0));
+    if (tools.on_all_ranks) prepare_on_all_ranks();
   }
 
   void run();
@@ -94,6 +96,7 @@ class Search {
 
  private:
   void run_batch(const std::vector<Candidate>& batch);
+  void prepare_on_all_ranks();
   double try_candidate(const Candidate& candidate, std::size_t trial);
   bool stop();
   double best_finish() const { return best_ < trials_.size() ? trials_[best_].finish_us : kInfinity; }
@@ -120,6 +123,20 @@ class Search {
   std::vector<std::string> limits_hit_;
   std::optional<Error> first_error_;
 };
+
+/// Before candidates are dealt: a rank that prepares an engine alone would wait for the others.
+void Search::prepare_on_all_ranks() {
+  EngineOptions options = engine_options_;
+  if (options_.time_limit_s) options.limits.time_limit_s = *options_.time_limit_s;
+  for (std::size_t e = 0; e < engines_.size(); ++e) {
+    try {
+      prepared_[e] = engines_[e].prepare(instance_, options, tools_);
+    } catch (const Error& error) {
+      // Each of its candidates fails with it, on whichever rank.
+      prepared_[e] = [error](const Demand&, const EngineOptions&) -> EngineResult { throw error; };
+    }
+  }
+}
 
 double Search::try_candidate(const Candidate& candidate, std::size_t trial) {
   EngineOptions options = engine_options_;
@@ -266,7 +283,7 @@ SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Deman
   const Instance instance{std::move(topology), demand};
 
   const Stopwatch bounds_clock;
-  const Toolbox tools = make_toolbox();
+  const Toolbox tools = prepare_toolbox(options, communicator, progress, interrupt);
   const Bounds bounds = lower_bounds(instance, tools, options.symmetry);
   const LowerBound& bound = bounds.best();
   const double bounds_s = bounds_clock.seconds();

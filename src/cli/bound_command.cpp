@@ -2,18 +2,29 @@
 
 #include "command.hpp"
 #include "problem.hpp"
+#include "progress.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/engines/bounds.hpp"
 #include "rondo/pipeline/registry.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+#include "run.hpp"
+#include "run_folder.hpp"
 #include "solve_options.hpp"
 #include "table.hpp"
 
 namespace rondo::cli {
 namespace {
 
+/// A flow is solved to a tenth of the gap that is asked of a schedule.
+constexpr double kGapOfFlow = 10;
+
 std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
   std::vector<OptionGroup> groups = problem_options();
-  groups.push_back({"Search", {symmetry_option()}});
+  groups.push_back(
+      {"Search",
+       {lp_solver_option(),
+        symmetry_option(),
+        {"gap", "G", "", "columns: end when the steady-state flow is proven to this: 0.001 or 0.1%"}}});
   groups.push_back({"Output", {{"json", "", "", "print all bounds with their certificates as JSON"}}});
   return groups;
 }
@@ -45,6 +56,11 @@ std::string as_table(const Problem& problem, const Bounds& bounds) {
                     steady.symmetry.log10_order, steady.columns, steady.all_columns);
   }
   for (const std::string& remark : bounds.remarks) text += remark + "\n";
+  if (const auto& figures = bounds.steady->figures; figures.contains("columns_gap")) {
+    text += fmt::format("steady-state flow {:.10g} us, proven to {:.2g} by columns: {} masters\n",
+                        bounds.steady->field->finish_us, figures.at("columns_gap"),
+                        figures.at("columns_masters"));
+  }
   return text;
 }
 
@@ -63,10 +79,19 @@ std::string as_json(const Problem& problem, const Bounds& bounds) {
   return format_json(json);
 }
 
-std::string bound(const Settings& settings) {
-  const Problem problem = read_problem(settings);
-  const Bounds bounds =
-      lower_bounds({problem.topology, problem.demand}, make_toolbox(), read_symmetry(settings));
+/// Collective. All ranks work on what the root has read.
+std::string bound(const Settings& settings, const Communicator& communicator) {
+  SolveOptions options;
+  options.lp_solver = settings.text("lp-solver");
+  options.symmetry = read_symmetry(settings);
+  if (settings.has("gap")) options.gap = settings.fraction("gap") * kGapOfFlow;
+  const std::string text =
+      from_root(communicator, [&] { return file_text(problem_to_json(read_problem(settings), {})); });
+  const Problem problem = problem_from_json(parse_json(text, "problem"));
+  ProgressLine line;
+  const Toolbox tools =
+      prepare_toolbox(options, communicator, [&](const std::string& progress) { line.show(progress); });
+  const Bounds bounds = lower_bounds({problem.topology, problem.demand}, tools, options.symmetry);
   return settings.has("json") ? as_json(problem, bounds) : as_table(problem, bounds);
 }
 
@@ -82,7 +107,7 @@ Command bound_command() {
               "Example:\n"
               "  rondo bound --topology ndv2-2 --collective allgather --size 1GB\n",
           .options = option_groups,
-          .run = on_root_alone(bound)};
+          .run = bound};
 }
 
 }  // namespace rondo::cli

@@ -75,15 +75,21 @@ Topology read_topology(const fs::path& path) {
   return read_as(path, [](const Json& json) { return topology_from_json(json); });
 }
 
-/// "0.1:0.5".
+/// "0.1:0.5", or "0.1:0.5..0.9".
 Topology degraded(const Topology& topology, const std::string& value, std::uint64_t seed) {
   const std::size_t colon = value.find(':');
   if (colon == std::string::npos) {
     throw Error(ExitCode::usage,
                 fmt::format("--degrade is '{}'; write FRACTION:FACTOR, such as 0.1:0.5", value));
   }
-  return degrade(topology, parse_number(value.substr(0, colon), "the fraction of --degrade"),
-                 parse_number(value.substr(colon + 1), "the factor of --degrade"), seed);
+  const double fraction = parse_number(value.substr(0, colon), "the fraction of --degrade");
+  const std::string factor = value.substr(colon + 1);
+  const std::size_t dots = factor.find("..");
+  if (dots == std::string::npos) {
+    return degrade(topology, fraction, parse_number(factor, "the factor of --degrade"), seed);
+  }
+  return degrade(topology, fraction, parse_number(factor.substr(0, dots), "the least factor of --degrade"),
+                 parse_number(factor.substr(dots + 2), "the greatest factor of --degrade"), seed);
 }
 
 Forwarding parse_forwarding(const std::string& name) {
@@ -128,7 +134,8 @@ Topology load_topology(const std::string& spec) {
 
 std::vector<Option> fabric_changes() {
   return {{"degrade", "FRACTION:FACTOR", "",
-           "multiply the bandwidth of a random FRACTION of the links by FACTOR"},
+           "multiply the bandwidth of a random FRACTION of the links by FACTOR, or each by one from a range: "
+           "0.05:0.5..0.9"},
           {"degrade-seed", "N", "", "seed of the choice of degraded links (default: --seed)"},
           {"seed", "N", "0", "seed of all that is random"},
           {"switch-forwarding", "HOW", "",

@@ -14,6 +14,7 @@ namespace {
 constexpr int kMostChunks = 1 << 20;
 constexpr int kMostParts = 1 << 16;
 constexpr int kMostRoundEpochs = 1 << 10;
+constexpr int kMostEpochs = 100'000'000;
 
 std::string engine_help() {
   std::string help = "auto: a portfolio of engines over all ranks";
@@ -37,6 +38,13 @@ std::string decompose_help() {
   return help;
 }
 
+std::string lp_solver_help() {
+  std::string help = "of linear programs. ";
+  for (const LpSolverInfo& solver : lp_solvers())
+    help += fmt::format("{}{}: {}", help.back() == ' ' ? "" : "; ", solver.name, solver.help);
+  return help;
+}
+
 void check_policy(const std::string& engine, const std::string& policy) {
   if (engine == "auto") {
     throw Error(ExitCode::usage,
@@ -49,9 +57,25 @@ void check_policy(const std::string& engine, const std::string& policy) {
                           known.empty() ? "none" : join(known), did_you_mean(policy, known)));
 }
 
+EpochSpacing spacing_named(const std::string& name) {
+  if (name == "auto") return EpochSpacing::automatic;
+  if (name == "uniform") return EpochSpacing::uniform;
+  if (name == "coarse") return EpochSpacing::coarse;
+  throw Error(ExitCode::usage,
+              fmt::format("--epoch-spacing is '{}'; it has to be auto, uniform or coarse", name));
+}
+
+std::string name_of(EpochSpacing spacing) {
+  return spacing == EpochSpacing::automatic ? "auto"
+         : spacing == EpochSpacing::uniform ? "uniform"
+                                            : "coarse";
+}
+
 EpochOptions read_epochs(const Settings& settings) {
   EpochOptions epochs;
+  epochs.spacing = spacing_named(settings.text("epoch-spacing"));
   epochs.multiplier = settings.positive("epoch-multiplier");
+  epochs.num_epochs = static_cast<int>(settings.integer("epochs", 0, kMostEpochs));
   const std::string& rule = settings.text("epoch");
   if (rule == "fastest_link") {
     epochs.rule = EpochRule::fastest_link;
@@ -85,6 +109,10 @@ Json or_null(const std::optional<double>& value) {
 
 }  // namespace
 
+Option lp_solver_option() {
+  return {"lp-solver", "NAME", "auto", lp_solver_help()};
+}
+
 std::vector<OptionGroup> solve_option_groups() {
   return {
       {"Search",
@@ -93,6 +121,8 @@ std::vector<OptionGroup> solve_option_groups() {
         {"chunks", "N|auto", "auto",
          "equal chunks that each contribution (AllToAll: each pair's part) is split into"},
         {"min-chunk-bytes", "BYTES", "1024", "--chunks auto never splits below it"},
+        lp_solver_option(),
+        {"lp-tolerance", "T", "1e-6", "of pdhg: relative, of residuals and of the duality gap; 1e-9 to 0.01"},
         symmetry_option()}},
       {"When to stop (default: after a fixed amount of work)",
        {{"gap", "G", "", "finish / lower bound - 1 that is good enough: 0.01 or 1%"},
@@ -100,7 +130,10 @@ std::vector<OptionGroup> solve_option_groups() {
         {"max-nodes", "N", "",
          "branch-and-bound nodes of a call of the MILP solver (default: the engine's)"}}},
       {"Rounds (engine rounds)",
-       {{"decompose", "NAME", "none", decompose_help()},
+       {{"decompose", "NAME", "none",
+         decompose_help() + "; pop also takes the linear programs of engines lp and flow apart, by origins, "
+                            "and ncflow those of "
+                            "flow"},
         {"parts", "N", "0",
          "parts of pop (0: 4), or of ncflow where there are no chassis (0: one for 8 GPUs)"},
         {"round-epochs", "K", "0", "epochs of a round; 0: twice what the longest way takes, within 4 to 16"},
@@ -114,7 +147,12 @@ std::vector<OptionGroup> solve_option_groups() {
       {"Epochs (engines on a time grid)",
        {{"epoch", "RULE|US", "fastest_link",
          "fastest_link or slowest_link: time of a chunk on it; or microseconds"},
-        {"epoch-multiplier", "X", "1", "multiplies the epoch"}}}};
+        {"epoch-multiplier", "X", "1", "multiplies the epoch"},
+        {"epochs", "K", "0",
+         "epochs in all; 0: as few as suffice (lp), as many as an incumbent takes (milp)"},
+        {"epoch-spacing", "HOW", "auto",
+         "engine lp: uniform, or coarse (flows are constant in longer and longer intervals away from both "
+         "ends); auto: coarse where uniform is too large"}}}};
 }
 
 Option symmetry_option() {
@@ -144,6 +182,13 @@ SolveOptions read_solve_options(const Settings& settings) {
   if (settings.has("max-nodes")) options.max_nodes = settings.integer("max-nodes", 0);
   options.seed = settings.seed("seed");
   options.symmetry = read_symmetry(settings);
+  options.lp_solver = settings.text("lp-solver");
+  check_lp_solver(options.lp_solver);
+  options.lp_tolerance = settings.positive("lp-tolerance");
+  if (options.lp_tolerance < 1e-9 || options.lp_tolerance > 0.01) {
+    throw Error(ExitCode::usage,
+                fmt::format("--lp-tolerance is {}; it has to be within 1e-9 and 0.01", options.lp_tolerance));
+  }
   options.epochs = read_epochs(settings);
   options.decompose = settings.text("decompose");
   find_decomposition(options.decompose);
@@ -170,8 +215,12 @@ Json solve_options_to_json(const SolveOptions& options) {
           {"max_nodes", options.max_nodes < 0 ? Json(nullptr) : Json(options.max_nodes)},
           {"seed", options.seed},
           {"symmetry", options.symmetry ? "auto" : "off"},
+          {"lp_solver", options.lp_solver},
+          {"lp_tolerance", options.lp_tolerance},
           {"epoch", epoch_to_json(options.epochs)},
           {"epoch_multiplier", options.epochs.multiplier},
+          {"epochs", options.epochs.num_epochs},
+          {"epoch_spacing", name_of(options.epochs.spacing)},
           {"decompose", options.decompose},
           {"parts", options.parts},
           {"round_epochs", options.rounds.epochs},
@@ -196,7 +245,11 @@ SolveOptions solve_options_from_json(const Json& json) {
     options.max_nodes = json.at("max_nodes").is_null() ? -1 : json.at("max_nodes").get<std::int64_t>();
     options.seed = json.at("seed").get<std::uint64_t>();
     options.symmetry = json.value("symmetry", "auto") != "off";
+    options.lp_solver = json.value("lp_solver", "auto");  // older runs have none
+    options.lp_tolerance = json.value("lp_tolerance", 1e-6);
     options.epochs.multiplier = json.at("epoch_multiplier").get<double>();
+    options.epochs.num_epochs = json.value("epochs", 0);
+    options.epochs.spacing = spacing_named(json.value("epoch_spacing", "auto"));  // older runs have none
     const Json& epoch = json.at("epoch");
     options.epochs.rule = epoch == "fastest_link"   ? EpochRule::fastest_link
                           : epoch == "slowest_link" ? EpochRule::slowest_link

@@ -7,6 +7,8 @@
 /// How to solve: the options of `rondo solve` beyond the problem.
 namespace rondo::cli {
 
+/// Shared by `solve` and `bound`.
+Option lp_solver_option();
 std::vector<OptionGroup> solve_option_groups();
 /// Throws Error(usage).
 SolveOptions read_solve_options(const Settings& settings);

@@ -31,13 +31,24 @@ Topology generate_topology(const std::string& family, const std::map<std::string
 }
 
 Topology degrade(const Topology& topology, double fraction, double factor, std::uint64_t seed) {
+  return degrade(topology, fraction, factor, factor, seed);
+}
+
+Topology degrade(const Topology& topology, double fraction, double least, double most, std::uint64_t seed) {
   if (!(fraction >= 0 && fraction <= 1)) {
     throw Error(ExitCode::usage, fmt::format("the degraded fraction is {}; it has to be 0 to 1", fraction));
   }
-  if (!(factor > 0 && factor <= 1)) {
+  for (const double factor : {least, most}) {
+    if (!(factor > 0 && factor <= 1)) {
+      throw Error(
+          ExitCode::usage,
+          fmt::format("the factor of degraded links is {}; it has to be above 0 and at most 1", factor));
+    }
+  }
+  if (least > most) {
     throw Error(
         ExitCode::usage,
-        fmt::format("the factor of degraded links is {}; it has to be above 0 and at most 1", factor));
+        fmt::format("the factors of degraded links are {} to {}; write the lesser first", least, most));
   }
   TopologyData data = topology.data();
   const auto rounded =
@@ -49,10 +60,15 @@ Topology degrade(const Topology& topology, double fraction, double factor, std::
   std::iota(order.begin(), order.end(), std::size_t{0});
   Random random(seed);
   random.shuffle(std::span(order));
-  for (std::size_t i = 0; i < count; ++i) data.links[order[i]].bandwidth_GBps *= factor;
+  constexpr std::uint64_t kSteps = 1'000'000;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double share = least < most ? static_cast<double>(random.below(kSteps + 1)) / kSteps : 0;
+    data.links[order[i]].bandwidth_GBps *= least + share * (most - least);
+  }
   data.name += "-degraded";
+  const std::string factors = least < most ? fmt::format("{} to {}", least, most) : fmt::format("{}", least);
   data.source +=
-      fmt::format("; {} of {} links at {} of their bandwidth (seed {})", count, order.size(), factor, seed);
+      fmt::format("; {} of {} links at {} of their bandwidth (seed {})", count, order.size(), factors, seed);
   return Topology(std::move(data));
 }
 

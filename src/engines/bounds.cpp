@@ -247,7 +247,9 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
   const Topology& topology = *instance.topology;
   const Instance links_only = without_shared_bandwidth(instance);
   Bounds found;
-  found.steady = std::make_shared<const SteadyFlow>(solve_steady_flow(links_only, tools, use_symmetry, {}));
+  Toolbox whole = tools;  // a part proves nothing about the whole
+  whole.solve_in_parts = nullptr;
+  found.steady = std::make_shared<const SteadyFlow>(solve_steady_flow(links_only, whole, use_symmetry, {}));
   const Symmetry& symmetry = found.steady->symmetry;
   found.all.push_back(
       evaluated(topology, instance.demand, farthest_pair(topology, instance.demand, symmetry)));

@@ -62,6 +62,11 @@ RouteTable steady_routes(const Topology& topology, const Demand& demand, const S
   return builder.build();
 }
 
+struct Realised {
+  Schedule schedule;
+  double rounded_us;  ///< see RoutedChunks::greatest_load_us
+};
+
 /// Makes what schedules need when they first need it.
 class FlowScheduler {
  public:
@@ -73,12 +78,13 @@ class FlowScheduler {
   }
 
   /// Nothing where the policy does not suit the problem, which another one solves better.
-  std::optional<Schedule> schedule(const Demand& demand, const Policy& policy, const EngineOptions& call) {
+  std::optional<Realised> realise(const Demand& demand, const Policy& policy, const EngineOptions& call) {
     if (policy.rotated) return rotated(demand, policy, call);
     if (part_ && demand.num_chunks() > kMostWholeChunks && !call.policy_is_asked) return std::nullopt;
     if (!table_) table_ = steady_routes(*topology_, demand_, *steady_);
     const RoutedChunks routed = round_to_chunks(*topology_, demand, *table_, start(policy), call.seed);
-    return schedule_routes(*topology_, table_->hops, demand, routed, policy.order, call.seed);
+    return Realised{schedule_routes(*topology_, table_->hops, demand, routed, policy.order, call.seed),
+                    routed.greatest_load_us};
   }
 
   std::size_t num_rotations() const { return part_ ? part_->rotations.size() : 1; }
@@ -88,7 +94,7 @@ class FlowScheduler {
     return steady_->field ? policy.start : RoutingStart::shortest;
   }
 
-  std::optional<Schedule> rotated(const Demand& demand, const Policy& policy, const EngineOptions& call) {
+  std::optional<Realised> rotated(const Demand& demand, const Policy& policy, const EngineOptions& call) {
     if (part_ && !routes_) routes_ = fold_routes(*part_, steady_routes(*topology_, part_->demand, *steady_));
     if (!part_ || !*routes_) {
       if (!call.policy_is_asked) return std::nullopt;
@@ -104,7 +110,8 @@ class FlowScheduler {
         round_to_chunks(part_->topology, part, routes.folded, start(policy), call.seed);
     const RouteStarts starts = start_routes(part_->topology, routes.folded.hops, part,
                                             merge_hops(routes.folded, routed), policy.order, call.seed);
-    return unfold(*part_, *topology_, demand, part, routes.real.hops, routed, starts);
+    return Realised{unfold(*part_, *topology_, demand, part, routes.real.hops, routed, starts),
+                    routed.greatest_load_us};
   }
 
   std::shared_ptr<const Topology> topology_;
@@ -130,11 +137,12 @@ PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& optio
         "multicast demand");
   }
   std::shared_ptr<const SteadyFlow> steady = options.steady;
-  if (!steady || !instance.topology->shared_bandwidth().empty()) {
+  if (!steady || tools.solve_in_parts || !instance.topology->shared_bandwidth().empty()) {
     steady = std::make_shared<const SteadyFlow>(
         solve_steady_flow(instance, tools, options.symmetry, options.limits));
   }
   EngineResult notes;
+  notes.figures = steady->figures;
   notes.figures["columns"] = static_cast<double>(steady->columns);
   notes.figures["columns_without_symmetry"] = static_cast<double>(steady->all_columns);
   if (steady->field) {
@@ -146,7 +154,11 @@ PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& optio
   notes.figures["rotations"] = static_cast<double>(scheduler->num_rotations());
   return [scheduler, notes](const Demand& demand, const EngineOptions& call) {
     EngineResult result = notes;
-    result.schedule = scheduler->schedule(demand, find_policy(policies(), call.policy, "flow"), call);
+    auto realised = scheduler->realise(demand, find_policy(policies(), call.policy, "flow"), call);
+    if (!realised) return result;
+    result.figures["rounded_us"] = realised->rounded_us;
+    result.figures["realised_us"] = realised->schedule.finish_us;
+    result.schedule = std::move(realised->schedule);
     return result;
   };
 }

@@ -7,24 +7,67 @@
 #include "rondo/core/error.hpp"
 #include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
+#include "rondo/engines/flow_parts.hpp"
 #include "rondo/engines/steady_flow.hpp"
 #include "rounding.hpp"
 #include "route_scheduling.hpp"
-#include "route_table.hpp"
+#include "timed_routes.hpp"
 
 namespace rondo {
 namespace {
 
 /// Flows by origin and link, or their orbits, x epochs; simplex takes about 10 s there.
 constexpr double kMaxFlows = 250'000;
-/// What simplex may miss of all demand.
-constexpr double kDelivered = 1 - 1e-7;
+/// What simplex may miss of all demand; other solvers as much as their tolerance.
+constexpr double kMissing = 1e-7;
+
+/// Of ever more epochs; few are needed.
+constexpr int kMostSolves = 200;
 
 struct TimedFlow {
   FlowField field;
   double delivered = 0;
   int columns = 0;
+  double solver_s = 0;
 };
+
+/// Epochs at either end of a coarse grid, in longest ways.
+constexpr int kFineWays = 2;
+/// Intervals of one length beside each other in a coarse grid, and those of one epoch at its ends.
+constexpr int kIntervalsOfALength = 2;
+constexpr int kSingleEpochs = 4;
+
+/// Epochs that data needs for the longest of the shortest ways to a destination.
+int longest_way_epochs(const Instance& instance, double tau_us) {
+  const Topology& topology = *instance.topology;
+  std::vector<double> epochs;
+  for (const Link& link : topology.links()) epochs.push_back(1 + epochs_covering(link.latency_us, tau_us));
+  double longest = 0;
+  for (const auto& [origin, contributions] : contributions_by_origin(instance.demand)) {
+    const ShortestPaths ways = shortest_paths(topology.graph(), epochs, topology.node_of(origin).value);
+    for (const std::size_t c : contributions) {
+      const GpuId destination = instance.demand.contributions()[c].destinations.front();
+      longest = std::max(longest, ways.distance[topology.node_of(destination).index()]);
+    }
+  }
+  return static_cast<int>(longest);
+}
+
+/// Intervals of a coarse grid: single epochs at both ends, then longer and longer ones up to `fine` epochs
+/// from the ends, between which one interval is as long as is left. Empty where nothing is.
+std::vector<int> coarse_interval_starts(int epochs, int fine) {
+  std::vector<int> ends;  // of intervals, counted from the nearest end of time
+  int length = 1;
+  for (int i = 0, t = 0; t < fine || i < kSingleEpochs; ++i) {
+    if (i >= kSingleEpochs && (i - kSingleEpochs) % kIntervalsOfALength == 0) length *= 2;
+    ends.push_back(t += length);
+  }
+  if (2 * ends.back() >= epochs) return {};
+  std::vector<int> starts{0};
+  starts.insert(starts.end(), ends.begin(), ends.end());
+  for (auto end = ends.rbegin(); end != ends.rend(); ++end) starts.push_back(epochs - *end);
+  return starts;
+}
 
 class LeastTimeSearch {
  public:
@@ -33,25 +76,35 @@ class LeastTimeSearch {
       : instance_(instance),
         options_(options),
         tools_(tools),
+        delivered_(1 - std::max(kMissing, tools.lp->tolerance())),
         columns_per_epoch_(static_cast<double>(steady.columns)) {
     instance_.orbits = steady.orbits;
     instance_.grid = make_epoch_grid(*instance.topology, instance.demand, options.epochs);
+    fine_epochs_ = kFineWays * longest_way_epochs(instance, grid().tau_us);
   }
 
   /// The flow of least time on the grid; its number of epochs is in grid().
   TimedFlow run() {
     if (options_.epochs.num_epochs > 0) {
       TimedFlow flow = solve(options_.epochs.num_epochs);
-      if (flow.delivered >= kDelivered) return flow;
+      if (flow.delivered >= delivered_) return flow;
       throw Error(ExitCode::unavailable,
                   fmt::format("{} epochs of {:.6g} us deliver {:.4g}% of the data; allow more epochs",
                               options_.epochs.num_epochs, grid().tau_us, 100 * flow.delivered));
     }
-    const double bound_us = lower_bounds(instance_, tools_, options_.symmetry).best().us;
+    const double bound_us = options_.bound_us > 0
+                                ? options_.bound_us
+                                : lower_bounds(instance_, tools_, options_.symmetry).best().us;
     int enough = static_cast<int>(std::ceil(bound_us / grid().tau_us - 1e-6));
     int too_few = enough - 1;
     TimedFlow best = solve(enough);
-    while (best.delivered < kDelivered) {
+    for (int solves = 1; best.delivered < delivered_; ++solves) {
+      if (solves == kMostSolves) {
+        throw Error(ExitCode::unavailable,
+                    fmt::format("engine lp: {} epochs of {:.6g} us still deliver no more than {:.6g}% of the "
+                                "data; use longer epochs or engine flow",
+                                enough, grid().tau_us, 100 * best.delivered));
+      }
       too_few = enough;
       const double missing_us = (1 - best.delivered) * bound_us;
       enough += std::max(1, static_cast<int>(std::ceil(missing_us / grid().tau_us - 1e-6)));
@@ -60,154 +113,82 @@ class LeastTimeSearch {
     while (enough - too_few > 1) {
       const int middle = (too_few + enough) / 2;
       TimedFlow flow = solve(middle);
-      if (flow.delivered >= kDelivered) {
+      if (flow.delivered >= delivered_) {
         best = std::move(flow);
         enough = middle;
       } else {
         too_few = middle;
       }
     }
-    instance_.grid->num_epochs = enough;
+    take_epochs(enough);
     return best;
   }
 
   const EpochGrid& grid() const { return *instance_.grid; }
+  std::size_t num_intervals() const {
+    const std::size_t intervals = instance_.interval_starts.size();
+    return intervals > 0 ? intervals : static_cast<std::size_t>(grid().num_epochs);
+  }
+  /// With the grid and its intervals.
+  const Instance& instance() const { return instance_; }
 
  private:
+  /// Sets the grid.
+  void take_epochs(int epochs) {
+    instance_.grid->num_epochs = epochs;
+    const EpochSpacing spacing = options_.epochs.spacing;
+    const bool coarse = spacing == EpochSpacing::coarse ||
+                        (spacing == EpochSpacing::automatic && columns_per_epoch_ * epochs > kMaxFlows &&
+                         tools_.method != LpMethod::program);
+    instance_.interval_starts = coarse ? coarse_interval_starts(epochs, fine_epochs_) : std::vector<int>{};
+  }
+
   TimedFlow solve(int epochs) {
-    const double flows = columns_per_epoch_ * epochs;
-    if (flows > kMaxFlows) {
+    take_epochs(epochs);
+    const double flows = columns_per_epoch_ * static_cast<double>(num_intervals());
+    if (flows > kMaxFlows && tools_.method != LpMethod::program) {
       throw Error(
           ExitCode::unavailable,
           fmt::format(
-              "engine lp: {:.0f} flows by origin and link x {} epochs of {:.6g} us are more than {:.0f}; "
+              "engine lp: {:.0f} flows by origin and link in {} epochs of {:.6g} us are more than {:.0f}; "
               "use a greater epoch multiplier (--epoch-multiplier {:.0f}) or engine flow",
-              columns_per_epoch_, epochs, grid().tau_us, kMaxFlows,
+              flows, epochs, grid().tau_us, kMaxFlows,
               std::ceil(1.1 * options_.epochs.multiplier * flows / kMaxFlows)));
     }
-    instance_.grid->num_epochs = epochs;
-    const BuiltModel built = tools_.time_expanded_flow(instance_);
-    const Solution solution = optimal(built);
-    return {built.decode(solution), -solution.objective, built.model.num_columns()};
-  }
-
-  Solution optimal(const BuiltModel& built) const {
-    Solution solution = tools_.lp->solve(built.model, options_.limits);
-    if (solution.status == SolveStatus::optimal) return solution;
-    throw Error(ExitCode::unavailable,
-                fmt::format("engine lp: the time-expanded flow of {} columns ended '{}' in {}; raise the "
-                            "limit or use engine flow",
-                            built.model.num_columns(), to_string(solution.status), tools_.lp->name()));
+    SolvedFlow solved = solve_flow(instance_, tools_.time_expanded_flow, options_.limits, tools_);
+    if (solved.status != SolveStatus::optimal) {
+      throw Error(ExitCode::unavailable,
+                  fmt::format("engine lp: the time-expanded flow of {} columns ended '{}' in {}; raise the "
+                              "limit or use engine flow",
+                              solved.columns, to_string(solved.status), tools_.lp->name()));
+    }
+    return {std::move(solved.field), -solved.objective, solved.columns, solved.largest_part_s};
   }
 
   Instance instance_;
   const EngineOptions& options_;
   const Toolbox& tools_;
+  double delivered_;
   double columns_per_epoch_;
+  int fine_epochs_ = 0;
 };
-
-/// Node v at time k is v * times + k. Its arcs: the decoded flows of one origin, and waiting at v from k to k
-/// + 1.
-class TimedGraph {
- public:
-  TimedGraph(const Topology& topology, std::size_t times)
-      : topology_(topology), times_(times), graph_{static_cast<int>(topology.num_nodes() * times), {}} {}
-
-  int node(NodeId v, std::size_t k) const { return static_cast<int>(v.index() * times_ + k); }
-
-  void add_flow(const FlowField::Entry& entry, int landing) {
-    const Link& link = topology_.link(entry.link);
-    const auto k = static_cast<std::size_t>(entry.epoch);
-    graph_.arcs.push_back({node(link.src, k), node(link.dst, k + static_cast<std::size_t>(landing))});
-    flow_.push_back(entry.amount);
-    entries_.push_back(&entry);
-  }
-
-  /// To be called after all flows: what has arrived and not yet left waits; at the origin all of it from time
-  /// 0.
-  void add_waiting(NodeId origin) {
-    std::vector<double> gain(topology_.num_nodes() * times_, 0.0);
-    const std::size_t flows = graph_.arcs.size();
-    for (std::size_t a = 0; a < flows; ++a) {
-      gain[static_cast<std::size_t>(graph_.arcs[a].dst)] += flow_[a];
-      gain[static_cast<std::size_t>(graph_.arcs[a].src)] -= flow_[a];
-      if (graph_.arcs[a].src / static_cast<int>(times_) == origin.value)
-        gain[origin.index() * times_] += flow_[a];
-    }
-    for (std::size_t v = 0; v < topology_.num_nodes(); ++v) {
-      double waiting = 0;
-      for (std::size_t k = 0; k + 1 < times_; ++k) {
-        waiting += gain[v * times_ + k];
-        if (waiting <= 0) continue;
-        graph_.arcs.push_back({node(NodeId{v}, k), node(NodeId{v}, k + 1)});
-        flow_.push_back(waiting);
-        entries_.push_back(nullptr);
-      }
-    }
-  }
-
-  const Digraph& graph() const { return graph_; }
-  const std::vector<double>& flow() const { return flow_; }
-  /// What an arc carries; null while waiting.
-  const FlowField::Entry* entry(int arc) const { return entries_[static_cast<std::size_t>(arc)]; }
-
- private:
-  const Topology& topology_;
-  std::size_t times_;
-  Digraph graph_;
-  std::vector<double> flow_;
-  std::vector<const FlowField::Entry*> entries_;
-};
-
-RouteTable timed_routes(const Topology& topology, const Demand& demand, const TimedFlow& flow,
-                        const EpochGrid& grid, const Symmetry& symmetry) {
-  const auto times = static_cast<std::size_t>(grid.num_epochs) + 1;
-  RouteBuilder builder(topology, demand);
-  for (const auto& [origin, contributions] : contributions_by_origin(demand)) {
-    TimedGraph timed(topology, times);
-    const std::vector<FlowField::Entry> entries = entries_of(topology, symmetry, flow.field, origin);
-    for (const FlowField::Entry& entry : entries)
-      timed.add_flow(entry, flow.field.link_landing[entry.link.index()]);
-    timed.add_waiting(topology.node_of(origin));
-    std::vector<Sink> sinks;
-    for (const std::size_t i : contributions) {
-      const Contribution& c = demand.contributions()[i];
-      sinks.push_back(
-          {timed.node(topology.node_of(c.destinations.front()), times - 1), c.bytes * flow.delivered});
-    }
-    const auto paths =
-        decompose_flow(timed.graph(), timed.flow(), timed.node(topology.node_of(origin), 0), sinks);
-    for (std::size_t k = 0; k < sinks.size(); ++k) {
-      for (const FlowPath& path : paths[k]) {
-        std::vector<LinkId> links;
-        std::vector<double> start_us;
-        for (const int a : path.arcs) {
-          const FlowField::Entry* entry = timed.entry(a);
-          if (entry == nullptr) continue;
-          links.push_back(entry->link);
-          start_us.push_back(entry->epoch * grid.tau_us);
-        }
-        builder.add(contributions[k], links, path.amount, start_us);
-      }
-    }
-  }
-  return builder.build();
-}
 
 }  // namespace
 
 PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
   const auto topology = instance.topology;
-  const SteadyFlow steady = reduce(instance, options.symmetry);
+  const SteadyFlow steady = reduce(instance, options.symmetry && !tools.solve_in_parts);
   LeastTimeSearch search(instance, options, tools, steady);
   const TimedFlow flow = search.run();
   const auto table = std::make_shared<const RouteTable>(
-      timed_routes(*topology, instance.demand, flow, search.grid(), steady.symmetry));
+      timed_routes(search.instance(), flow.field, flow.delivered, steady.symmetry));
   const std::map<std::string, double> figures{
       {"model_finish_us", flow.field.finish_us},
       {"tau_us", search.grid().tau_us},
       {"epochs", search.grid().num_epochs},
+      {"intervals", static_cast<double>(search.num_intervals())},
       {"columns", flow.columns},
+      {"solver_s", flow.solver_s},
       {"columns_per_epoch", static_cast<double>(steady.columns)},
       {"columns_per_epoch_without_symmetry", static_cast<double>(steady.all_columns)}};
   return [topology, table, figures](const Demand& demand, const EngineOptions& call) {
@@ -215,6 +196,8 @@ PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options
     EngineResult result;
     result.schedule = schedule_routes(*topology, table->hops, demand, routed, RouteOrder::model, call.seed);
     result.figures = figures;
+    result.figures["rounded_us"] = routed.greatest_load_us;
+    result.figures["realised_us"] = result.schedule->finish_us;
     return result;
   };
 }

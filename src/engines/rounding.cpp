@@ -276,6 +276,7 @@ void Rounding::improve() {
 
 RoutedChunks Rounding::result() const {
   RoutedChunks routed;
+  routed.greatest_load_us = *std::max_element(load_us_.begin(), load_us_.end());
   for (const auto& candidates : candidates_) {
     for (const Candidate& c : candidates) {
       if (c.chunks == 0) continue;

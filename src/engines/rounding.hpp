@@ -13,6 +13,7 @@ namespace rondo {
 struct RoutedChunks {
   std::vector<Route> routes;
   std::vector<int> route_of_chunk;
+  double greatest_load_us = 0;  ///< time that the chunks of the busiest link, or group of links, take
 };
 
 enum class RoutingStart {

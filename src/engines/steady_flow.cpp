@@ -2,9 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "rondo/engines/flow_parts.hpp"
 #include "route_table.hpp"
 
 namespace rondo {
+namespace {
+
+bool takes_columns(const SteadyFlow& steady, const Toolbox& tools) {
+  if (!tools.flow_by_columns || tools.solve_in_parts || tools.method == LpMethod::program) return false;
+  return tools.method == LpMethod::columns ||
+         (steady.columns > kMaxSteadyFlowColumns && steady.all_columns <= kMaxPricedColumns);
+}
+
+}  // namespace
 
 SteadyFlow reduce(const Instance& instance, bool use_symmetry) {
   const Topology& topology = *instance.topology;
@@ -27,26 +37,34 @@ SteadyFlow reduce(const Instance& instance, bool use_symmetry) {
 }
 
 SteadyFlow solve_steady_flow(const Instance& instance, const Toolbox& tools, bool use_symmetry,
-                             const SolveLimits& limits, std::size_t most_columns) {
-  SteadyFlow steady = reduce(instance, use_symmetry);
+                             const SolveLimits& limits) {
+  SteadyFlow steady = reduce(instance, use_symmetry && !tools.solve_in_parts);  // parts are not as symmetric
   if (!instance.demand.is_pairwise()) {
     steady.why_not = "the demand is multicast";
     return steady;
   }
-  if (steady.columns > most_columns) {
-    steady.why_not =
-        fmt::format("the steady-state flow of {} columns is beyond {}", steady.columns, most_columns);
+  if (takes_columns(steady, tools)) {
+    FlowByColumns solved = tools.flow_by_columns(instance);
+    steady.symmetry = trivial_symmetry(*instance.topology);
+    steady.orbits = nullptr;
+    steady.field = std::move(solved.field);
+    steady.figures = std::move(solved.figures);
+    return steady;
+  }
+  if (!tools.solve_in_parts && tools.method != LpMethod::program && steady.columns > kMaxSteadyFlowColumns) {
+    steady.why_not = fmt::format("the steady-state flow of {} columns is beyond {}", steady.columns,
+                                 kMaxSteadyFlowColumns);
     return steady;
   }
   Instance reduced = instance;
   reduced.orbits = steady.orbits;
-  const BuiltModel built = tools.steady_state_flow(reduced);
-  const Solution solution = tools.lp->solve(built.model, limits);
-  if (solution.status == SolveStatus::optimal) {
-    steady.field = built.decode(solution);
+  SolvedFlow solved = solve_flow(reduced, tools.steady_state_flow, limits, tools);
+  steady.figures["solver_s"] = solved.largest_part_s;
+  if (solved.status == SolveStatus::optimal) {
+    steady.field = std::move(solved.field);
   } else {
     steady.why_not =
-        fmt::format("the steady-state flow ended '{}' in {}", to_string(solution.status), tools.lp->name());
+        fmt::format("the steady-state flow ended '{}' in {}", to_string(solved.status), tools.lp->name());
   }
   return steady;
 }

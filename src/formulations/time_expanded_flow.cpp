@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
-#include <optional>
+#include <set>
 
 #include "origins.hpp"
 #include "rondo/core/error.hpp"
@@ -10,15 +11,20 @@
 #include "rondo/graph/digraph.hpp"
 
 /// maximise    x <= 1
-/// subject to  B_{s,v,k-1} + sum_{l into v} F_{s,l,k-landing(l)} = sum_{l out of v} F_{s,l,k} + B_{s,v,k}
+/// subject to  B_{s,v,k-1} + sum_{l into v} f_{s,l,k-landing(l)} = sum_{l out of v} f_{s,l,k} + B_{s,v,k}
 ///                                                    for every origin s, node v != s and time k = 0 .. K
 ///             B_{s,v,K} = bytes(s, v) x
-///             sum_s F_{s,l,k} <= bandwidth_l tau     for every link l and epoch k, and for every shared
-///             bandwidth B, F >= 0; B = 0 at switches
+///             sum_s f_{s,l,k} <= bandwidth_l tau     for every link l and epoch k, and for every shared
+///             bandwidth B, f >= 0; B = 0 at switches
 ///
 /// Demand is read at the end alone: buffers are unlimited, so that earlier reads would change nothing.
 /// What is equal by symmetry is decided once, as in steady_state_flow.cpp. Columns exist only where data of s
 /// can be and can still reach a destination by K. Flows are counted in contributions of average bytes.
+///
+/// On a grid of intervals f_{s,l,k} is the same for all epochs k of an interval, and one column F = f x
+/// epochs stands for them. That only restricts the flow: it remains one on the epochs. Times between which
+/// nothing changes at a node, a stretch, then share one row, in which what arrives and leaves counts by
+/// epochs, and the buffer at its end; in between buffers lie between those at the ends.
 namespace rondo {
 namespace {
 
@@ -66,11 +72,39 @@ struct Window {
   std::vector<double> last;   ///< per node: the time by which it has to be there
 };
 
+/// First epochs of the intervals, then K.
+std::vector<int> interval_starts(const Instance& instance) {
+  const int epochs = instance.grid->num_epochs;
+  std::vector<int> starts = instance.interval_starts;
+  for (int k = 0; instance.interval_starts.empty() && k < epochs; ++k) starts.push_back(k);
+  starts.push_back(epochs);
+  return starts;
+}
+
+/// Times between which nothing begins or ends.
+class Stretches {
+ public:
+  void add(int from, int to) { times_.insert({from, to}); }
+  void close() { begins_.assign(times_.begin(), times_.end()); }
+  /// The last time is the end of the last stretch.
+  std::size_t count() const { return begins_.empty() ? 0 : begins_.size() - 1; }
+  int length(std::size_t i) const { return begins_[i + 1] - begins_[i]; }
+  /// The stretch that begins at `time`.
+  std::size_t at(int time) const {
+    return static_cast<std::size_t>(std::lower_bound(begins_.begin(), begins_.end(), time) - begins_.begin());
+  }
+
+ private:
+  std::set<int> times_;
+  std::vector<int> begins_;
+};
+
 class Builder {
  public:
   explicit Builder(const Instance& instance)
       : topology_(*instance.topology),
         grid_(*instance.grid),
+        interval_starts_(interval_starts(instance)),
         unit_bytes_(mean_contribution_bytes(instance.demand)),
         origins_(origins_of(instance, "a time-expanded flow")),
         loads_(instance, origins_),
@@ -78,7 +112,7 @@ class Builder {
 
   BuiltModel build() {
     delivered_ = model_.add_column(0, 1, -1);
-    for (std::size_t i = 0; i < origins_.size(); ++i) add_origin(i);
+    for (const Origin& origin : origins_) add_origin(origin);
     for (const int first : loads_.orbits().first) {
       const LinkId link{first};
       add_capacity({&link, 1}, topology_.link(link).bandwidth_GBps);
@@ -90,16 +124,24 @@ class Builder {
   }
 
  private:
+  /// Flow of one origin over an orbit of links in epochs from .. to - 1 of an interval.
   struct Flow {
+    std::size_t interval;
+    int from;
+    int to;
+    int column;
+    int epochs() const { return to - from; }
+  };
+  using Flows = std::vector<std::vector<Flow>>;  ///< [orbit of links]
+  /// The rows of an orbit of nodes.
+  struct Balance {
+    Stretches stretches = {};
+    std::vector<int> row = {};
+  };
+  struct Decoded {
     GpuId origin;
     LinkId link;
-    int epoch;
-    int column;
-  };
-  /// Columns of one origin and orbit of links.
-  struct Epochs {
-    int first = 0;
-    std::vector<int> column = {};
+    Flow flow;
   };
 
   Window window_of(const Origin& origin) const {
@@ -121,116 +163,152 @@ class Builder {
     return window;
   }
 
-  void add_origin(std::size_t i) {
-    const Origin& origin = origins_[i];
-    const Window window = window_of(origin);
-    // Rows of an orbit of nodes are those of the times at which data of this origin can be there.
-    std::vector<int> row(origin.nodes.first.size() * times(), -1);
-    for (std::size_t o = 0; o < origin.nodes.first.size(); ++o) {
-      const NodeId v{origin.nodes.first[o]};
-      if (v == topology_.node_of(origin.gpu)) continue;
-      for (std::size_t k = 0; k < times(); ++k) {
-        const auto t = static_cast<double>(k);
-        if (t >= window.first[v.index()] && t <= window.last[v.index()])
-          row[o * times() + k] = model_.add_row(0, 0);
-      }
-      if (topology_.is_gpu(v)) add_buffers(&row[o * times()], origin.wanted[v.index()] / unit_bytes_);
-    }
-    add_flows(origin, window, row);
+  const Link& member_of(const Origin& origin, int orbit) const {
+    return topology_.links()[static_cast<std::size_t>(origin.links.first[static_cast<std::size_t>(orbit)])];
+  }
+  int landing_of(const Origin& origin, int orbit) const {
+    return landing_[static_cast<std::size_t>(origin.links.first[static_cast<std::size_t>(orbit)])];
   }
 
-  void add_buffers(const int* row, double wanted) {
-    for (std::size_t k = 0; k + 1 < times(); ++k) {
-      if (row[k] < 0 || row[k + 1] < 0) continue;
+  void add_origin(const Origin& origin) {
+    const Flows flows = add_flows(origin);
+    std::vector<Balance> balances = add_balances(origin, flows);
+    for (int o = 0; o < origin.links.count(); ++o) {
+      for (const Flow& flow : flows[static_cast<std::size_t>(o)]) add_entries(origin, o, flow, balances);
+    }
+    for (std::size_t l = 0; l < topology_.num_links(); ++l) {
+      for (const Flow& flow : flows[static_cast<std::size_t>(origin.link_orbit[l])])
+        decoded_.push_back({origin.gpu, LinkId{l}, flow});
+    }
+    flows_.push_back(flows);
+  }
+
+  Flows add_flows(const Origin& origin) {
+    const Window window = window_of(origin);
+    Flows flows(origin.links.first.size());
+    for (int o = 0; o < origin.links.count(); ++o) {
+      const Link& link = member_of(origin, o);
+      if (link.dst == topology_.node_of(origin.gpu)) continue;
+      const double first = window.first[link.src.index()];
+      const double last = window.last[link.dst.index()] - landing_of(origin, o);
+      if (!std::isfinite(first) || !std::isfinite(last)) continue;
+      for (std::size_t i = 0; i + 1 < interval_starts_.size(); ++i) {
+        const int from = std::max(interval_starts_[i], static_cast<int>(first));
+        const int to = std::min(interval_starts_[i + 1], static_cast<int>(last) + 1);
+        if (from >= to) continue;
+        flows[static_cast<std::size_t>(o)].push_back({i, from, to, model_.add_column(0, kInfinity, 0)});
+      }
+    }
+    return flows;
+  }
+
+  std::vector<Balance> add_balances(const Origin& origin, const Flows& flows) {
+    const NodeId source = topology_.node_of(origin.gpu);
+    std::vector<Balance> balances(origin.nodes.first.size());
+    const auto balance_of = [&](NodeId n) -> Balance& {
+      return balances[static_cast<std::size_t>(origin.node_orbit[n.index()])];
+    };
+    for (int o = 0; o < origin.links.count(); ++o) {
+      const Link& link = member_of(origin, o);
+      const int landing = landing_of(origin, o);
+      for (const Flow& flow : flows[static_cast<std::size_t>(o)]) {
+        balance_of(link.dst).stretches.add(flow.from + landing, flow.to + landing);
+        balance_of(link.src).stretches.add(flow.from, flow.to);
+      }
+    }
+    for (std::size_t v = 0; v < balances.size(); ++v) {
+      const NodeId node{origin.nodes.first[v]};
+      if (node == source) continue;
+      Balance& balance = balances[v];
+      balance.stretches.close();
+      for (std::size_t i = 0; i < balance.stretches.count(); ++i) balance.row.push_back(model_.add_row(0, 0));
+      if (topology_.is_gpu(node)) add_buffers(balance.row, origin.wanted[node.index()] / unit_bytes_);
+    }
+    return balances;
+  }
+
+  void add_buffers(const std::vector<int>& row, double wanted) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
       const int column = model_.add_column(0, kInfinity, 0);
-      model_.add_entry(row[k], column, -1);
-      model_.add_entry(row[k + 1], column, 1);
+      model_.add_entry(row[i], column, -1);
+      model_.add_entry(row[i + 1], column, 1);
     }
     if (wanted <= 0) return;
-    if (row[times() - 1] >= 0) {
-      model_.add_entry(row[times() - 1], delivered_, -wanted);
+    if (!row.empty()) {
+      model_.add_entry(row.back(), delivered_, -wanted);
     } else {
       model_.column_upper[static_cast<std::size_t>(delivered_)] = 0;  // out of reach within K epochs
     }
   }
 
-  void add_flows(const Origin& origin, const Window& window, const std::vector<int>& row) {
+  void add_entries(const Origin& origin, int orbit, const Flow& flow, const std::vector<Balance>& balances) {
     const NodeId source = topology_.node_of(origin.gpu);
-    const auto row_of = [&](NodeId n, int k) {
-      return row[static_cast<std::size_t>(origin.node_orbit[n.index()]) * times() +
-                 static_cast<std::size_t>(k)];
+    const Link& link = member_of(origin, orbit);
+    const int landing = landing_of(origin, orbit);
+    std::map<int, double> entries;  // between nodes of one orbit what leaves may cancel what enters
+    const auto add = [&](NodeId node, int from, int to, double links) {
+      if (node == source) return;
+      const Balance& balance = balances[static_cast<std::size_t>(origin.node_orbit[node.index()])];
+      for (std::size_t i = balance.stretches.at(from); i < balance.stretches.at(to); ++i) {
+        entries[balance.row[i]] += links * balance.stretches.length(i) / flow.epochs();
+      }
     };
-    std::vector<Epochs>& columns = columns_.emplace_back(origin.links.first.size());
-    for (int o = 0; o < origin.links.count(); ++o) {
-      const auto l = static_cast<std::size_t>(origin.links.first[static_cast<std::size_t>(o)]);
-      const Link& link = topology_.links()[l];
-      if (link.dst == source) continue;
-      Epochs& epochs = columns[static_cast<std::size_t>(o)];
-      for (int k = 0; k < grid_.num_epochs; ++k) {
-        const int lands = k + landing_[l];
-        const bool there = k >= window.first[link.src.index()];
-        const bool in_time = lands <= window.last[link.dst.index()];
-        if (!there || !in_time) continue;
-        const int column = model_.add_column(0, kInfinity, 0);
-        if (epochs.column.empty()) epochs.first = k;
-        epochs.column.push_back(column);
-        const int head = row_of(link.dst, lands);
-        const int tail = link.src == source ? -1 : row_of(link.src, k);
-        if (head == tail) continue;  // between nodes of one orbit as much leaves as enters
-        model_.add_entry(head, column, origin.links_a_head(o, link));
-        if (tail >= 0) model_.add_entry(tail, column, -origin.links_a_tail(o, link));
-      }
-    }
-    for (std::size_t l = 0; l < topology_.num_links(); ++l) {
-      const Epochs& epochs = columns[static_cast<std::size_t>(origin.link_orbit[l])];
-      for (std::size_t k = 0; k < epochs.column.size(); ++k) {
-        flows_.push_back({origin.gpu, LinkId{l}, epochs.first + static_cast<int>(k), epochs.column[k]});
-      }
+    add(link.dst, flow.from + landing, flow.to + landing, origin.links_a_head(orbit, link));
+    add(link.src, flow.from, flow.to, -origin.links_a_tail(orbit, link));
+    for (const auto& [row, value] : entries) {
+      if (std::abs(value) > kRounding) model_.add_entry(row, flow.column, value);
     }
   }
 
   void add_capacity(std::span<const LinkId> links, double bandwidth_GBps) {
     const double capacity = bandwidth_GBps * kBytesPerUsPerGBps * grid_.tau_us / unit_bytes_;
     const std::vector<LinkLoads::Share> shares = loads_.on(links);
-    for (int k = 0; k < grid_.num_epochs; ++k) {
-      const int row = model_.add_row(-kInfinity, capacity);
-      for (const LinkLoads::Share& share : shares) {
-        const Epochs& epochs = columns_[share.origin][static_cast<std::size_t>(share.link_orbit)];
-        const int at = k - epochs.first;
-        if (at < 0 || at >= static_cast<int>(epochs.column.size())) continue;
-        model_.add_entry(row, epochs.column[static_cast<std::size_t>(at)], share.weight);
+    const auto flows_of = [&](const LinkLoads::Share& share) -> const std::vector<Flow>& {
+      return flows_[share.origin][static_cast<std::size_t>(share.link_orbit)];
+    };
+    Stretches stretches;
+    for (const LinkLoads::Share& share : shares) {
+      for (const Flow& flow : flows_of(share)) stretches.add(flow.from, flow.to);
+    }
+    stretches.close();
+    std::vector<int> row;
+    for (std::size_t i = 0; i < stretches.count(); ++i)
+      row.push_back(model_.add_row(-kInfinity, capacity * stretches.length(i)));
+    for (const LinkLoads::Share& share : shares) {
+      for (const Flow& flow : flows_of(share)) {
+        for (std::size_t i = stretches.at(flow.from); i < stretches.at(flow.to); ++i)
+          model_.add_entry(row[i], flow.column, share.weight * stretches.length(i) / flow.epochs());
       }
     }
   }
 
   std::function<FlowField(const Solution&)> decoder() {
-    return [flows = std::make_shared<const std::vector<Flow>>(std::move(flows_)), unit = unit_bytes_,
-            landing = landing_, tau_us = grid_.tau_us](const Solution& solution) {
+    return [decoded = std::make_shared<const std::vector<Decoded>>(std::move(decoded_)), unit = unit_bytes_,
+            landing = landing_, starts = interval_starts_, tau_us = grid_.tau_us](const Solution& solution) {
       FlowField field;
-      field.link_landing = landing;
-      for (const Flow& flow : *flows) {
+      for (const auto& [origin, link, flow] : *decoded) {
         const double amount = solution.x[static_cast<std::size_t>(flow.column)];
         if (amount <= kRounding) continue;
-        field.entries.push_back({flow.origin.value, flow.link, flow.epoch, amount * unit});
-        field.finish_us = std::max(field.finish_us, (flow.epoch + landing[flow.link.index()]) * tau_us);
+        const int lands = flow.from + landing[link.index()];
+        const auto next = std::upper_bound(starts.begin(), starts.end(), lands);
+        field.entries.push_back({origin.value, link, starts[flow.interval], amount * unit, *std::prev(next)});
+        field.finish_us = std::max(field.finish_us, (flow.to - 1 + landing[link.index()]) * tau_us);
       }
       return field;
     };
   }
 
-  /// 0 .. K
-  std::size_t times() const { return static_cast<std::size_t>(grid_.num_epochs) + 1; }
-
   const Topology& topology_;
   const EpochGrid& grid_;
+  std::vector<int> interval_starts_;
   double unit_bytes_;
   std::vector<Origin> origins_;
   LinkLoads loads_;
   std::vector<int> landing_;
   LinearModel model_;
   int delivered_ = 0;
-  std::vector<Flow> flows_;                   ///< of representatives, over all links
-  std::vector<std::vector<Epochs>> columns_;  ///< [origin][orbit of links]
+  std::vector<Flows> flows_;      ///< per origin
+  std::vector<Decoded> decoded_;  ///< of representatives, over all links
 };
 
 }  // namespace

@@ -39,21 +39,35 @@ struct Lemon {
 
 }  // namespace
 
-ShortestPaths shortest_paths(const Digraph& graph, const std::vector<double>& length, int source) {
-  const Lemon lemon_graph(graph);
-  lemon::StaticDigraph::ArcMap<double> lengths(lemon_graph.graph);
-  lemon_graph.copy_values(length, lengths);
-  lemon::Dijkstra<lemon::StaticDigraph, lemon::StaticDigraph::ArcMap<double>> search(lemon_graph.graph,
-                                                                                     lengths);
-  search.run(lemon_graph.graph.node(source));
+struct ShortestPathSearch::Implementation {
+  using Lengths = lemon::StaticDigraph::ArcMap<double>;
 
-  const auto n = static_cast<std::size_t>(graph.num_nodes);
+  Lemon graph;
+  Lengths lengths;
+  lemon::Dijkstra<lemon::StaticDigraph, Lengths> search;
+
+  explicit Implementation(const Digraph& from)
+      : graph(from), lengths(graph.graph), search(graph.graph, lengths) {}
+};
+
+ShortestPathSearch::ShortestPathSearch(const Digraph& graph)
+    : implementation_(std::make_unique<Implementation>(graph)) {}
+ShortestPathSearch::~ShortestPathSearch() = default;
+
+void ShortestPathSearch::set_lengths(const std::vector<double>& length) {
+  implementation_->graph.copy_values(length, implementation_->lengths);
+}
+
+ShortestPaths ShortestPathSearch::from(int source) {
+  const Lemon& lemon_graph = implementation_->graph;
+  auto& search = implementation_->search;
+  search.run(lemon_graph.graph.node(source));
+  const auto n = static_cast<std::size_t>(lemon_graph.graph.nodeNum());
   ShortestPaths result{std::vector<double>(n, std::numeric_limits<double>::infinity()),
                        std::vector<int>(n, -1)};
-  for (int v = 0; v < graph.num_nodes; ++v) {
-    const auto node = lemon_graph.graph.node(v);
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto node = lemon_graph.graph.node(static_cast<int>(i));
     if (!search.reached(node)) continue;
-    const auto i = static_cast<std::size_t>(v);
     result.distance[i] = search.dist(node);
     const auto arc = search.predArc(node);
     if (arc != lemon::INVALID) {
@@ -61,6 +75,12 @@ ShortestPaths shortest_paths(const Digraph& graph, const std::vector<double>& le
     }
   }
   return result;
+}
+
+ShortestPaths shortest_paths(const Digraph& graph, const std::vector<double>& length, int source) {
+  ShortestPathSearch search(graph);
+  search.set_lengths(length);
+  return search.from(source);
 }
 
 MinCut min_cut(const Digraph& graph, const std::vector<double>& capacity, int source, int target) {

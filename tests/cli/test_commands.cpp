@@ -243,6 +243,17 @@ TEST_F(Commands, SymmetryMakesFlowsSmallAndBoundsNoOther) {
   EXPECT_NEAR(bound("") / bound(" --symmetry off"), 1, 1e-6);
 }
 
+TEST_F(Commands, SeveralRanksProveTheBoundOfADamagedFabricByColumns) {
+  const std::string problem =
+      " --topology star:chassis=2,gpus=4 --collective alltoall --size 64MB --degrade 0.2:0.5..0.9";
+  EXPECT_TRUE(contains(succeed(split("bound --lp-solver columns" + problem), 2), "by columns"));
+  succeed(split("solve --engine flow --lp-solver columns --gap 50% --output damaged" + problem), 2);
+  const Json report = read_json(at("damaged/report.json"));
+  EXPECT_LE(report["figures"]["columns_gap"], 0.05);
+  EXPECT_GE(report["figures"]["realised_us"], report["figures"]["rounded_us"]);
+  succeed({"verify", "damaged"});
+}
+
 TEST_F(Commands, RotatedSchedulesVerify) {
   const std::string problem =
       "solve --topology star:chassis=3,gpus=4 --collective alltoall --size 1MB --engine flow --policy "

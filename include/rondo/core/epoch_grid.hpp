@@ -9,11 +9,19 @@ namespace rondo {
 
 enum class EpochRule { fastest_link, slowest_link, fixed };
 
+/// How a time-expanded flow uses the epochs.
+enum class EpochSpacing {
+  automatic,  ///< coarse where uniform is too large
+  uniform,    ///< flows of their own in every epoch
+  coarse      ///< constant flows in longer and longer intervals away from both ends, and in one between them
+};
+
 struct EpochOptions {
   EpochRule rule = EpochRule::fastest_link;
   double multiplier = 1;  ///< tau is multiplied by it (TE-CCL's EM)
   double tau_us = 0;      ///< the epoch itself, for EpochRule::fixed
   int num_epochs = 0;     ///< 0: found by the engine from an incumbent or by upper_bound_epochs
+  EpochSpacing spacing = EpochSpacing::automatic;  ///< engine lp
 };
 
 /// The time axis of a time-expanded model for chunks of one size (TE-CCL, sections 3 and appendix F). A chunk

@@ -37,5 +37,7 @@ Topology generate_topology(const std::string& family, const std::map<std::string
 /// when the fraction is positive) by `factor`. Throws Error(usage) unless 0 <= fraction <= 1 and 0 < factor
 /// <= 1.
 Topology degrade(const Topology& topology, double fraction, double factor, std::uint64_t seed);
+/// The same, every link by a factor of its own, evenly from [least, most].
+Topology degrade(const Topology& topology, double fraction, double least, double most, std::uint64_t seed);
 
 }  // namespace rondo

@@ -22,8 +22,8 @@ struct Bounds {
 /// Latency bound of the farthest pair that exchanges data; cuts by max-flow for every demand (for AllGather
 /// the exact cut of ForestColl, arXiv 2402.06787, section 3, by Newton steps on T; single GPUs and chassis
 /// and their complements besides, since with latency another cut may give more); for pairwise demand a
-/// metric: the duals of the steady-state flow, beyond kMaxSteadyFlowColumns columns the prices of a balanced
-/// routing.
+/// metric: the duals of the steady-state flow, or the prices of a balanced routing where the flow was too
+/// large to be solved. Collective where tools.on_all_ranks.
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry = true);
 
 }  // namespace rondo

@@ -13,6 +13,7 @@
 #include "rondo/core/epoch_grid.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
+#include "rondo/model/column_master.hpp"
 #include "rondo/model/formulation.hpp"
 #include "rondo/model/round_model.hpp"
 #include "rondo/model/solver.hpp"
@@ -20,6 +21,7 @@
 namespace rondo {
 
 struct SteadyFlow;
+struct SolvedFlow;
 
 /// How an engine is to work. The same options give the same schedule.
 struct EngineOptions {
@@ -30,7 +32,21 @@ struct EngineOptions {
   bool policy_is_asked = false;  ///< named by the caller: no reason to leave it out
   bool symmetry = true;          ///< whether the symmetry of fabric and demand is made use of
   std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the instance where it is known already
+  double bound_us = 0;                                 ///< a lower bound, where one is known
   double stop_at_us = 0;  ///< a schedule that ends by then is good enough (bound x (1 + gap))
+};
+
+/// How linear programs of flows are solved.
+enum class LpMethod : std::uint8_t {
+  by_size,  ///< `Toolbox::lp` up to a size, larger steady-state flows by columns
+  program,  ///< `Toolbox::lp` whatever the size
+  columns   ///< steady-state flows by columns, the others as by_size
+};
+
+/// A steady-state flow as columns give it.
+struct FlowByColumns {
+  FlowField field;  ///< as steady_state_flow() decodes it, of every origin
+  std::map<std::string, double> figures = {};
 };
 
 /// The formulations and solvers that engines work with; the registry fills it.
@@ -41,6 +57,13 @@ struct Toolbox {
   RoundFormulation look_ahead_round;
   std::shared_ptr<const Solver> lp;
   std::shared_ptr<const Solver> milp;
+  MakeColumnMaster column_master = nullptr;
+  LpMethod method = LpMethod::by_size;
+  /// Collective, where it is there: the steady-state flow by Dantzig-Wolfe columns over all ranks.
+  std::function<FlowByColumns(const Instance&)> flow_by_columns = nullptr;
+  /// Collective. Where it is there, the flows that engines decide about are solved by it, in parts.
+  std::function<SolvedFlow(const Instance&, const Formulation&, const SolveLimits&)> solve_in_parts = nullptr;
+  bool on_all_ranks = false;  ///< engines have to be prepared by all ranks together
 };
 
 struct EngineResult {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 /// Shortest paths and minimum cuts, by COIN-OR's LEMON.
@@ -25,6 +26,23 @@ struct ShortestPaths {
 
 /// Dijkstra from `source`. `length` holds one value >= 0 an arc.
 ShortestPaths shortest_paths(const Digraph& graph, const std::vector<double>& length, int source);
+
+/// shortest_paths() for many sources and lengths over the same graph, which is set up once.
+class ShortestPathSearch {
+ public:
+  explicit ShortestPathSearch(const Digraph& graph);
+  ~ShortestPathSearch();
+  ShortestPathSearch(const ShortestPathSearch&) = delete;
+  ShortestPathSearch& operator=(const ShortestPathSearch&) = delete;
+
+  /// One value >= 0 an arc.
+  void set_lengths(const std::vector<double>& length);
+  ShortestPaths from(int source);
+
+ private:
+  struct Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
 
 struct MinCut {
   double value = 0;               ///< capacity of the arcs that leave the source's side

@@ -22,6 +22,9 @@ struct Instance {
   Demand demand;
   std::optional<EpochGrid> grid = std::nullopt;
   std::shared_ptr<const FlowOrbits> orbits = nullptr;
+  /// Flows over time are the same in all epochs of an interval: the intervals' first epochs, ascending from
+  /// 0. Empty: every epoch is one.
+  std::vector<int> interval_starts = {};
 };
 
 /// A decoded solution, possibly fractional.
@@ -29,14 +32,13 @@ struct FlowField {
   struct Entry {
     int commodity = 0;  ///< what it counts is the formulation's: an origin GPU, or a chunk
     LinkId link;
-    int epoch = 0;      ///< 0 in models without time
+    int epoch = 0;      ///< 0 in models without time; of an interval the first one
     double amount = 0;  ///< bytes of the origin's data; for a chunk, 1 = the whole chunk
+    int lands = 0;      ///< flows over time: the epoch (of its interval the first) in which it can go on
   };
   std::vector<Entry> entries = {};
   std::vector<double> link_price =
-      {};  ///< one a link, >= 0: duals of the capacities, where the model has them
-  std::vector<int> link_landing =
-      {};                ///< per link, epochs until what it carries can go on, in flows over time
+      {};                ///< one a link, >= 0: duals of the capacities, where the model has them
   double finish_us = 0;  ///< the model's own finish time; not a schedule's
 };
 

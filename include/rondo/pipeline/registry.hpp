@@ -6,6 +6,7 @@
 
 #include "rondo/decomp/decomposition.hpp"
 #include "rondo/engines/engine.hpp"
+#include "rondo/parallel/communicator.hpp"
 
 /// The one place that names concrete engines, formulations and solvers; also feeds --help.
 namespace rondo {
@@ -36,6 +37,19 @@ const EngineInfo& find_engine(const std::string& name);
 const std::vector<DecompositionInfo>& decompositions();
 /// Throws Error(usage) listing the known names.
 const DecompositionInfo& find_decomposition(const std::string& name);
+
+struct LpSolverInfo {
+  std::string name;
+  std::string help;
+};
+/// "auto", "clp", "columns", "pdhg".
+const std::vector<LpSolverInfo>& lp_solvers();
+/// Throws Error(usage) listing the known names.
+void check_lp_solver(const std::string& name);
+/// `lp_solver`: of what is not solved by columns. The communicator is for solvers that work on all ranks; the
+/// toolbox must not outlive it. `tolerance`: relative, of solvers that have one.
+Toolbox make_toolbox(const std::string& lp_solver, double tolerance, const Communicator& communicator);
+/// CLP for linear programs.
 Toolbox make_toolbox();
 
 }  // namespace rondo

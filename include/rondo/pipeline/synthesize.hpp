@@ -31,6 +31,8 @@ struct SolveOptions {
   std::uint64_t seed = 0;
   bool symmetry = true;            ///< whether the symmetry of fabric and demand is made use of
   EpochOptions epochs = {};        ///< engines lp and milp
+  std::string lp_solver = "auto";  ///< one of lp_solvers()
+  double lp_tolerance = 1e-6;      ///< of pdhg: relative, of both residuals and of the duality gap
   std::int64_t max_nodes = -1;     ///< engines milp and rounds; -1 = their default
   std::string decompose = "none";  ///< engine rounds: one of decompositions()
   int parts = 0;                   ///< 0 = the decomposition's own choice
@@ -39,6 +41,11 @@ struct SolveOptions {
 
 /// A line for people now and then, from the root rank only.
 using Progress = std::function<void(const std::string& line)>;
+
+/// What bounds and engines work with as the options have it: the LP solver, columns over all ranks, parts.
+/// Must not outlive the communicator. Throws Error for options that do not go together.
+Toolbox prepare_toolbox(const SolveOptions& options, const Communicator& communicator,
+                        const Progress& progress, const std::atomic<bool>* interrupt = nullptr);
 
 struct SynthesisResult {
   ProvenSchedule proven;    ///< replayed; bound derived from its certificate

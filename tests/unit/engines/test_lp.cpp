@@ -103,9 +103,35 @@ TEST(Lp, TooFewEpochsAreNamed) {
 
 TEST(Lp, CapIsStatedWithItsRemedy) {
   const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
+  EngineOptions options = epochs_of(0.01);
+  options.epochs.spacing = EpochSpacing::uniform;
   expect_error(ExitCode::unavailable, {"250000", "--epoch-multiplier"}, [&] {
-    prepare_lp({one_way_ring(3), demand}, epochs_of(0.01), tools());
+    prepare_lp({one_way_ring(3), demand}, options, tools());
   });
+}
+
+TEST(Lp, CoarseSpacingSolvesWhatUniformCannot) {
+  // Some 300,000 epochs in a few intervals; uniform epochs could not end before 3001 us.
+  const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
+  const EngineResult result = run(one_way_ring(3), demand, epochs_of(0.01), 8);
+  EXPECT_LE(result.figures.at("intervals"), 60);
+  EXPECT_GE(result.figures.at("model_finish_us"), 3001 - 1e-3);
+  EXPECT_LE(result.figures.at("model_finish_us"), 3001 * 1.001);
+  EXPECT_NEAR(result.figures.at("rounded_us"), 3000, 1e-6);
+  EXPECT_EQ(result.figures.at("realised_us"), result.schedule->finish_us);
+}
+
+TEST(Lp, CoarseSpacingLosesLittle) {
+  for (const Fabric& topology : {one_way_ring(4), star(4), star(3, Forwarding::store_and_forward)}) {
+    const Demand demand = make_demand(Collective::alltoall, 4 * kMB, topology->num_gpus(), 1);
+    EngineOptions options = epochs_of(50);
+    options.epochs.spacing = EpochSpacing::uniform;
+    const double uniform = run(topology, demand, options, 4).figures.at("model_finish_us");
+    options.epochs.spacing = EpochSpacing::coarse;
+    const double coarse = run(topology, demand, options, 4).figures.at("model_finish_us");
+    EXPECT_GE(coarse, uniform - 1e-6);  // a restriction of the same flow
+    EXPECT_LE(coarse, uniform * 1.03);
+  }
 }
 
 TEST(Lp, RefusesMulticast) {

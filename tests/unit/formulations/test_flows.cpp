@@ -93,12 +93,33 @@ TEST(TimeExpandedFlow, DeliversWhatTheEpochsAllow) {
     const Solution solution = make_clp_solver()->solve(built.model, {});
     EXPECT_NEAR(-solution.objective, fraction, 1e-9) << epochs;
     const FlowField field = built.decode(solution);
-    EXPECT_EQ(field.link_landing, (std::vector{1, 1}));
+    for (const FlowField::Entry& entry : field.entries) EXPECT_EQ(entry.lands, entry.epoch + 1);
     EXPECT_NEAR(bytes_on(field, 1), fraction * 2 * kMB, 1e-3);
     if (epochs == 3) {
       EXPECT_DOUBLE_EQ(field.finish_us, 3000);
     }
   }
+}
+
+TEST(TimeExpandedFlow, IntervalsOfConstantFlow) {
+  // 9 MB over two links of 1 GB/s in a row, 1 MB an epoch, in 10 epochs of which 1 .. 8 make one interval:
+  // the first link carries 1 MB in every epoch but the last, the second one in every epoch but the first.
+  const Demand demand(Collective::custom, 9 * kMB, 3, {{GpuId{0}, 9 * kMB, {GpuId{2}}}}, 1);
+  Instance problem = instance(3, {link(0, 1, 1), link(1, 2, 1)}, demand);
+  EpochOptions options;
+  options.rule = EpochRule::fixed;
+  options.tau_us = 1000;
+  problem.grid = make_epoch_grid(*problem.topology, demand, options);
+  problem.grid->num_epochs = 10;
+  problem.interval_starts = {0, 1, 9};
+  const BuiltModel built = time_expanded_flow(problem);
+  const Solution solution = make_clp_solver()->solve(built.model, {});
+  EXPECT_NEAR(solution.objective, -1, 1e-9);
+  const FlowField field = built.decode(solution);
+  ASSERT_EQ(field.entries.size(), 4U);
+  EXPECT_DOUBLE_EQ(field.finish_us, 10000);
+  for (const FlowField::Entry& entry : field.entries)
+    EXPECT_NEAR(entry.amount, (entry.epoch == 1 ? 8 : 1) * kMB, 1e-3) << entry.epoch;
 }
 
 TEST(TimeExpandedFlow, NeedsItsEpochs) {

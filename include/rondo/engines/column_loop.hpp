@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "rondo/decomp/columns.hpp"
+#include "rondo/model/column_master.hpp"
+#include "rondo/parallel/communicator.hpp"
+
+/// Column generation for maximum concurrent flow over the ranks.
+namespace rondo {
+
+struct ColumnOptions {
+  double gap = 1e-6;         ///< theta / bound - 1 that ends the loop
+  int warm_up = 40;          ///< pricings by multiplicative weights before the first master
+  int max_iterations = 400;  ///< masters
+  SolveLimits limits = {};   ///< seconds and interrupt, of the whole loop
+  /// Row prices to begin with, such as those of cuts: 1 on the links that leave a cut.
+  std::vector<std::vector<double>> start_prices = {};
+};
+
+/// How far the loop is; bound <= optimum <= theta.
+struct ColumnProgress {
+  int iteration = 0;
+  double theta = 0;  ///< infinity before the first master
+  double bound = 0;
+  std::size_t columns = 0;
+};
+
+struct ColumnSolution {
+  SolveStatus status = SolveStatus::failed;  ///< optimal: within the gap; feasible: a limit came first
+  double theta = kInfinity;
+  double bound = 0;
+  std::vector<double> row_price = {};           ///< proves the bound; sum of capacity x price is 1
+  std::vector<std::vector<ArcLoad>> flow = {};  ///< per block, ascending arcs
+  std::vector<ColumnProgress> history = {};     ///< one an iteration
+  std::int64_t simplex_iterations = 0;
+  double pricing_s = 0;  ///< wall, of this rank
+  double master_s = 0;
+};
+
+/// Collective. Blocks are dealt over the ranks; each prices its own, the root solves the master. Prices are
+/// smoothed between the best so far and the master's (Wentges, Int. Trans. Operational Research 4, 1997), and
+/// begin at those of multiplicative weights (Garg and Koenemann, SIAM J. Computing 37, 2007), whose trees are
+/// the first columns. The same result on any number of ranks, as long as no second or signal ends it.
+ColumnSolution solve_by_columns(const ConcurrentFlow& flow, const ColumnOptions& options,
+                                const MakeColumnMaster& make_master, const Communicator& communicator,
+                                const std::function<void(const ColumnProgress&)>& progress = {});
+
+}  // namespace rondo

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <vector>
+
+#include "rondo/decomp/decomposition.hpp"
+#include "rondo/engines/engine.hpp"
+#include "rondo/parallel/communicator.hpp"
+
+/// Linear programs of flows by origin, whole or taken apart by commodity blocks.
+namespace rondo {
+
+/// What one linear program, or those of all parts together, came to.
+struct SolvedFlow {
+  SolveStatus status = SolveStatus::failed;  ///< the worst of the parts
+  FlowField field = {};                      ///< of all parts; finish_us is the latest
+  double objective = 0;                      ///< the greatest
+  int columns = 0;                           ///< of the largest model
+  double largest_part_s = 0;                 ///< solver's seconds of the slowest part
+};
+
+/// PoP (SOSP 2021) on commodity blocks: the data of each origin goes to one part, the origins of a chassis
+/// evenly where all chassis have as many, and every part has an equal share of every link, so that the sum of
+/// the parts' flows fits. Parts without data are left out.
+std::vector<Instance> pop_parts(const Instance& instance, const Decompose& decompose, int parts,
+                                std::uint64_t seed);
+
+/// Solves `formulation` of the instance by tools.lp, or as tools.solve_in_parts does. Collective where
+/// tools.on_all_ranks.
+SolvedFlow solve_flow(const Instance& instance, const Formulation& formulation, const SolveLimits& limits,
+                      const Toolbox& tools);
+
+/// Collective. Each of the parts, dealt over the ranks.
+std::vector<SolvedFlow> solve_each(const std::vector<Instance>& parts, const Formulation& formulation,
+                                   const SolveLimits& limits, const Solver& solver,
+                                   const Communicator& communicator);
+
+/// Collective. The same, and the sum of their flows.
+SolvedFlow solve_parts(const std::vector<Instance>& parts, const Formulation& formulation,
+                       const SolveLimits& limits, const Solver& solver, const Communicator& communicator);
+
+/// Collective. NCFlow (NSDI 2021) on a steady-state flow: first the flow between clusters, each of which is
+/// one node then; its paths say what enters and leaves a cluster on which link. Then the flow inside every
+/// cluster, on the ranks: from its GPUs and where data enters, to its GPUs and where data leaves. All pairs
+/// of GPUs of two clusters share the paths between these in the same proportions, so that what leaves one
+/// cluster is what enters the next. Clusters and the links between them have no capacity in common: the
+/// longest time counts. Throws Error(unavailable) for flows over time and shared bandwidth.
+SolvedFlow solve_by_clusters(const Instance& instance, const std::vector<int>& cluster_of_gpu,
+                             const Formulation& formulation, const SolveLimits& limits, const Solver& solver,
+                             const Communicator& communicator);
+
+}  // namespace rondo

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "rondo/engines/column_loop.hpp"
+#include "rondo/engines/engine.hpp"
+
+namespace rondo {
+
+/// Collective. The steady-state flow of pairwise demand by columns. Its prices of the links are a metric that
+/// proves it within the gap, where no bandwidth is shared. Throws Error(unavailable) where a limit left it
+/// without a flow.
+FlowByColumns steady_flow_by_columns(const Instance& instance, const ColumnOptions& options,
+                                     const MakeColumnMaster& make_master, const Communicator& communicator,
+                                     const std::function<void(const ColumnProgress&)>& progress = {});
+
+}  // namespace rondo

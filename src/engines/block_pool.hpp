@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "rondo/decomp/columns.hpp"
+#include "rondo/model/column_master.hpp"
+#include "rondo/parallel/communicator.hpp"
+
+namespace rondo {
+
+/// A block's cheapest column at some prices.
+struct PricedBlock {
+  int block = 0;
+  double cost = 0;
+  std::vector<ArcLoad> loads = {};  ///< empty: not to be added
+  std::vector<RowLoad> rows = {};
+};
+
+/// A flow of every block, and the sum of their row loads.
+class BlockFlows {
+ public:
+  explicit BlockFlows(const ConcurrentFlow& flow);
+  /// (1 - share) of what is there, plus `share` of the columns, one a block.
+  void add(const std::vector<PricedBlock>& columns, double share);
+  const std::vector<double>& row_loads() const { return row_loads_; }
+  std::vector<PricedBlock> columns() const;
+
+ private:
+  const ConcurrentFlow& flow_;
+  RowLoads rows_of_;
+  std::vector<std::vector<double>> amount_;  ///< [block][arc]
+  std::vector<double> row_loads_;
+};
+
+/// Prices the blocks, each on its rank, and keeps the columns of all of them on every rank, in the order of
+/// the master.
+class BlockPool {
+ public:
+  BlockPool(const ConcurrentFlow& flow, const Communicator& communicator);
+
+  /// Collective: all blocks in their order, on every rank.
+  std::vector<PricedBlock> price(const std::vector<double>& row_price);
+
+  /// Those with loads.
+  void add(const std::vector<PricedBlock>& priced);
+  std::size_t size() const { return columns_.size(); }
+  /// One weight a column.
+  void take_weights(std::vector<double> weight);
+  /// Drops the columns that were used longest ago until at most `most` are unused; returns flags of what is
+  /// kept, or nothing where all is.
+  std::vector<char> prune(std::size_t most);
+  /// The weighted sum of each block's columns.
+  std::vector<std::vector<ArcLoad>> flow() const;
+
+ private:
+  struct Column {
+    int block = 0;
+    std::vector<ArcLoad> loads;
+    double weight = 0;
+    int unused = 0;  ///< masters since it had a weight
+  };
+
+  const ConcurrentFlow& flow_;
+  const Communicator& communicator_;
+  BlockPricing pricing_;
+  RowLoads row_loads_;
+  std::vector<Column> columns_;
+};
+
+/// A master's answer as a message from the root.
+Bytes to_message(const MasterSolution& master);
+MasterSolution from_message(const Bytes& message);
+
+}  // namespace rondo

@@ -1,0 +1,194 @@
+// Columns give the same answer on any number of ranks, that of the whole linear program; PDHG the same within
+// its tolerance.
+
+#include <gtest/gtest.h>
+
+#include "rondo/core/generators.hpp"
+#include "rondo/engines/bounds.hpp"
+#include "rondo/engines/flow_parts.hpp"
+#include "rondo/engines/steady_columns.hpp"
+#include "rondo/pipeline/registry.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+#include "rondo/solvers/pdhg.hpp"
+#include "rondo/solvers/solvers.hpp"
+
+namespace rondo {
+namespace {
+
+Instance alltoall(Topology topology) {
+  const std::size_t gpus = topology.num_gpus();
+  return {std::make_shared<const Topology>(std::move(topology)),
+          make_demand(Collective::alltoall, 1e6 * static_cast<double>(gpus), gpus, 1)};
+}
+
+Instance damaged_torus() {
+  return alltoall(degrade(generate_topology("torus", {{"dims", "4x4"}}), 0.2, 0.3, 0.9, 5));
+}
+
+Instance sharing_star() {
+  TopologyData data = generate_topology("star", {{"chassis", "2"}, {"intra", "ndv2"}}).data();
+  data.shared_bandwidth.push_back({"card", {LinkId{0}, LinkId{1}, LinkId{2}}, 30});
+  return alltoall(Topology(std::move(data)));
+}
+
+FlowByColumns by_columns(const Instance& instance, const Communicator& communicator) {
+  return steady_flow_by_columns(instance, {}, make_clp_column_master, communicator);
+}
+
+void expect_the_optimum(const Instance& instance, const Communicator& communicator) {
+  const BuiltModel built = make_toolbox().steady_state_flow(instance);
+  const double exact = built.decode(make_clp_solver()->solve(built.model, {})).finish_us;
+  const FlowByColumns steady = by_columns(instance, communicator);
+  EXPECT_NEAR(steady.field.finish_us, exact, 1e-6 * exact);
+  EXPECT_LE(steady.figures.at("columns_bound_us"), exact * (1 + 1e-9));
+  EXPECT_LE(steady.figures.at("columns_gap"), 1e-6);
+}
+
+TEST(ColumnLoop, FindsTheOptimum) {
+  const auto world = make_world_communicator();
+  expect_the_optimum(damaged_torus(), *world);
+  expect_the_optimum(alltoall(generate_topology("dragonfly", {})), *world);
+}
+
+TEST(ColumnLoop, SharedBandwidthCountsForTheFlow) {
+  expect_the_optimum(sharing_star(), *make_world_communicator());
+}
+
+TEST(ColumnLoop, TheSameOnAnyRanks) {
+  const FlowByColumns together = by_columns(damaged_torus(), *make_world_communicator());
+  const FlowByColumns alone = by_columns(damaged_torus(), *make_local_communicator());
+  EXPECT_EQ(together.field.link_price, alone.field.link_price);  // to the bit
+  ASSERT_EQ(together.field.entries.size(), alone.field.entries.size());
+  for (std::size_t i = 0; i < alone.field.entries.size(); ++i)
+    EXPECT_EQ(together.field.entries[i].amount, alone.field.entries[i].amount);
+}
+
+TEST(ColumnLoop, TheMetricProvesTheBound) {
+  const Instance instance = damaged_torus();
+  const FlowByColumns steady = by_columns(instance, *make_world_communicator());
+  const double us = bound_of(*instance.topology, instance.demand, MetricCertificate{steady.field.link_price});
+  EXPECT_GE(us, steady.field.finish_us * (1 - 1e-6));  // latency adds to it
+}
+
+TEST(ColumnLoop, AnInterruptionLeavesNoFlowOrAValidOne) {
+  std::atomic<bool> interrupt{true};
+  ColumnOptions options;
+  options.limits.interrupt = &interrupt;
+  const Instance instance = damaged_torus();
+  const ColumnSolution solution =
+      solve_by_columns(steady_concurrent_flow(*instance.topology, instance.demand), options,
+                       make_clp_column_master, *make_world_communicator());
+  EXPECT_EQ(solution.status, SolveStatus::no_solution);
+  EXPECT_GT(solution.bound, 0);
+}
+
+SynthesisResult in_parts(const std::string& engine, const std::string& decompose,
+                         const Communicator& communicator) {
+  const Instance instance = alltoall(generate_topology("star", {{"chassis", "2"}, {"intra", "ndv2"}}));
+  SolveOptions options;
+  options.engine = engine;
+  options.chunks = 1;
+  options.gap = 1;
+  options.decompose = decompose;
+  options.parts = decompose == "pop" ? 4 : 0;
+  options.epochs.multiplier = 32;
+  return synthesize(instance.topology, instance.demand, options, communicator, [](const std::string&) {});
+}
+
+TEST(FlowParts, TheSameScheduleOnAnyRanks) {
+  using Pair = std::pair<const char*, const char*>;
+  for (const auto& [engine, decompose] : {Pair{"flow", "pop"}, Pair{"lp", "pop"}, Pair{"flow", "ncflow"}}) {
+    const SynthesisResult together = in_parts(engine, decompose, *make_world_communicator());
+    const SynthesisResult alone = in_parts(engine, decompose, *make_local_communicator());
+    EXPECT_EQ(together.proven.schedule.finish_us, alone.proven.schedule.finish_us) << engine << decompose;
+    EXPECT_LE(together.gap, 1) << engine << decompose;
+  }
+}
+
+TEST(FlowParts, ClustersKeepEveryGpusBalance) {
+  // Two chassis of the shipped kind, where data crosses by way of the GPUs that have a network card.
+  const Instance instance = alltoall(generate_topology("star", {{"chassis", "3"}, {"intra", "ndv2"}}));
+  const Topology& topology = *instance.topology;
+  const Toolbox tools = make_toolbox();
+  std::vector<int> chassis;
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g)
+    chassis.push_back(*topology.node(topology.node_of(GpuId{g})).chassis);
+  const SolvedFlow flow = solve_by_clusters(instance, chassis, tools.steady_state_flow, {}, *tools.lp,
+                                            *make_world_communicator());
+  ASSERT_EQ(flow.status, SolveStatus::optimal);
+  std::vector<std::vector<double>> gain(topology.num_gpus(), std::vector<double>(topology.num_nodes(), 0.0));
+  std::vector<double> load(topology.num_links(), 0.0);
+  for (const FlowField::Entry& entry : flow.field.entries) {
+    std::vector<double>& of_origin = gain[static_cast<std::size_t>(entry.commodity)];
+    of_origin[topology.link(entry.link).dst.index()] += entry.amount;
+    of_origin[topology.link(entry.link).src.index()] -= entry.amount;
+    load[entry.link.index()] += entry.amount;
+  }
+  for (std::size_t g = 0; g < gain.size(); ++g) {
+    for (std::size_t n = 0; n < topology.num_nodes(); ++n) {
+      const double wanted = !topology.is_gpu(NodeId{n}) ? 0 : n == g ? -23e6 : 1e6;
+      EXPECT_NEAR(gain[g][n], wanted, 10) << g << ' ' << n;
+    }
+  }
+  for (std::size_t l = 0; l < load.size(); ++l)
+    EXPECT_LE(load[l], topology.links()[l].bandwidth_GBps * 1e3 * flow.field.finish_us * (1 + 1e-6));
+  EXPECT_GE(flow.field.finish_us,
+            solve_flow(instance, tools.steady_state_flow, {}, tools).field.finish_us * (1 - 1e-9));
+}
+
+TEST(FlowParts, EvenlyDealtChassisLoseNothingWhereTheCardsLimit) {
+  const Instance instance = alltoall(generate_topology("star", {{"chassis", "2"}, {"intra", "ndv2"}}));
+  const Toolbox tools = make_toolbox();
+  const SolvedFlow whole = solve_flow(instance, tools.steady_state_flow, {}, tools);
+  const std::vector<Instance> split = pop_parts(instance, decompose_pop, 4, 7);
+  ASSERT_EQ(split.size(), 4u);
+  const SolvedFlow parts =
+      solve_parts(split, tools.steady_state_flow, {}, *tools.lp, *make_world_communicator());
+  ASSERT_EQ(parts.status, SolveStatus::optimal);
+  EXPECT_NEAR(parts.field.finish_us, whole.field.finish_us, 1e-6 * whole.field.finish_us);
+  EXPECT_LT(parts.columns, whole.columns / 3);
+}
+
+SynthesisResult synthesized(const std::string& lp_solver, const Communicator& communicator) {
+  const Instance instance = damaged_torus();
+  SolveOptions options;
+  options.engine = "flow";
+  options.chunks = 2;
+  options.gap = 1;  // the first candidates do
+  options.lp_solver = lp_solver;
+  return synthesize(instance.topology, instance.demand, options, communicator, [](const std::string&) {});
+}
+
+TEST(LpSolvers, ColumnsGiveTheSameScheduleOnAnyRanks) {
+  const SynthesisResult together = synthesized("columns", *make_world_communicator());
+  const SynthesisResult alone = synthesized("columns", *make_local_communicator());
+  EXPECT_EQ(together.proven.schedule.finish_us, alone.proven.schedule.finish_us);
+  ASSERT_EQ(together.proven.schedule.sends.size(), alone.proven.schedule.sends.size());
+  for (std::size_t s = 0; s < alone.proven.schedule.sends.size(); ++s) {
+    EXPECT_EQ(together.proven.schedule.sends[s].link, alone.proven.schedule.sends[s].link);
+    EXPECT_EQ(together.proven.schedule.sends[s].start_us, alone.proven.schedule.sends[s].start_us);
+  }
+}
+
+TEST(LpSolvers, PdhgBoundsWhatClpBounds) {
+  const auto world = make_world_communicator();
+  const SynthesisResult pdhg = synthesized("pdhg", *world);
+  const SynthesisResult clp = synthesized("clp", *world);
+  EXPECT_NEAR(pdhg.proven.lower_bound->us, clp.proven.lower_bound->us, 1e-4 * clp.proven.lower_bound->us);
+  EXPECT_LE(pdhg.gap, 1);
+}
+
+TEST(Pdhg, TheSameOnAllRanksAndAsClp) {
+  const auto world = make_world_communicator();
+  const BuiltModel built = make_toolbox().steady_state_flow(damaged_torus());
+  const Solution exact = make_clp_solver()->solve(built.model, {});
+  const Solution solution = make_pdhg_solver(*world)->solve(built.model, {});
+  ASSERT_EQ(solution.status, SolveStatus::optimal);
+  EXPECT_NEAR(solution.objective, exact.objective, 1e-4 * exact.objective);
+  EXPECT_LE(solution.dual_bound, exact.objective);
+  EXPECT_GE(solution.dual_bound, exact.objective * (1 - 1e-3));
+  EXPECT_EQ(world->max(solution.objective), -world->max(-solution.objective));
+}
+
+}  // namespace
+}  // namespace rondo
