@@ -3,14 +3,16 @@
 #   table8, fabrics  against published figures; every fabric
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
 #   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
-#   symmetry         AllToAll on 16 to 1024 GPUs; steady-state flows with and without symmetry
+#   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs
 #   execution        every fabric's schedules and MSCCL XML with real bytes, against MPI's collectives
 # Of all:
 #   --ranks N        MPI ranks of each solve (default 2)
 #   --json FILE      where the results go (default benchmarks/results/NAME.json)
-# Of rounds and symmetry:
+# Of rounds and linear:
 #   --only SUBSTRING only the cases with this in their name, e.g. dgx1, rails, ncflow, --chunks
 #   --timeout S      ends a case after S seconds (default 600)
+# Of linear:
+#   --repeat N       runs of each case (default 1)
 # Of execution:
 #   --only FABRIC    only the cases of this fabric, e.g. dgx1
 #   --executed-on N,N,...  ranks (default 1,2,4); solved, exported and checked on one

@@ -1,0 +1,200 @@
+// Linear programs of flows: what symmetry leaves of them, AllToAll of 1 GB on 16 to 1024 GPUs, damaged
+// fabrics by columns and by simplex, PDHG on one rank and on more, flows in parts, and TE-CCL's Table 4 on
+// stand-ins.
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "case_runner.hpp"
+#include "fabrics.hpp"
+#include "rondo/engines/steady_flow.hpp"
+#include "rondo/pipeline/registry.hpp"
+
+namespace {
+
+using rondo::benchmarks::BenchmarkOptions;
+using rondo::benchmarks::CaseResult;
+using Json = nlohmann::ordered_json;
+
+/// The whole linear program is solved as well.
+const std::vector<std::string> kCompared = {"dgx2-2", "ndv2-4",         "star:chassis=4,intra=ndv2",
+                                            "amd-2",  "torus:dims=8x8", "star:chassis=16,intra=ndv2"};
+
+Json flow_row(const std::string& fabric, bool use_symmetry, double time_limit_s) {
+  using Clock = std::chrono::steady_clock;
+  const auto topology = std::make_shared<const rondo::Topology>(rondo::cli::load_topology(fabric));
+  const rondo::Demand demand = rondo::make_demand(rondo::Collective::alltoall, 1e9, topology->num_gpus(), 1);
+  const auto start = Clock::now();
+  rondo::SolveLimits limits;
+  limits.time_limit_s = time_limit_s;
+  rondo::Toolbox tools = rondo::make_toolbox();
+  tools.method = rondo::LpMethod::program;
+  const rondo::SteadyFlow flow = rondo::solve_steady_flow({topology, demand}, tools, use_symmetry, limits);
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  Json row{{"fabric", fabric}, {"symmetry", use_symmetry}, {"columns", flow.columns}, {"seconds", seconds}};
+  row["steady_us"] = flow.field ? Json(flow.field->finish_us) : Json(nullptr);
+  std::printf("%-30s %-8s %8zu columns %9.3f s  ", fabric.c_str(), use_symmetry ? "orbits" : "whole",
+              flow.columns, seconds);
+  if (flow.field) {
+    std::printf("%.9g us\n", flow.field->finish_us);
+  } else {
+    std::printf("%s\n", flow.why_not.c_str());
+  }
+  std::fflush(stdout);
+  return row;
+}
+
+struct Case {
+  std::string section;
+  std::vector<std::string> arguments;  ///< of `rondo solve`
+  int ranks = 0;                       ///< 0: as asked for
+  std::string name() const {
+    std::string name = section;
+    for (const std::string& argument : arguments) name += " " + argument;
+    return name;
+  }
+};
+
+using Arguments = std::vector<std::string>;
+
+Arguments alltoall(const std::string& fabric, const std::string& size, const Arguments& more = {}) {
+  Arguments all{"--topology", fabric, "--collective", "alltoall", "--size", size};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+void add_schedules(std::vector<Case>& cases) {
+  for (const char* fabric : {"ndv2-2", "dgx2-2", "ndv2-4", "amd-2", "rails:boxes=4,rails=2"})
+    cases.push_back({"schedule", alltoall(fabric, "1GB")});
+  for (const int groups : {16, 32, 64, 128}) {
+    for (const char* family :
+         {"star:chassis=%,intra=ndv2", "star:chassis=%", "rails:boxes=%", "rails:boxes=%,rails=2"}) {
+      std::string fabric = family;
+      fabric.replace(fabric.find('%'), 1, std::to_string(groups));
+      cases.push_back({"schedule", alltoall(fabric, "1GB")});
+    }
+  }
+}
+
+/// A twentieth of the links at 50 to 90% of their bandwidth.
+void add_damaged(std::vector<Case>& cases) {
+  const Arguments damage{"--degrade", "0.05:0.5..0.9", "--seed", "1"};
+  const auto with = [&](Arguments more) {
+    more.insert(more.end(), damage.begin(), damage.end());
+    return more;
+  };
+  for (const char* fabric : {"star:chassis=4,intra=ndv2", "star:chassis=8,intra=ndv2"}) {
+    for (const char* solver : {"clp", "columns"}) {
+      cases.push_back({"damaged", alltoall(fabric, "1GB",
+                                           with({"--engine", "flow", "--lp-solver", solver, "--chunks", "4",
+                                                 "--gap", "0.00001"}))});
+    }
+  }
+  for (const char* fabric : {"star:chassis=32,intra=ndv2", "rails:boxes=32,rails=2"})
+    cases.push_back({"damaged", alltoall(fabric, "1GB", with({"--lp-solver", "columns", "--gap", "1%"}))});
+}
+
+void add_pdhg(std::vector<Case>& cases) {
+  const Arguments own{"--engine", "lp", "--lp-solver", "pdhg", "--symmetry", "off", "--chunks", "1"};
+  for (const int ranks : {1, 2}) cases.push_back({"pdhg", alltoall("ndv2-2", "1MB", own), ranks});
+}
+
+void add_parts(std::vector<Case>& cases) {
+  const auto in_parts = [&](const char* engine, const Arguments& more) {
+    Arguments own{"--engine", engine, "--symmetry", "off", "--lp-solver", "clp", "--chunks", "1"};
+    own.insert(own.end(), more.begin(), more.end());
+    cases.push_back({"parts", alltoall("star:chassis=8,intra=ndv2", "1GB", own)});
+  };
+  in_parts("flow", {});
+  in_parts("flow", {"--decompose", "pop", "--parts", "4"});
+  in_parts("flow", {"--decompose", "ncflow"});
+  in_parts("lp", {"--epoch", "slowest_link", "--epoch-spacing", "coarse"});
+  in_parts("lp",
+           {"--epoch", "slowest_link", "--epoch-spacing", "coarse", "--decompose", "pop", "--parts", "4"});
+}
+
+/// Chassis of 4 and of 2 GPUs around a switch: public stand-ins for TE-CCL's Internal 1 and Internal 2, of
+/// which only the latencies are published.
+void add_stand_ins(std::vector<Case>& cases) {
+  const auto fabric = [](int gpus_a_chassis, int gpus) {
+    const std::string per_chassis = std::to_string(gpus_a_chassis);
+    return "star:chassis=" + std::to_string(gpus / gpus_a_chassis) + ",gpus=" + per_chassis +
+           ",intra_latency_us=0.6,uplinks=" + per_chassis + ",uplink_latency_us=0.75";
+  };
+  for (const int gpus : {16, 32, 64, 128}) cases.push_back({"teccl", alltoall(fabric(4, gpus), "16MB")});
+  for (const int gpus : {128, 256}) cases.push_back({"teccl", alltoall(fabric(2, gpus), "16MB")});
+  cases.push_back({"teccl", alltoall(fabric(4, 64), "16MB", {"--engine", "lp"})});
+}
+
+/// Steps between the optimum of the linear program and the schedule, where the engine tells them.
+std::string losses(const Json& figures) {
+  std::string text;
+  for (const char* step : {"steady_us", "model_finish_us", "rounded_us", "realised_us"}) {
+    if (!figures.contains(step)) continue;
+    char number[64];
+    std::snprintf(number, sizeof number, " %s %.6g", step, figures[step].get<double>());
+    text += number;
+  }
+  return text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace rondo::benchmarks;
+  const BenchmarkOptions options =
+      parse_options(argc, argv, "linear", {{"--timeout", "600"}, {"--only", ""}, {"--repeat", "1"}});
+  const int timeout_s = options.number("--timeout", 1);
+  const auto chosen = [&](const std::string& name) {
+    return name.find(options.own.at("--only")) != std::string::npos;
+  };
+
+  Json flows = Json::array();
+  bool all_well = true;
+  for (const std::string& fabric : kCompared) {
+    if (!chosen("orbits " + fabric)) continue;
+    const Json reduced = flow_row(fabric, true, timeout_s);
+    const Json whole = flow_row(fabric, false, timeout_s);
+    flows.push_back(reduced);
+    flows.push_back(whole);
+    if (whole["steady_us"].is_null()) continue;
+    const double difference =
+        std::abs(reduced["steady_us"].get<double>() / whole["steady_us"].get<double>() - 1);
+    std::printf("  %.0f times fewer columns, relative difference %.1e\n",
+                whole["columns"].get<double>() / reduced["columns"].get<double>(), difference);
+    all_well = all_well && difference <= 1e-6;
+  }
+
+  std::vector<Case> cases;
+  add_schedules(cases);
+  add_damaged(cases);
+  add_pdhg(cases);
+  add_parts(cases);
+  add_stand_ins(cases);
+  Json rows = Json::array();
+  for (const Case& c : cases) {
+    if (!chosen(c.name())) continue;
+    const int ranks = c.ranks > 0 ? c.ranks : options.ranks;
+    for (int k = 0; k < options.number("--repeat", 1); ++k) {
+      const CaseResult r = solve_case(options.rondo, ranks, c.arguments, timeout_s);
+      std::printf("%s, %d ranks\n", c.name().c_str(), ranks);
+      if (!r.failure().empty()) {
+        std::printf("  %s\n", r.failure().c_str());
+        all_well = false;
+        continue;
+      }
+      std::printf("  finish %.3f us, bound %.3f us, gap %.4f %%, bounds %.2f s, wall %.2f s, %.0f MB, %s%s\n",
+                  r.report["finish_us"].get<double>(), r.report["lower_bound_us"].get<double>(),
+                  100 * r.report["gap"].get<double>(), r.report["wall_parts_s"]["bounds"].get<double>(),
+                  r.wall_s, r.report["peak_rss_bytes"]["sum"].get<double>() / 1e6,
+                  r.report["engine"].get<std::string>().c_str(), losses(r.report["figures"]).c_str());
+      std::fflush(stdout);
+      rows.push_back({{"section", c.section}, {"ranks", ranks}, {"wall_s", r.wall_s}, {"report", r.report}});
+      save_results(options, rows, {{"flows", flows}});
+    }
+  }
+  write_results(options, rows, {{"flows", flows}});
+  return all_well ? 0 : 1;
+}
