@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rondo/core/error.hpp"
 #include "rondo/engines/flow_parts.hpp"
 #include "route_table.hpp"
 
@@ -44,11 +45,17 @@ SteadyFlow solve_steady_flow(const Instance& instance, const Toolbox& tools, boo
     return steady;
   }
   if (takes_columns(steady, tools)) {
-    FlowByColumns solved = tools.flow_by_columns(instance);
-    steady.symmetry = trivial_symmetry(*instance.topology);
-    steady.orbits = nullptr;
-    steady.field = std::move(solved.field);
-    steady.figures = std::move(solved.figures);
+    try {
+      FlowByColumns solved = tools.flow_by_columns(instance);
+      steady.symmetry = trivial_symmetry(*instance.topology);
+      steady.orbits = nullptr;
+      steady.field = std::move(solved.field);
+      steady.figures = std::move(solved.figures);
+    } catch (const Error& error) {
+      // A limit, on all ranks alike; whoever asked for columns has to know.
+      if (error.code() != ExitCode::unavailable || tools.method == LpMethod::columns) throw;
+      steady.why_not = error.what();
+    }
     return steady;
   }
   if (!tools.solve_in_parts && tools.method != LpMethod::program && steady.columns > kMaxSteadyFlowColumns) {
