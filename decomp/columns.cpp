@@ -7,36 +7,99 @@
 #include <map>
 #include <numeric>
 
+#include "rondo/core/epoch_grid.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 
 namespace rondo {
 
-ConcurrentFlow steady_concurrent_flow(const Topology& topology, const Demand& demand) {
+namespace {
+
+/// One block a GPU that sends, between nodes of the fabric.
+std::vector<CommodityBlock> blocks_of(const Topology& topology, const Demand& demand) {
   if (!demand.is_pairwise()) {
     throw Error(ExitCode::unavailable,
                 "commodity blocks carry data with one destination each (AllToAll, Scatter, Gather); this "
                 "demand is multicast");
   }
-  ConcurrentFlow flow{topology.graph(), {}, {}};
-  for (std::size_t l = 0; l < topology.num_links(); ++l) {
-    flow.rows.push_back({{static_cast<int>(l)}, topology.links()[l].bandwidth_GBps * kBytesPerUsPerGBps});
-  }
-  for (const SharedBandwidth& group : topology.shared_bandwidth()) {
-    CapacityRow row{{}, group.bandwidth_GBps * kBytesPerUsPerGBps};
-    for (const LinkId l : group.links) row.arcs.push_back(l.value);
-    flow.rows.push_back(std::move(row));
-  }
   std::map<GpuId, std::map<int, double>> wanted;
   for (const Contribution& c : demand.contributions()) {
     wanted[c.origin][topology.node_of(c.destinations.front()).value] += c.bytes;
   }
+  std::vector<CommodityBlock> blocks;
   for (const auto& [origin, bytes_of_node] : wanted) {
-    CommodityBlock block{topology.node_of(origin).value};
+    CommodityBlock& block = blocks.emplace_back(CommodityBlock{topology.node_of(origin).value});
     for (const auto& [node, bytes] : bytes_of_node) block.sinks.push_back({node, bytes});
-    flow.blocks.push_back(std::move(block));
   }
+  return blocks;
+}
+
+/// The rows of all links, then of all groups, of a fabric whose link l is arc `arc(l)`, or not there (-1).
+template <class ArcOfLink>
+void add_rows(const Topology& topology, double us, const ArcOfLink& arc, std::vector<CapacityRow>& rows) {
+  const auto add = [&](std::span<const LinkId> links, double bandwidth_GBps) {
+    CapacityRow row{{}, bandwidth_GBps * kBytesPerUsPerGBps * us};
+    for (const LinkId l : links) {
+      if (arc(l) >= 0) row.arcs.push_back(arc(l));
+    }
+    if (!row.arcs.empty()) rows.push_back(std::move(row));
+  };
+  for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    const LinkId link{l};
+    add({&link, 1}, topology.link(link).bandwidth_GBps);
+  }
+  for (const SharedBandwidth& group : topology.shared_bandwidth()) add(group.links, group.bandwidth_GBps);
+}
+
+}  // namespace
+
+ConcurrentFlow steady_concurrent_flow(const Topology& topology, const Demand& demand) {
+  ConcurrentFlow flow{topology.graph(), {}, blocks_of(topology, demand)};
+  add_rows(
+      topology, 1, [](LinkId l) { return l.value; }, flow.rows);
   return flow;
+}
+
+std::optional<TimedConcurrentFlow> timed_concurrent_flow(const Topology& topology, const Demand& demand,
+                                                         double tau_us, int epochs) {
+  const std::vector<int> landing = flow_landing_epochs(topology, tau_us);
+  const std::vector<double> length(landing.begin(), landing.end());
+  const auto times = epochs + 1;
+  const auto node = [&](int v, int time) { return v * times + time; };
+  TimedConcurrentFlow timed{{{static_cast<int>(topology.num_nodes()) * times, {}}, {}, {}}, {}};
+  timed.flow.blocks = blocks_of(topology, demand);
+  std::map<int, double> ready_us;
+  for (const Contribution& c : demand.contributions()) {
+    double& ready = ready_us[topology.node_of(c.origin).value];
+    ready = std::max(ready, c.ready_us);
+  }
+  for (CommodityBlock& block : timed.flow.blocks) {
+    const int ready = epochs_covering(ready_us[block.source], tau_us);
+    const ShortestPaths way = shortest_paths(topology.graph(), length, block.source);
+    for (Sink& sink : block.sinks) {
+      if (ready + way.distance[static_cast<std::size_t>(sink.node)] > epochs) return std::nullopt;
+      sink.node = node(sink.node, epochs);
+    }
+    block.source = node(block.source, ready);
+  }
+  Digraph& graph = timed.flow.graph;
+  for (int k = 0; k < epochs; ++k) {
+    std::vector<int> arc(topology.num_links(), -1);
+    for (std::size_t l = 0; l < topology.num_links(); ++l) {
+      if (k + landing[l] > epochs) continue;
+      const Link& link = topology.links()[l];
+      arc[l] = static_cast<int>(graph.arcs.size());
+      graph.arcs.push_back({node(link.src.value, k), node(link.dst.value, k + landing[l])});
+      timed.sends.push_back({LinkId{l}, k, k + landing[l]});
+    }
+    add_rows(
+        topology, tau_us, [&](LinkId l) { return arc[l.index()]; }, timed.flow.rows);
+  }
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
+    const int v = topology.node_of(GpuId{g}).value;
+    for (int k = 0; k < epochs; ++k) graph.arcs.push_back({node(v, k), node(v, k + 1)});
+  }
+  return timed;
 }
 
 std::vector<double> arc_lengths(const ConcurrentFlow& flow, const std::vector<double>& row_price) {

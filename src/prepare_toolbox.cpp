@@ -51,12 +51,16 @@ Toolbox prepare_toolbox(const SolveOptions& options, const Communicator& communi
   columns.limits.interrupt = interrupt;
   const auto report = [&communicator, progress](const ColumnProgress& p) {
     if (!communicator.is_root()) return;
-    progress(fmt::format("columns: flow {:.6g} us, bound {:.6g} us, gap {:.2g}, {} columns", p.theta, p.bound,
+    progress(fmt::format("columns: flow {:.6g}, bound {:.6g}, gap {:.2g}, {} columns", p.theta, p.bound,
                          p.theta / p.bound - 1, p.columns));
   };
   tools.flow_by_columns = [columns, &communicator, make_master = tools.column_master,
                            report](const Instance& instance) {
     return steady_flow_by_columns(instance, columns, make_master, communicator, report);
+  };
+  tools.timed_flow_by_columns = [columns, &communicator, make_master = tools.column_master,
+                                 report](const Instance& instance) {
+    return timed_flow_by_columns(instance, columns, make_master, communicator, report);
   };
   return tools;
 }

@@ -95,8 +95,7 @@ const std::vector<LpSolverInfo>& lp_solvers() {
       {"auto", "clp, and columns where symmetry leaves more of the steady-state flow than clp is good for"},
       {"clp", "simplex, on every rank by itself, whatever the size"},
       {"columns",
-       "the steady-state flow by column generation over all ranks, proven to a tenth of --gap; clp for the "
-       "rest"},
+       "flows, steady or over time, by column generation over all ranks, proven to a tenth of --gap"},
       {"pdhg", "first-order method (PDLP) on matrices distributed over all ranks, to --lp-tolerance"},
   };
   return table;

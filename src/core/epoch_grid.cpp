@@ -58,6 +58,29 @@ int epochs_covering(double us, double tau_us, double slack) {
   return static_cast<int>(std::ceil(epochs - slack * std::max(1.0, epochs)));
 }
 
+std::vector<int> flow_landing_epochs(const Topology& topology, double tau_us) {
+  const auto enters_cut_through = [&](const Link& link) {
+    const Node& node = topology.node(link.dst);
+    return node.kind == NodeKind::switch_ && node.forwarding == Forwarding::cut_through;
+  };
+  std::vector<double> carried_us(topology.num_nodes(), 0.0);
+  for (const Link& link : topology.links()) {
+    if (!topology.is_gpu(link.src) || !enters_cut_through(link)) continue;
+    double& carried = carried_us[link.dst.index()];
+    carried = std::max(carried, link.latency_us);
+  }
+  std::vector<int> landing;
+  for (const Link& link : topology.links()) {
+    const double us = link.latency_us + carried_us[link.src.index()];
+    if (!enters_cut_through(link)) {
+      landing.push_back(1 + epochs_covering(us, tau_us));
+    } else {
+      landing.push_back(topology.is_gpu(link.src) ? 0 : epochs_covering(us, tau_us));
+    }
+  }
+  return landing;
+}
+
 EpochGrid make_epoch_grid(const Topology& topology, const Demand& demand, const EpochOptions& options) {
   check("the epoch multiplier", options.multiplier);
   if (options.rule == EpochRule::fixed) check("the epoch (tau, us)", options.tau_us);

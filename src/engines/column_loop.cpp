@@ -45,7 +45,7 @@ class ColumnLoop {
     for (int iteration = 1; iteration <= options_.max_iterations && !stop(); ++iteration) {
       if (!solve_master()) break;
       report(iteration);
-      if (within_gap()) break;
+      if (is_done()) break;
       if (!add_improving_columns()) break;  // the master's prices prove its theta, up to rounding errors
     }
     return result();
@@ -151,7 +151,7 @@ class ColumnLoop {
           block.loads.clear();
         }
       }
-      if (within_gap()) return false;
+      if (is_done()) return false;
       if (improves) {
         add(priced);
         return true;
@@ -161,6 +161,10 @@ class ColumnLoop {
   }
 
   bool within_gap() const { return solution_.theta <= solution_.bound * (1 + options_.gap); }
+  bool is_done() const {
+    return within_gap() ||
+           (options_.enough > 0 && (solution_.theta <= options_.enough || solution_.bound > options_.enough));
+  }
 
   /// Collective: clocks and signals differ between ranks.
   bool stop() {

@@ -143,7 +143,18 @@ class LeastTimeSearch {
     instance_.interval_starts = coarse ? coarse_interval_starts(epochs, fine_epochs_) : std::vector<int>{};
   }
 
+  /// Collective.
+  TimedFlow solve_by_columns(int epochs) {
+    if (options_.epochs.spacing == EpochSpacing::coarse)
+      throw Error(ExitCode::usage,
+                  "--lp-solver columns takes uniform epochs; leave --epoch-spacing coarse out");
+    instance_.grid->num_epochs = epochs;
+    FlowByColumns solved = tools_.timed_flow_by_columns(instance_);
+    return {std::move(solved.field), 1 / std::max(1.0, solved.figures.at("theta"))};
+  }
+
   TimedFlow solve(int epochs) {
+    if (tools_.method == LpMethod::columns && tools_.timed_flow_by_columns) return solve_by_columns(epochs);
     take_epochs(epochs);
     const double flows = columns_per_epoch_ * static_cast<double>(num_intervals());
     if (flows > kMaxFlows && tools_.method != LpMethod::program) {
@@ -177,7 +188,8 @@ class LeastTimeSearch {
 
 PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
   const auto topology = instance.topology;
-  const SteadyFlow steady = reduce(instance, options.symmetry && !tools.solve_in_parts);
+  const SteadyFlow steady =
+      reduce(instance, options.symmetry && !tools.solve_in_parts && tools.method != LpMethod::columns);
   LeastTimeSearch search(instance, options, tools, steady);
   const TimedFlow flow = search.run();
   const auto table = std::make_shared<const RouteTable>(

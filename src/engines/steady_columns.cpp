@@ -46,6 +46,14 @@ std::vector<std::vector<double>> cut_prices(const Topology& topology, const Dema
   return prices;
 }
 
+std::map<std::string, double> figures_of(const ColumnSolution& solution) {
+  return {{"columns_gap", solution.theta / solution.bound - 1},
+          {"columns_masters", static_cast<double>(solution.history.size())},
+          {"columns_simplex_iterations", static_cast<double>(solution.simplex_iterations)},
+          {"columns_pricing_s", solution.pricing_s},
+          {"columns_master_s", solution.master_s}};
+}
+
 }  // namespace
 
 FlowByColumns steady_flow_by_columns(const Instance& instance, const ColumnOptions& options,
@@ -70,13 +78,44 @@ FlowByColumns steady_flow_by_columns(const Instance& instance, const ColumnOptio
   }
   const auto links = static_cast<std::ptrdiff_t>(topology.num_links());
   steady.field.link_price.assign(solution.row_price.begin(), solution.row_price.begin() + links);
-  steady.figures = {{"columns_bound_us", solution.bound},
-                    {"columns_gap", solution.theta / solution.bound - 1},
-                    {"columns_masters", static_cast<double>(solution.history.size())},
-                    {"columns_simplex_iterations", static_cast<double>(solution.simplex_iterations)},
-                    {"columns_pricing_s", solution.pricing_s},
-                    {"columns_master_s", solution.master_s}};
+  steady.figures = figures_of(solution);
+  steady.figures["columns_bound_us"] = solution.bound;
   return steady;
+}
+
+FlowByColumns timed_flow_by_columns(const Instance& instance, const ColumnOptions& options,
+                                    const MakeColumnMaster& make_master, const Communicator& communicator,
+                                    const std::function<void(const ColumnProgress&)>& progress) {
+  const Topology& topology = *instance.topology;
+  const double tau_us = instance.grid->tau_us;
+  FlowByColumns timed;
+  timed.figures["theta"] = kInfinity;
+  const auto problem = timed_concurrent_flow(topology, instance.demand, tau_us, instance.grid->num_epochs);
+  if (!problem) return timed;
+  ColumnOptions decide = options;
+  decide.enough = 1;
+  const ColumnSolution solution =
+      solve_by_columns(problem->flow, decide, make_master, communicator, progress);
+  if (solution.flow.empty()) {
+    throw Error(ExitCode::unavailable,
+                "columns: a limit came before the flow over time had a solution; raise the limit");
+  }
+  timed.figures = figures_of(solution);
+  const bool suffices = solution.theta <= 1 + options.gap;
+  timed.figures["theta"] = suffices ? solution.theta : solution.bound;
+  if (!suffices) return timed;
+  for (std::size_t b = 0; b < problem->flow.blocks.size(); ++b) {
+    const int times = instance.grid->num_epochs + 1;
+    const int origin = topology.gpu_of(NodeId{problem->flow.blocks[b].source / times}).value;
+    for (const ArcLoad& load : solution.flow[b]) {
+      const auto arc = static_cast<std::size_t>(load.arc);
+      if (arc >= problem->sends.size()) continue;  // waiting
+      const TimedConcurrentFlow::Send& send = problem->sends[arc];
+      timed.field.entries.push_back({origin, send.link, send.epoch, load.amount, send.lands});
+      timed.field.finish_us = std::max(timed.field.finish_us, send.lands * tau_us);
+    }
+  }
+  return timed;
 }
 
 }  // namespace rondo

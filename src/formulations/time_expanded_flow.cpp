@@ -28,37 +28,8 @@
 namespace rondo {
 namespace {
 
-/// What a division of times exceeds a whole number by through rounding errors alone costs no epoch.
+/// Amounts, and entries of the matrix, below it are rounding errors.
 constexpr double kRounding = 1e-9;
-
-int whole_epochs(double us, double tau_us) {
-  return static_cast<int>(std::ceil(us / tau_us - kRounding));
-}
-
-/// The latency into a cut-through switch is carried over to the link that leaves it, so that it costs whole
-/// epochs once. Switches in a row count theirs link by link.
-std::vector<int> landing_epochs(const Topology& topology, double tau_us) {
-  const auto enters_cut_through = [&](const Link& link) {
-    const Node& node = topology.node(link.dst);
-    return node.kind == NodeKind::switch_ && node.forwarding == Forwarding::cut_through;
-  };
-  std::vector<double> carried_us(topology.num_nodes(), 0.0);
-  for (const Link& link : topology.links()) {
-    if (!topology.is_gpu(link.src) || !enters_cut_through(link)) continue;
-    double& carried = carried_us[link.dst.index()];
-    carried = std::max(carried, link.latency_us);
-  }
-  std::vector<int> landing;
-  for (const Link& link : topology.links()) {
-    const double us = link.latency_us + carried_us[link.src.index()];
-    if (!enters_cut_through(link)) {
-      landing.push_back(1 + whole_epochs(us, tau_us));
-    } else {
-      landing.push_back(topology.is_gpu(link.src) ? 0 : whole_epochs(us, tau_us));
-    }
-  }
-  return landing;
-}
 
 Digraph reversed(const Digraph& graph) {
   Digraph result{graph.num_nodes, {}};
@@ -108,7 +79,7 @@ class Builder {
         unit_bytes_(mean_contribution_bytes(instance.demand)),
         origins_(origins_of(instance, "a time-expanded flow")),
         loads_(instance, origins_),
-        landing_(landing_epochs(topology_, grid_.tau_us)) {}
+        landing_(flow_landing_epochs(topology_, grid_.tau_us)) {}
 
   BuiltModel build() {
     delivered_ = model_.add_column(0, 1, -1);
@@ -148,7 +119,7 @@ class Builder {
     const std::vector<double> length(landing_.begin(), landing_.end());
     Window window;
     window.first = shortest_paths(topology_.graph(), length, topology_.node_of(origin.gpu).value).distance;
-    for (double& first : window.first) first += whole_epochs(origin.ready_us, grid_.tau_us);
+    for (double& first : window.first) first += epochs_covering(origin.ready_us, grid_.tau_us);
 
     Digraph back = reversed(topology_.graph());  // with a root before all destinations
     std::vector<double> back_length = length;

@@ -5,6 +5,7 @@
 
 #include "rondo/core/generators.hpp"
 #include "rondo/engines/bounds.hpp"
+#include "rondo/engines/engines.hpp"
 #include "rondo/engines/flow_parts.hpp"
 #include "rondo/engines/steady_columns.hpp"
 #include "rondo/pipeline/registry.hpp"
@@ -68,6 +69,26 @@ TEST(ColumnLoop, TheMetricProvesTheBound) {
   const FlowByColumns steady = by_columns(instance, *make_world_communicator());
   const double us = bound_of(*instance.topology, instance.demand, MetricCertificate{steady.field.link_price});
   EXPECT_GE(us, steady.field.finish_us * (1 - 1e-6));  // latency adds to it
+}
+
+TEST(ColumnLoop, FlowsOverTimeNeedAsManyEpochsAsByClp) {
+  const auto world = make_world_communicator();
+  const Instance instance = alltoall(generate_topology("star", {{"chassis", "3"}, {"gpus", "2"}}));
+  EngineOptions options;
+  options.epochs.multiplier = 2;
+  Toolbox tools = make_toolbox();
+  const auto epochs = [&] {
+    const EngineResult result = prepare_lp(instance, options, tools)(instance.demand, options);
+    EXPECT_TRUE(result.schedule);
+    return result.figures.at("epochs");
+  };
+  const double by_clp = epochs();
+  tools.method = LpMethod::columns;
+  tools.flow_by_columns = [&](const Instance& whole) { return by_columns(whole, *world); };
+  tools.timed_flow_by_columns = [&](const Instance& whole) {
+    return timed_flow_by_columns(whole, {}, make_clp_column_master, *world);
+  };
+  EXPECT_EQ(epochs(), by_clp);
 }
 
 TEST(ColumnLoop, AnInterruptionLeavesNoFlowOrAValidOne) {

@@ -39,6 +39,12 @@ struct EpochGrid {
 /// epoch) does not cost an epoch.
 int epochs_covering(double us, double tau_us, double slack = 1e-9);
 
+/// Per link, epochs after which fractional data sent over it can go on: that of sending and the latency
+/// rounded up. Through a cut-through switch data goes within the epoch: the latency into it is carried over
+/// to the link that leaves it, so that it costs whole epochs once. Switches in a row count theirs link by
+/// link.
+std::vector<int> flow_landing_epochs(const Topology& topology, double tau_us);
+
 /// The grid of a demand with equal chunks. Throws Error(usage) for a multiplier or tau that is not positive
 /// and finite or a negative number of epochs, Error(unavailable) where chunks differ in size or a chunk would
 /// take more than a million epochs on a link.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,6 +44,23 @@ struct ConcurrentFlow {
 /// bytes, theta microseconds. The rows are the links in their order, then the groups of shared bandwidth.
 /// Throws Error(unavailable) for multicast demand.
 ConcurrentFlow steady_concurrent_flow(const Topology& topology, const Demand& demand);
+
+/// Flow over time. Its nodes are those of the fabric at the times 0 .. K; data may wait at GPUs, on arcs that
+/// are free. K epochs suffice where theta is at most 1.
+struct TimedConcurrentFlow {
+  ConcurrentFlow flow;
+  struct Send {
+    LinkId link;
+    int epoch = 0;
+    int lands = 0;
+  };
+  std::vector<Send> sends;  ///< what the first arcs stand for; the others are waiting
+};
+
+/// One block a GPU that sends; flows are bytes. Nothing where K epochs are too few for some data to arrive.
+/// Throws Error(unavailable) for multicast demand.
+std::optional<TimedConcurrentFlow> timed_concurrent_flow(const Topology& topology, const Demand& demand,
+                                                         double tau_us, int epochs);
 
 struct ArcLoad {
   int arc = 0;

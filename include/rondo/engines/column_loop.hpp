@@ -12,6 +12,7 @@ namespace rondo {
 
 struct ColumnOptions {
   double gap = 1e-6;         ///< theta / bound - 1 that ends the loop
+  double enough = 0;         ///< the loop ends as well once theta is at most this, or cannot be
   int warm_up = 40;          ///< pricings by multiplicative weights before the first master
   int max_iterations = 400;  ///< masters
   SolveLimits limits = {};   ///< seconds and interrupt, of the whole loop

@@ -40,12 +40,12 @@ struct EngineOptions {
 enum class LpMethod : std::uint8_t {
   by_size,  ///< `Toolbox::lp` up to a size, larger steady-state flows by columns
   program,  ///< `Toolbox::lp` whatever the size
-  columns   ///< steady-state flows by columns, the others as by_size
+  columns   ///< by columns
 };
 
-/// A steady-state flow as columns give it.
+/// A flow as columns give it.
 struct FlowByColumns {
-  FlowField field;  ///< as steady_state_flow() decodes it, of every origin
+  FlowField field;  ///< as the formulation of the same flow decodes it, of every origin
   std::map<std::string, double> figures = {};
 };
 
@@ -61,6 +61,8 @@ struct Toolbox {
   LpMethod method = LpMethod::by_size;
   /// Collective, where it is there: the steady-state flow by Dantzig-Wolfe columns over all ranks.
   std::function<FlowByColumns(const Instance&)> flow_by_columns = nullptr;
+  /// The same for the flow over time on the instance's grid; see steady_columns.hpp for `figures`.
+  std::function<FlowByColumns(const Instance&)> timed_flow_by_columns = nullptr;
   /// Collective. Where it is there, the flows that engines decide about are solved by it, in parts.
   std::function<SolvedFlow(const Instance&, const Formulation&, const SolveLimits&)> solve_in_parts = nullptr;
   bool on_all_ranks = false;  ///< engines have to be prepared by all ranks together

@@ -12,4 +12,11 @@ FlowByColumns steady_flow_by_columns(const Instance& instance, const ColumnOptio
                                      const MakeColumnMaster& make_master, const Communicator& communicator,
                                      const std::function<void(const ColumnProgress&)>& progress = {});
 
+/// Collective. A flow over time on the instance's grid, where its epochs suffice for one; else without
+/// entries. figures: "theta", how many times what they can links carry; a lower bound on it where that is too
+/// much.
+FlowByColumns timed_flow_by_columns(const Instance& instance, const ColumnOptions& options,
+                                    const MakeColumnMaster& make_master, const Communicator& communicator,
+                                    const std::function<void(const ColumnProgress&)>& progress = {});
+
 }  // namespace rondo

@@ -66,5 +66,23 @@ TEST(Columns, RefuseMulticast) {
   EXPECT_THROW(steady_concurrent_flow(triangle(), make_demand(Collective::allgather, 3e3, 3, 1)), Error);
 }
 
+TEST(TimedConcurrentFlow, TwoLinksInARowByHand) {
+  // 1 MB an epoch, without latency: what leaves in epoch k can go on in k + 1.
+  TopologyData data{
+      "line", "", std::vector<Node>(3), {{NodeId{0}, NodeId{1}, 1, 0}, {NodeId{1}, NodeId{2}, 1, 0}}, {}};
+  const Topology line(std::move(data));
+  const Demand demand(Collective::custom, 2e6, 3, {{GpuId{0}, 2e6, {GpuId{2}}}}, 1);
+  EXPECT_FALSE(timed_concurrent_flow(line, demand, 1000, 1));
+  const auto timed = timed_concurrent_flow(line, demand, 1000, 3);
+  ASSERT_TRUE(timed);
+  ASSERT_EQ(timed->sends.size(), 6U);
+  EXPECT_EQ(timed->flow.rows.size(), 6U);
+  EXPECT_DOUBLE_EQ(timed->flow.rows.front().capacity, 1e6);
+  EXPECT_EQ(timed->flow.graph.arcs.size(), 6U + 9U);  // and waiting
+  ASSERT_EQ(timed->flow.blocks.size(), 1U);
+  EXPECT_EQ(timed->flow.blocks.front().source, 0);
+  EXPECT_EQ(timed->flow.blocks.front().sinks.front().node, 2 * 4 + 3);
+}
+
 }  // namespace
 }  // namespace rondo
