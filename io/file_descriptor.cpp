@@ -5,8 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
+#include <vector>
 
 namespace rondo {
 
@@ -69,18 +72,45 @@ void move_to(const FileDescriptor& file, std::uint64_t offset, const std::filesy
 
 void reserve_space(const FileDescriptor& file, std::uint64_t size, const std::filesystem::path& path) {
   if (size == 0) return;
-  const int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(size));
-  if (error != 0 && error != EOPNOTSUPP && error != EINVAL) {
-    throw_system_error(ExitCode::cannot_create, "cannot write", path, error);
+  int failed = 0;
+  do {
+    failed = ::fallocate(file.get(), 0, 0, static_cast<off_t>(size));
+  } while (failed != 0 && errno == EINTR);
+  if (failed == 0) return;
+  if (errno != EOPNOTSUPP && errno != ENOSYS) {
+    throw_system_error(ExitCode::cannot_create, "cannot write", path, errno);
   }
+  // posix_fallocate() would now touch every block with a read and a write of its own, which takes minutes on
+  // a network file system. Zeros in large pieces take as long as the content will.
+  const std::vector<char> zeros(std::min(size, std::uint64_t{1} << 20));
+  for (std::uint64_t left = size; left > 0;) {
+    const std::size_t piece = std::min<std::uint64_t>(left, zeros.size());
+    write_all(file, zeros.data(), piece, path);
+    left -= piece;
+  }
+  flush_to_disk(file, path);  // where a network file system says that there is no space
+  move_to(file, 0, path);
 }
 
-void write_file(const std::filesystem::path& path, const void* data, std::size_t size,
-                const std::filesystem::path& shown) {
-  const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file.valid()) throw_system_error(ExitCode::cannot_create, "cannot write", shown, errno);
-  reserve_space(file, size, shown);
-  write_all(file, data, size, shown);
+void flush_to_disk(const FileDescriptor& file, const std::filesystem::path& path) {
+  if (::fsync(file.get()) != 0) throw_system_error(ExitCode::cannot_create, "cannot write", path, errno);
+  ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+}
+
+bool holds(const FileDescriptor& file, std::uint64_t offset, const void* expected, std::size_t size,
+           const std::filesystem::path& path) {
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  std::vector<char> found(std::min(size, kPieceBytes));
+  move_to(file, offset, path);
+  for (std::size_t at = 0; at < size;) {
+    const std::size_t piece = std::min(size - at, kPieceBytes);
+    if (read_some(file, found.data(), piece, path) != piece ||
+        std::memcmp(found.data(), static_cast<const char*>(expected) + at, piece) != 0) {
+      return false;
+    }
+    at += piece;
+  }
+  return true;
 }
 
 }  // namespace rondo

@@ -36,12 +36,14 @@ void write_all(const FileDescriptor& file, const void* data, std::size_t size,
                const std::filesystem::path& path);
 /// The next byte read or written is the one at `offset`. Throws Error(io).
 void move_to(const FileDescriptor& file, std::uint64_t offset, const std::filesystem::path& path);
-/// Reserves the first `size` bytes of the file, so that a full disk is noticed before the first byte; does
-/// nothing where the file system cannot. Throws Error(cannot_create).
+/// Reserves the first `size` bytes of the empty file, so that a full disk is noticed before the first byte of
+/// content. Throws Error(cannot_create).
 void reserve_space(const FileDescriptor& file, std::uint64_t size, const std::filesystem::path& path);
-/// Writes the file that exists at `path`, its space reserved first. Throws Error(cannot_create), which names
-/// `shown`.
-void write_file(const std::filesystem::path& path, const void* data, std::size_t size,
-                const std::filesystem::path& shown);
+/// What was written is with the disk, and the next reader gets it from there as far as the system can be
+/// asked to forget its own copy. Throws Error(cannot_create).
+void flush_to_disk(const FileDescriptor& file, const std::filesystem::path& path);
+/// Whether the file has these bytes at `offset`. Throws Error(io).
+bool holds(const FileDescriptor& file, std::uint64_t offset, const void* expected, std::size_t size,
+           const std::filesystem::path& path);
 
 }  // namespace rondo

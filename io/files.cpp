@@ -1,5 +1,6 @@
 #include "rondo/io/files.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <xxhash.h>
 
@@ -30,19 +31,31 @@ std::string read_text_file(const fs::path& path, std::uintmax_t max_bytes) {
   return text;
 }
 
-void write_atomically(const fs::path& path, const std::function<void(const fs::path& temporary)>& write) {
+void write_atomically(const fs::path& path, std::string_view bytes) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) {
     throw_system_error(ExitCode::cannot_create, "cannot write", path, EISDIR);
   }
   TemporaryFile temporary(path);
-  write(temporary.path());
+  {
+    const FileDescriptor file(::open(temporary.path().c_str(), O_RDWR | O_CLOEXEC));
+    if (!file.valid()) throw_system_error(ExitCode::cannot_create, "cannot write", path, errno);
+    reserve_space(file, bytes.size(), path);
+    write_all(file, bytes.data(), bytes.size(), path);
+    flush_to_disk(file, path);
+    // File systems that lie about a full disk are known.
+    if (!holds(file, 0, bytes.data(), bytes.size(), path)) {
+      throw Error(ExitCode::cannot_create,
+                  fmt::format("cannot write '{}': what was read back differs from what was written; is the "
+                              "disk full?",
+                              path.string()));
+    }
+  }
   temporary.become(path);
 }
 
 void write_text_file(const fs::path& path, const std::string& text) {
-  write_atomically(path,
-                   [&](const fs::path& temporary) { write_file(temporary, text.data(), text.size(), path); });
+  write_atomically(path, text);
 }
 
 std::string digest_of(const void* data, std::size_t size) {

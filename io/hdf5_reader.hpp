@@ -3,20 +3,21 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "hdf5_handle.hpp"
+#include "hdf5_content.hpp"
 
-/// Reading what hdf5_writer.hpp writes. Every type and extent is checked, against the length of the file as
-/// well, before anything of that size is allocated. Failures are Error(bad_data) with the place in the file.
+/// Reading what hdf5_writer.hpp writes. Failures are Error(bad_data) with the place in the file.
 namespace rondo {
 
 class Hdf5GroupReader {
  public:
-  Hdf5GroupReader(Hdf5Handle group, std::string place, std::uint64_t file_bytes)
-      : group_(std::move(group)), place_(std::move(place)), file_bytes_(file_bytes) {}
+  /// `prefix` is the group's path in `content`.
+  Hdf5GroupReader(std::shared_ptr<const Hdf5Content> content, std::string shown, std::string prefix)
+      : content_(std::move(content)), shown_(std::move(shown)), prefix_(std::move(prefix)) {}
 
   /// Refuses attributes, datasets and groups of other names.
   void check_members(std::initializer_list<std::string_view> known) const;
@@ -37,30 +38,25 @@ class Hdf5GroupReader {
   [[noreturn]] void refuse(const char* name, const std::string& message) const;
 
  private:
-  Hdf5Handle open_attribute(const char* name, H5T_class_t type_class) const;
-  struct Column {
-    Hdf5Handle dataset;
-    Hdf5Handle type;
-    std::size_t count;
-  };
-  Column open_column(const char* name, H5T_class_t type_class) const;
-  void read(const char* name, const Column& column, hid_t memory_type, void* values) const;
+  const Hdf5Value* find(const std::string& place) const;
+  const Hdf5Value& attribute(const char* name, Hdf5Value::Kind kind) const;
+  const Hdf5Value& dataset(const char* name, Hdf5Value::Kind kind) const;
 
-  Hdf5Handle group_;
-  std::string place_;  // "'file.h5': /sends/"
-  std::uint64_t file_bytes_;
+  std::shared_ptr<const Hdf5Content> content_;
+  std::string shown_;   // "'file.h5'"
+  std::string prefix_;  // "sends/"
 };
 
 class Hdf5InputFile {
  public:
-  /// Verify the user block first: libhdf5 does not survive damaged files.
+  /// Reads the file in a process of its own, because libhdf5 does not survive hostile files. Verify the user
+  /// block first: it tells damage from malice.
   explicit Hdf5InputFile(const std::filesystem::path& path);
   Hdf5GroupReader root() const;
 
  private:
-  std::string shown_path_;
-  std::uint64_t file_bytes_;
-  Hdf5Handle file_;
+  std::string shown_;
+  std::shared_ptr<const Hdf5Content> content_;
 };
 
 }  // namespace rondo

@@ -11,6 +11,7 @@
 #include "file_descriptor.hpp"
 #include "hdf5_column_writer.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/io/files.hpp"
 #include "rondo/io/user_block.hpp"
 #include "round_columns.hpp"
 #include "round_reader.hpp"
@@ -38,15 +39,6 @@ void as_cannot_create(const fs::path& shown, Step step) {
   }
 }
 
-void make_rounds_folder(const fs::path& folder) {
-  std::error_code error;
-  if (fs::create_directory(rounds_folder(folder), error)) sync_folder(folder, rounds_folder(folder));
-  if (error) {
-    throw_system_error(ExitCode::cannot_create, "cannot make the folder", rounds_folder(folder),
-                       error.value());
-  }
-}
-
 /// The number of a round file; nothing for files of other names.
 std::optional<std::int64_t> round_of_name(const fs::path& name) {
   const std::string text = name.string();
@@ -59,32 +51,19 @@ std::optional<std::int64_t> round_of_name(const fs::path& name) {
   return round;
 }
 
-struct RoundsFolderContent {
-  std::vector<std::int64_t> rounds = {};   // ascending
-  std::vector<fs::path> temporaries = {};  // of killed runs
-};
-
-/// Nothing for a folder that does not exist.
-RoundsFolderContent list_rounds_folder(const fs::path& folder) {
-  RoundsFolderContent content;
+/// The numbers of the round files, ascending; none for a folder that does not exist.
+std::vector<std::int64_t> list_rounds(const fs::path& folder) {
+  std::vector<std::int64_t> rounds;
   std::error_code error;
   fs::directory_iterator entry(rounds_folder(folder), error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const fs::path name = entry->path().filename();
-    if (const auto round = round_of_name(name)) content.rounds.push_back(*round);
-    if (is_temporary_name(name)) content.temporaries.push_back(entry->path());
+    if (const auto round = round_of_name(entry->path().filename())) rounds.push_back(*round);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     throw_system_error(ExitCode::io, "cannot list", rounds_folder(folder), error.value());
   }
-  std::sort(content.rounds.begin(), content.rounds.end());
-  return content;
-}
-
-void remove_file(const fs::path& path) {
-  std::error_code error;
-  fs::remove(path, error);
-  if (error) throw_system_error(ExitCode::cannot_create, "cannot remove", path, error.value());
+  std::sort(rounds.begin(), rounds.end());
+  return rounds;
 }
 
 /// "" or why `next` cannot follow `rounds`.
@@ -104,6 +83,10 @@ fs::path round_file_path(const fs::path& folder, std::int64_t round) {
   return rounds_folder(folder) / fmt::format("round-{:05}.h5", round);
 }
 
+bool has_rounds(const fs::path& folder) {
+  return !list_rounds(folder).empty();
+}
+
 void write_round_file(const fs::path& folder, const RoundRecord& record, const std::string& problem_digest,
                       const Communicator& communicator) {
   if (const std::string fault = find_fault(record); !fault.empty()) {
@@ -116,7 +99,7 @@ void write_round_file(const fs::path& folder, const RoundRecord& record, const s
   RoundSkeleton skeleton;
   std::optional<TemporaryFile> temporary;
   const Bytes name = on_root(communicator, [&] {
-    make_rounds_folder(folder);
+    make_folder(rounds_folder(folder));
     skeleton = make_round_skeleton(record, columns);
     temporary.emplace(path);
     as_cannot_create(path, [&] { write_skeleton(skeleton, temporary->path(), path); });
@@ -142,7 +125,7 @@ RoundRecord read_round_file(const fs::path& path) {
 
 RoundPrefix read_round_files(const fs::path& folder, const std::string& problem_digest) {
   RoundPrefix prefix;
-  for (const std::int64_t present : list_rounds_folder(folder).rounds) {
+  for (const std::int64_t present : list_rounds(folder)) {
     const auto expected = static_cast<std::int64_t>(prefix.rounds.size());
     const fs::path path = round_file_path(folder, expected);
     if (present != expected) {
@@ -167,12 +150,12 @@ RoundPrefix read_round_files(const fs::path& folder, const std::string& problem_
 }
 
 void remove_round_files(const fs::path& folder, std::int64_t first) {
-  const RoundsFolderContent content = list_rounds_folder(folder);
-  for (const std::int64_t round : content.rounds) {
+  const std::vector<std::int64_t> rounds = list_rounds(folder);
+  for (const std::int64_t round : rounds) {
     if (round >= first) remove_file(round_file_path(folder, round));
   }
-  for (const fs::path& path : content.temporaries) remove_file(path);
-  if (!content.rounds.empty()) sync_folder(rounds_folder(folder), rounds_folder(folder));
+  remove_temporary_files(rounds_folder(folder));
+  if (!rounds.empty()) sync_folder(rounds_folder(folder), rounds_folder(folder));
 }
 
 }  // namespace rondo

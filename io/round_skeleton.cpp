@@ -84,14 +84,6 @@ std::vector<RoundSkeleton::Piece> pieces_between(const std::vector<char>& image,
   return pieces;
 }
 
-/// Whether the file has `expected` at `offset`.
-bool holds(const FileDescriptor& file, std::uint64_t offset, const std::vector<char>& expected,
-           const std::filesystem::path& path) {
-  std::vector<char> found(expected.size());
-  move_to(file, offset, path);
-  return read_some(file, found.data(), found.size(), path) == expected.size() && found == expected;
-}
-
 }  // namespace
 
 RoundSkeleton make_round_skeleton(const RoundRecord& record, const std::vector<RoundColumn>& columns) {
@@ -131,19 +123,22 @@ void check_round_file(const RoundSkeleton& skeleton, const std::vector<RoundColu
                              shown.string(), place));
   };
   const FileDescriptor file = open_for_reading(path);
+  flush_to_disk(file, shown);
   if (std::filesystem::file_size(path) != skeleton.file_bytes) throw differs("its length");
   for (const RoundSkeleton::Piece& piece : skeleton.pieces) {
     // The user block is sealed by others and has a checksum of its own.
     const std::size_t skipped = piece.offset == 0 ? kUserBlockBytes : 0;
-    const std::vector<char> expected(piece.bytes.begin() + static_cast<std::ptrdiff_t>(skipped),
-                                     piece.bytes.end());
-    if (!holds(file, piece.offset + skipped, expected, path)) throw differs("the structure");
+    if (!holds(file, piece.offset + skipped, piece.bytes.data() + skipped, piece.bytes.size() - skipped,
+               path)) {
+      throw differs("the structure");
+    }
   }
   for (std::size_t c = 0; c < columns.size(); ++c) {
     for (RowRange rows; rows.first < columns[c].num_rows; rows.first = rows.end) {
       rows.end = std::min(columns[c].num_rows, rows.first + kRowsAtOnce);
       const std::uint64_t offset = skeleton.offsets[c] + std::uint64_t{columns[c].width} * rows.first;
-      if (!holds(file, offset, columns[c].pack(rows), path)) throw differs(columns[c].place());
+      const std::vector<char> expected = columns[c].pack(rows);
+      if (!holds(file, offset, expected.data(), expected.size(), path)) throw differs(columns[c].place());
     }
   }
 }

@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 #include <variant>
 
-#include "file_descriptor.hpp"
 #include "hdf5_reader.hpp"
 #include "hdf5_writer.hpp"
 #include "overloaded.hpp"
@@ -154,19 +152,6 @@ ScheduleColumns read_columns(const Hdf5GroupReader& root) {
   return columns;
 }
 
-/// What is on the disk has to be what was built: file systems that lie about a full disk are known.
-void read_back(const std::filesystem::path& path, const std::vector<char>& bytes,
-               const std::filesystem::path& shown) {
-  const std::string found = read_text_file(path);
-  if (found.size() == bytes.size() &&
-      std::equal(found.begin() + kUserBlockBytes, found.end(), bytes.begin() + kUserBlockBytes)) {
-    return;
-  }
-  throw Error(
-      ExitCode::cannot_create,
-      fmt::format("cannot write '{}': what was read back differs from what was written", shown.string()));
-}
-
 }  // namespace
 
 void write_schedule_hdf5(const std::filesystem::path& path, const ProvenSchedule& proven,
@@ -174,12 +159,9 @@ void write_schedule_hdf5(const std::filesystem::path& path, const ProvenSchedule
   const Hdf5Image image(kUserBlockBytes);
   write_topology(image.root().create_group("topology"), proven.topology);
   write_columns(image.root(), to_columns(proven));
-  const std::vector<char> bytes = image.bytes();
-  write_atomically(path, [&](const std::filesystem::path& temporary) {
-    write_file(temporary, bytes.data(), bytes.size(), path);
-    seal_user_block(temporary, problem_digest, -1);
-    read_back(temporary, bytes, path);
-  });
+  std::vector<char> bytes = image.bytes();
+  seal_user_block(bytes, problem_digest, -1);
+  write_atomically(path, {bytes.data(), bytes.size()});
 }
 
 ProvenSchedule read_schedule_hdf5(const std::filesystem::path& path) {

@@ -8,8 +8,12 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "file_descriptor.hpp"
+#include "random_hex.hpp"
+#include "rondo/io/files.hpp"
 
 namespace rondo {
 namespace {
@@ -18,11 +22,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kBefore = ".rondo-";
 constexpr std::string_view kAfter = ".tmp";
-
-std::string random_hex() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}", random(), random());
-}
 
 /// `shown` is the path for the message.
 void sync(const fs::path& path, int flags, const fs::path& shown) {
@@ -34,6 +33,11 @@ void sync(const fs::path& path, int flags, const fs::path& shown) {
 }
 
 }  // namespace
+
+std::string random_hex() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
 
 TemporaryFile::TemporaryFile(const fs::path& target) {
   constexpr mode_t kMode = 0666;  // less the user's umask, as for any file
@@ -64,8 +68,30 @@ bool is_temporary_name(const fs::path& name) {
   return text.size() > kBefore.size() + kAfter.size() && text.starts_with(kBefore) && text.ends_with(kAfter);
 }
 
+void remove_temporary_files(const fs::path& folder) {
+  std::vector<fs::path> left;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (is_temporary_name(entry->path().filename())) left.push_back(entry->path());
+  }
+  for (const fs::path& path : left) remove_file(path);
+}
+
+void remove_file(const fs::path& path) {
+  std::error_code error;
+  fs::remove(path, error);
+  if (error) throw_system_error(ExitCode::cannot_create, "cannot remove", path, error.value());
+}
+
 fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  if (fs::create_directory(folder, error)) sync_folder(folder_of(folder), folder);
+  if (error) throw_system_error(ExitCode::cannot_create, "cannot make the folder", folder, error.value());
 }
 
 void sync_folder(const fs::path& folder, const fs::path& shown) {

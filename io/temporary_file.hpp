@@ -24,8 +24,12 @@ class TemporaryFile {
   bool renamed_ = false;
 };
 
-/// Whether a file of this name (no folder) is what a TemporaryFile leaves behind when its process is killed.
-bool is_temporary_name(const std::filesystem::path& name);
+/// Does nothing where there is no such file. Throws Error(cannot_create).
+void remove_file(const std::filesystem::path& path);
+
+/// Makes one folder where it is missing, and sees to it that its name is on the disk. Throws
+/// Error(cannot_create).
+void make_folder(const std::filesystem::path& folder);
 
 /// The folder that holds `path`.
 std::filesystem::path folder_of(const std::filesystem::path& path);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cerrno>
@@ -84,6 +85,10 @@ struct Payload {
   std::string checksum;
 };
 
+std::string hex(XXH128_hash_t hash) {
+  return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+}
+
 /// Length and XXH3-128 of what follows the file's current position.
 Payload read_payload(const FileDescriptor& file, const std::filesystem::path& path) {
   const std::unique_ptr<XXH3_state_t, decltype(&XXH3_freeState)> state(XXH3_createState(), XXH3_freeState);
@@ -96,12 +101,22 @@ Payload read_payload(const FileDescriptor& file, const std::filesystem::path& pa
     XXH3_128bits_update(state.get(), piece.data(), count);
     payload.bytes += count;
   }
-  const XXH128_hash_t hash = XXH3_128bits_digest(state.get());
-  payload.checksum = fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
+  payload.checksum = hex(XXH3_128bits_digest(state.get()));
   return payload;
 }
 
 }  // namespace
+
+void seal_user_block(std::vector<char>& file, const std::string& problem_digest, std::int64_t round) {
+  assert(file.size() >= kUserBlockBytes);
+  const std::size_t payload_bytes = file.size() - kUserBlockBytes;
+  const BlockBytes bytes =
+      to_block_bytes({.problem_digest = problem_digest,
+                      .round = round,
+                      .payload_bytes = payload_bytes,
+                      .payload_checksum = hex(XXH3_128bits(file.data() + kUserBlockBytes, payload_bytes))});
+  std::copy(bytes.begin(), bytes.end(), file.begin());
+}
 
 void seal_user_block(const std::filesystem::path& path, const std::string& problem_digest,
                      std::int64_t round) {

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
+#include <string_view>
 
 /// Files that are whole or not there. Nothing here is collective: the caller decides which rank writes.
 namespace rondo {
@@ -13,15 +13,22 @@ namespace rondo {
 std::string read_text_file(const std::filesystem::path& path,
                            std::uintmax_t max_bytes = std::uintmax_t{1} << 32);
 
-/// Calls `write` with an unguessable temporary name in the same folder, then fsyncs, renames it to `path` and
-/// fsyncs the folder. The previous file stays until then; whatever goes wrong, nothing is left behind.
-/// Error(cannot_create), with the system's reason, for a read-only folder, a full disk, a name that is a
-/// directory.
-void write_atomically(const std::filesystem::path& path,
-                      const std::function<void(const std::filesystem::path& temporary)>& write);
+/// Puts `bytes` under `path`. Under a temporary name that nobody can guess, in the same folder: the space is
+/// reserved, the bytes are written, fsynced, read back and compared; then the file is renamed to `path` and
+/// the folder fsynced. The previous file stays until then; whatever goes wrong, nothing is left behind but
+/// what a killed process leaves, see is_temporary_name. Error(cannot_create), with the system's reason, for
+/// a read-only folder, a full disk, a name that is a directory.
+void write_atomically(const std::filesystem::path& path, std::string_view bytes);
 
-/// write_atomically for text, with the space reserved before.
+/// write_atomically for text.
 void write_text_file(const std::filesystem::path& path, const std::string& text);
+
+/// Whether a file of this name (no folder) is what a killed process leaves of a file that it was writing.
+bool is_temporary_name(const std::filesystem::path& name);
+
+/// Removes such files from `folder`; nothing where there is no such folder. For who has locked the run.
+/// Throws Error(cannot_create).
+void remove_temporary_files(const std::filesystem::path& folder);
 
 /// 64-bit xxHash (XXH3) of bytes as 16 hex digits.
 std::string digest_of(const void* data, std::size_t size);

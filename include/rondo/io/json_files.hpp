@@ -19,6 +19,12 @@ using Json = nlohmann::ordered_json;
 /// invalid, truncated or too deep JSON, for a repeated key and for numbers that no double holds (1e400).
 Json parse_json(const std::string& text, const std::string& what);
 
+/// The text of `json`, an object, with a last member "checksum" over all that stands before it.
+std::string sealed_text(Json json);
+/// The way back, without that member. Throws Error(bad_data) where the text is not, to the byte, what
+/// sealed_text gave.
+Json parse_sealed_json(const std::string& text, const std::string& what);
+
 Topology topology_from_json(const Json& json);
 Json topology_to_json(const Topology& topology);
 

@@ -14,6 +14,9 @@ namespace rondo {
 /// FOLDER/rounds/round-NNNNN.h5.
 std::filesystem::path round_file_path(const std::filesystem::path& folder, std::int64_t round);
 
+/// Whether there are round files, whole or not.
+bool has_rounds(const std::filesystem::path& folder);
+
 /// Collective: every rank passes the same record. Writes the file whole or not at all, in place of an earlier
 /// one of that round; the bytes do not depend on the number of ranks. The long columns are written by all
 /// ranks together, the rest by the root, which needs memory for twice the file meanwhile.

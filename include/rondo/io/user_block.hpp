@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 /// The 512 bytes before every HDF5 file of Rondo (FORMATS.md 4). libhdf5 does not survive hostile files, so
 /// the checksum is verified before it opens one.
@@ -17,6 +18,9 @@ struct UserBlock {
   std::uint64_t payload_bytes = 0;  ///< length of all that follows the block
   std::string payload_checksum;     ///< XXH3-128 of all that follows, 32 hex digits
 };
+
+/// The block of a file in memory, whose first 512 bytes are free: fills in length and checksum.
+void seal_user_block(std::vector<char>& file, const std::string& problem_digest, std::int64_t round);
 
 /// Fills length and checksum from the file (whose first 512 bytes are free) and writes the block. Throws
 /// Error(cannot_create).

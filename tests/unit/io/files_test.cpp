@@ -54,17 +54,14 @@ TEST(WriteAtomically, GivesTheFileOrdinaryPermissions) {
   EXPECT_EQ(status.st_mode & 0777U, 0644U);
 }
 
-TEST(WriteAtomically, KeepsThePreviousFileWhenWritingFails) {
+TEST(RemoveTemporaryFiles, RemovesWhatKilledProcessesLeave) {
   const TemporaryFolder folder;
-  write_text_file(folder / "file", "first");
-  const auto fail = [&](const std::filesystem::path& temporary) {
-    EXPECT_EQ(temporary.parent_path(), folder.path());
-    set_content(temporary, "half");
-    throw Error(ExitCode::io, "stopped half way");
-  };
-  expect_error(ExitCode::io, {"half way"}, [&] { write_atomically(folder / "file", fail); });
-  EXPECT_EQ(content_of(folder / "file"), "first");
-  EXPECT_EQ(folder.num_files(), 1U);
+  for (const char* name : {".rondo-0123456789abcdef.tmp", ".rondo-notes", "file"})
+    set_content(folder / name, "x");
+  remove_temporary_files(folder.path());
+  EXPECT_EQ(folder.num_files(), 2U);
+  EXPECT_FALSE(std::filesystem::exists(folder / ".rondo-0123456789abcdef.tmp"));
+  remove_temporary_files(folder / "absent");
 }
 
 TEST(WriteAtomically, SaysWhyItCannot) {

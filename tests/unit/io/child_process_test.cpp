@@ -1,0 +1,43 @@
+#include "child_process.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <atomic>
+
+#include "expect_error.hpp"
+
+namespace rondo {
+namespace {
+
+TEST(InChildProcess, ReturnsWhatTheChildGives) {
+  const std::string large(1 << 20, 'x');  // more than a pipe holds
+  EXPECT_EQ(to_text(in_child_process("file", 10, [&] { return to_bytes(large); })), large);
+  EXPECT_TRUE(in_child_process("file", 10, [] { return Bytes{}; }).empty());
+}
+
+TEST(InChildProcess, PassesErrorsOn) {
+  expect_error(ExitCode::no_input, {"not there"}, [] {
+    in_child_process("file", 10, []() -> Bytes { throw Error(ExitCode::no_input, "not there"); });
+  });
+}
+
+TEST(InChildProcess, ACrashAndAnEndlessLoopAreBlamedOnTheInput) {
+  expect_error(ExitCode::bad_data, {"file.h5", "Killed"}, [] {
+    in_child_process("file.h5", 10, []() -> Bytes {
+      ::raise(SIGKILL);
+      return {};
+    });
+  });
+  expect_error(ExitCode::bad_data, {"file.h5", "no end of its work"}, [] {
+    in_child_process("file.h5", 1, []() -> Bytes {
+      std::atomic<bool> ended{false};
+      while (!ended.load()) {
+      }
+      return {};
+    });
+  });
+}
+
+}  // namespace
+}  // namespace rondo
