@@ -17,61 +17,34 @@
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
 #include "rondo/pipeline/registry.hpp"
+#include "search_state.hpp"
 #include "synthesize_rounds.hpp"
 
 namespace rondo {
 namespace {
 
+constexpr const char* kCheckpoint = "search";
+
 /// What one rank keeps of the best candidate it has worked on.
 struct Incumbent {
-  std::size_t trial = std::numeric_limits<std::size_t>::max();
+  std::size_t trial = kNoTrial;
   double finish_us = std::numeric_limits<double>::infinity();
-  EngineResult result = {};
+  std::shared_ptr<const EngineResult> result = nullptr;
 };
-
-Bytes pack(const EngineResult& result) {
-  MessageWriter message;
-  message.put(result.schedule->finish_us);
-  message.put_all(result.schedule->sends);
-  message.put(result.figures.size());
-  for (const auto& [name, value] : result.figures) {
-    message.put_all(name);
-    message.put(value);
-  }
-  for (const auto& texts : {result.remarks, result.limits_hit}) {
-    message.put(texts.size());
-    for (const std::string& text : texts) message.put_all(text);
-  }
-  return message.take();
-}
-
-EngineResult unpack(const Bytes& bytes) {
-  MessageReader message(bytes);
-  EngineResult result;
-  result.schedule.emplace();
-  result.schedule->finish_us = message.get<double>();
-  result.schedule->sends = message.get_all<std::vector<Send>>();
-  for (auto n = message.get<std::size_t>(); n > 0; --n) {
-    const auto name = message.get_all<std::string>();
-    result.figures[name] = message.get<double>();
-  }
-  for (auto* texts : {&result.remarks, &result.limits_hit}) {
-    for (auto n = message.get<std::size_t>(); n > 0; --n) texts->push_back(message.get_all<std::string>());
-  }
-  return result;
-}
 
 /// Candidates are dealt over the ranks; only finish times travel, and at the end the winner.
 class Search {
  public:
   Search(const Instance& instance, const SolveOptions& options, const Bounds& bounds, const Toolbox& tools,
-         const Communicator& communicator, const Progress& progress, const std::atomic<bool>* interrupt)
+         const Communicator& communicator, const Progress& progress, const std::atomic<bool>* interrupt,
+         Checkpoints& checkpoints)
       : instance_(instance),
         options_(options),
         bound_(bounds.best()),
         communicator_(communicator),
         progress_(progress),
         interrupt_(interrupt),
+        checkpoints_(checkpoints),
         tools_(tools) {
     for (const EngineInfo& engine : engine_registry()) {
       const bool asked = options.engine == engine.name;
@@ -95,11 +68,22 @@ class Search {
   SynthesisResult winner();
 
  private:
+  /// What the ranks know together, and what this one has of it.
+  struct Standing {
+    SearchState state = {};
+    int best_rank = 0;  ///< who has the best trial's result
+    Incumbent mine = {};
+  };
+  void go_on_from_checkpoint();
+  Bytes pack(const Standing& standing) const;
   void run_batch(const std::vector<Candidate>& batch);
   void prepare_on_all_ranks();
   double try_candidate(const Candidate& candidate, std::size_t trial);
+  bool interrupted() const;
   bool stop();
-  double best_finish() const { return best_ < trials_.size() ? trials_[best_].finish_us : kInfinity; }
+  bool work_is_done(std::size_t num_first_batches);
+  void show_progress() const;
+  double best_finish() const { return now_.state.best_finish_us(); }
   std::string label(const Candidate& c) const {
     return engines_[c.engine].name + (c.policy.empty() ? "" : "/" + c.policy) +
            (engines_[c.engine].policies.empty() ? "" : fmt::format("/{}", c.seed));
@@ -111,15 +95,13 @@ class Search {
   const Communicator& communicator_;
   const Progress& progress_;
   const std::atomic<bool>* interrupt_;
+  Checkpoints& checkpoints_;
   const Toolbox& tools_;
   const Stopwatch clock_;
   std::vector<EngineInfo> engines_;
   std::vector<PreparedEngine> prepared_;  ///< made when first needed
   EngineOptions engine_options_;
-  std::vector<Trial> trials_;
-  std::size_t best_ = std::numeric_limits<std::size_t>::max();
-  int best_rank_ = 0;
-  Incumbent mine_;
+  Standing now_;
   std::vector<std::string> limits_hit_;
   std::optional<Error> first_error_;
 };
@@ -138,7 +120,26 @@ void Search::prepare_on_all_ranks() {
   }
 }
 
+void Search::go_on_from_checkpoint() {
+  const std::optional<Bytes> bytes = checkpoints_.newest(communicator_, kCheckpoint);
+  if (!bytes) return;
+  PackedSearch packed = unpack_search(*bytes);
+  now_ = {std::move(packed.state), 0, {packed.state.best, packed.state.best_finish_us(), packed.best}};
+}
+
+/// Collective.
+Bytes Search::pack(const Standing& standing) const {
+  Bytes best;
+  if (standing.state.best != kNoTrial) {
+    const bool have_it = communicator_.rank() == standing.best_rank;
+    best =
+        communicator_.broadcast(have_it ? pack_result(*standing.mine.result) : Bytes{}, standing.best_rank);
+  }
+  return pack_search(standing.state, best);
+}
+
 double Search::try_candidate(const Candidate& candidate, std::size_t trial) {
+  if (interrupt_ && interrupt_->load()) return kInfinity;  // its batch is not kept
   EngineOptions options = engine_options_;
   options.policy = candidate.policy;
   options.seed = candidate.seed;
@@ -152,7 +153,7 @@ double Search::try_candidate(const Candidate& candidate, std::size_t trial) {
 
   const double finish = result.schedule->finish_us;
   // Of equal finishes the earlier trial counts, as in run_batch: a rank works on its parts in no fixed order.
-  if (std::tie(finish, trial) < std::tie(mine_.finish_us, mine_.trial)) {
+  if (std::tie(finish, trial) < std::tie(now_.mine.finish_us, now_.mine.trial)) {
     const std::string whose = fmt::format("engine {} with {} chunks", label(candidate), candidate.chunks);
     const double replayed_us = replayed_finish_us(*instance_.topology, demand, result.schedule->sends, whose);
     if (!times_equal(replayed_us, finish)) {
@@ -160,15 +161,19 @@ double Search::try_candidate(const Candidate& candidate, std::size_t trial) {
                   fmt::format("{} says that it ends at {} us, the replay {} us; please report it", whose,
                               finish, replayed_us));
     }
-    mine_ = {trial, finish, std::move(result)};
+    now_.mine = {trial, finish, std::make_shared<const EngineResult>(std::move(result))};
   }
   return finish;
 }
 
 void Search::run_batch(const std::vector<Candidate>& batch) {
+  SearchState& state = now_.state;
   std::vector<double> work;
-  for (const Candidate& candidate : batch) work.push_back(candidate.work);
-  const std::size_t first = trials_.size();
+  for (const Candidate& candidate : batch) {
+    work.push_back(candidate.work);
+    state.work += candidate.work;
+  }
+  const std::size_t first = state.trials.size();
   const auto outcomes = map_parts(communicator_, work, [&](std::size_t part) {
     const double finish = try_candidate(batch[part], first + part);
     MessageWriter message;
@@ -183,51 +188,72 @@ void Search::run_batch(const std::vector<Candidate>& batch) {
     }
     const double finish = outcome.error ? kInfinity : MessageReader(outcome.value).get<double>();
     if (finish < best_finish()) {
-      best_ = trials_.size();
-      best_rank_ = outcome.rank;
+      state.best = state.trials.size();
+      now_.best_rank = outcome.rank;
     }
-    trials_.push_back({batch[i], finish});
+    state.trials.push_back({batch[i], finish});
   }
+  ++state.batches;
+}
+
+/// Collective: signals reach some ranks earlier than others.
+bool Search::interrupted() const {
+  return communicator_.max(interrupt_ && interrupt_->load() ? 1 : 0) > 0;
 }
 
 bool Search::stop() {
-  // Clocks and signals differ between ranks: all of them go by the largest.
-  const bool interrupted = communicator_.max(interrupt_ && interrupt_->load() ? 1 : 0) > 0;
+  // Clocks differ between ranks: all of them go by the largest.
+  const bool cut_short = interrupted();
   const bool late = options_.time_limit_s && communicator_.max(clock_.seconds()) >= *options_.time_limit_s;
-  if (interrupted) limits_hit_.push_back("interrupted");
+  if (cut_short) limits_hit_.push_back("interrupted");
   if (late) limits_hit_.push_back("time");
   const double met = options_.gap.value_or(1e-6);
-  return interrupted || late || best_finish() <= bound_.us * (1 + met);
+  return cut_short || late || best_finish() <= bound_.us * (1 + met);
+}
+
+/// Whether there was enough of varying the best candidates.
+bool Search::work_is_done(std::size_t num_first_batches) {
+  const SearchState& state = now_.state;
+  if (state.batches <= num_first_batches || options_.time_limit_s) return false;
+  const bool idle = state.idle_batches >= kIdleRounds &&
+                    (state.trials.size() >= kEnoughCandidates || state.work >= kWorkBudget / 3);
+  if (!idle && state.work < kWorkBudget * (options_.gap ? 10 : 1)) return false;
+  if (options_.gap) limits_hit_.push_back("work");
+  return true;
+}
+
+void Search::show_progress() const {
+  if (!communicator_.is_root() || !std::isfinite(best_finish())) return;
+  const SearchState& state = now_.state;
+  const Candidate& best = state.trials[state.best].candidate;
+  progress_(fmt::format("{} candidates, best {:.6g} us by {} with {} chunks, gap {:.3f}%",
+                        state.trials.size(), best_finish(), label(best), best.chunks,
+                        100 * (best_finish() / bound_.us - 1)));
 }
 
 void Search::run() {
-  const Demand& demand = instance_.demand;
-  double spent = 0;
-  auto try_batch = [&](const std::vector<Candidate>& batch) {
-    run_batch(batch);
-    for (const Candidate& c : batch) spent += c.work;
-    if (communicator_.is_root() && std::isfinite(best_finish())) {
-      progress_(fmt::format("{} candidates, best {:.6g} us by {} with {} chunks, gap {:.3f}%", trials_.size(),
-                            best_finish(), label(trials_[best_].candidate), trials_[best_].candidate.chunks,
-                            100 * (best_finish() / bound_.us - 1)));
-    }
-    return stop();
-  };
-  for (const auto& batch : first_batches(engines_, demand, options_)) {
-    if (try_batch(batch)) return;
-  }
-  int idle_rounds = 0;
-  for (int round = 1;; ++round) {
-    const std::vector<Candidate> batch = next_batch(engines_, demand, options_, trials_, round);
+  go_on_from_checkpoint();
+  const auto first_ones = first_batches(engines_, instance_.demand, options_);
+  bool is_kept = true;  // nothing is lost if this ends now
+  while (now_.state.batches == 0 || !(stop() || work_is_done(first_ones.size()))) {
+    const std::size_t done = now_.state.batches;
+    const bool varies = done >= first_ones.size();
+    const auto round = varies ? static_cast<int>(done - first_ones.size()) + 1 : 0;
+    const auto batch = varies ? next_batch(engines_, instance_.demand, options_, now_.state.trials, round)
+                              : first_ones[done];
     if (batch.empty()) return;
-    const double before_us = best_finish();
-    if (try_batch(batch)) return;
-    idle_rounds = best_finish() < before_us ? 0 : idle_rounds + 1;
-    const bool idle =
-        idle_rounds >= kIdleRounds && (trials_.size() >= kEnoughCandidates || spent >= kWorkBudget / 3);
-    if (!options_.time_limit_s && (idle || spent >= kWorkBudget * (options_.gap ? 10 : 1))) {
-      if (options_.gap) limits_hit_.push_back("work");
-      return;
+    const Standing before = now_;
+    run_batch(batch);
+    if (varies) {
+      const bool better = best_finish() < before.state.best_finish_us();
+      now_.state.idle_batches = better ? 0 : now_.state.idle_batches + 1;
+    }
+    show_progress();
+    if (!interrupted()) {
+      is_kept = checkpoints_.offer(communicator_, kCheckpoint, [&] { return pack(now_); });
+    } else if (!is_kept) {
+      // Its last batch may not be what an undisturbed search would have found.
+      checkpoints_.keep(communicator_, kCheckpoint, [&] { return pack(before); });
     }
   }
 }
@@ -240,9 +266,11 @@ SynthesisResult Search::winner() {
         fmt::format("engine {} found no schedule before {} ended it; raise the limit or use --engine list",
                     options_.engine, limits_hit_.empty() ? "a limit" : limits_hit_.front()));
   }
-  const Candidate& candidate = trials_[best_].candidate;
-  EngineResult found = unpack(
-      communicator_.broadcast(communicator_.rank() == best_rank_ ? pack(mine_.result) : Bytes{}, best_rank_));
+  const SearchState& state = now_.state;
+  const Candidate& candidate = state.trials[state.best].candidate;
+  const bool have_it = communicator_.rank() == now_.best_rank;
+  EngineResult found = unpack_result(
+      communicator_.broadcast(have_it ? pack_result(*now_.mine.result) : Bytes{}, now_.best_rank));
   SynthesisResult result{{*instance_.topology, instance_.demand.with_chunks(candidate.chunks),
                           std::move(*found.schedule), bound_, producer()}};
   result.gap = best_finish() / bound_.us - 1;
@@ -254,7 +282,7 @@ SynthesisResult Search::winner() {
   result.limits_hit = limits_hit_;
   for (std::size_t e = 0; e < engines_.size(); ++e) {
     const Trial* best = nullptr;
-    for (const Trial& trial : trials_) {
+    for (const Trial& trial : state.trials) {
       if (trial.candidate.engine == e && std::isfinite(trial.finish_us) &&
           (!best || trial.finish_us < best->finish_us)) {
         best = &trial;
@@ -262,7 +290,7 @@ SynthesisResult Search::winner() {
     }
     if (best) result.candidates.push_back({label(best->candidate), best->candidate.chunks, best->finish_us});
   }
-  for (const Trial& trial : trials_) {
+  for (const Trial& trial : state.trials) {
     const auto entry = result.finish_us_by_chunks.try_emplace(trial.candidate.chunks, trial.finish_us).first;
     entry->second = std::min(entry->second, trial.finish_us);
   }
@@ -274,7 +302,7 @@ SynthesisResult Search::winner() {
 SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Demand& demand,
                            const SolveOptions& options, const Communicator& communicator,
                            const Progress& progress, const std::atomic<bool>* interrupt,
-                           const RoundStore& store) {
+                           const RunStore& store) {
   if (options.engine != "auto") find_engine(options.engine);
   check_reachable(*topology, demand);
   if (options.engine == "rounds") {
@@ -292,7 +320,7 @@ SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Deman
   }
 
   const Stopwatch search_clock;
-  Search search(instance, options, bounds, tools, communicator, progress, interrupt);
+  Search search(instance, options, bounds, tools, communicator, progress, interrupt, *store.checkpoints);
   search.run();
   SynthesisResult result = search.winner();
   const double search_s = search_clock.seconds();
@@ -304,6 +332,7 @@ SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Deman
   result.gap = finish_us / bound.us - 1;
   result.remarks.insert(result.remarks.end(), bounds.remarks.begin(), bounds.remarks.end());
   result.wall_parts_s = {{"bounds", bounds_s}, {"search", search_s}, {"replay", replay_clock.seconds()}};
+  result.wall_parts_s["checkpoints"] = store.checkpoints->seconds();
   return result;
 }
 

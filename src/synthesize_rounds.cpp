@@ -28,7 +28,7 @@ struct Beginning {
 
 Beginning begin(const std::shared_ptr<const Topology>& topology, const Demand& demand,
                 const SolveOptions& options, const Communicator& communicator, const Progress& progress,
-                const std::atomic<bool>* interrupt, const RoundStore& store, const Toolbox& tools) {
+                const std::atomic<bool>* interrupt, const RunStore& store, const Toolbox& tools) {
   if (store.finished.empty() && options.rounds.mip_start) {
     SolveOptions list = options;
     list.engine = "list";
@@ -72,7 +72,7 @@ void check_options(const Topology& topology, const Demand& demand, const SolveOp
 SynthesisResult synthesize_rounds(std::shared_ptr<const Topology> topology, const Demand& demand,
                                   const SolveOptions& options, const Communicator& communicator,
                                   const Progress& progress, const std::atomic<bool>* interrupt,
-                                  const RoundStore& store) {
+                                  const RunStore& store) {
   const Toolbox tools = make_toolbox();
   const Stopwatch plan_clock;
   const Beginning beginning =

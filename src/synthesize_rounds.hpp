@@ -9,6 +9,6 @@ namespace rondo {
 SynthesisResult synthesize_rounds(std::shared_ptr<const Topology> topology, const Demand& demand,
                                   const SolveOptions& options, const Communicator& communicator,
                                   const Progress& progress, const std::atomic<bool>* interrupt,
-                                  const RoundStore& store);
+                                  const RunStore& store);
 
 }  // namespace rondo

@@ -28,7 +28,7 @@ constexpr const char* kExitCodes =
     "  70 a fault of Rondo\n"
     "  73 cannot write\n"
     "  74 other input or output error\n"
-    "  75 stopped by a signal; run it again\n";
+    "  75 stopped by a signal or --max-hours; rondo resume goes on\n";
 
 bool is_help(const std::string& word) {
   return word == "--help" || word == "-h" || word == "help";

@@ -8,7 +8,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/io/files.hpp"
-#include "rondo/io/round_files.hpp"
+#include "run_inventory.hpp"
 #include "table.hpp"
 #include "verification.hpp"
 
@@ -58,7 +58,9 @@ std::string describe_problem(const Json& json) {
 }
 
 std::string describe_json(const Json& json) {
-  const std::string format = json.is_object() ? json.value("format", "") : "";
+  const std::string format = json.is_object() && json.contains("format") && json["format"].is_string()
+                                 ? json["format"].get<std::string>()
+                                 : "";
   if (format == "rondo-topology") return describe_topology(topology_from_json(json));
   if (format == "rondo-schedule") return describe_schedule(schedule_from_json(json));
   if (format == "rondo-problem") return describe_problem(json);
@@ -72,27 +74,28 @@ std::string describe_json(const Json& json) {
                   format));
 }
 
-/// How far a run without a result is.
-std::string describe_unfinished(const fs::path& folder) {
-  const RoundPrefix prefix = read_round_files(folder, digest_of(read_text_file(folder / "problem.json")));
-  std::string text =
-      prefix.rounds.empty()
-          ? "unfinished: no whole round; rondo resume begins it\n"
-          : fmt::format(
-                "unfinished: {} whole rounds, {:.6g} us of the schedule, {} deliveries not sent yet; "
-                "rondo resume goes on\n",
-                prefix.rounds.size(), prefix.rounds.back().end_us, prefix.rounds.back().state.unmet.size());
-  if (!prefix.stopped_by.empty()) text += "damaged: " + prefix.stopped_by + "\n";
-  return text;
+/// Files of a run carry a checksum.
+std::string describe_file(const fs::path& path) {
+  const std::string text = read_text_file(path);
+  const Json json = parse_json(text, path.string());
+  const std::string format = json.is_object() && json.contains("format") ? json["format"].dump() : "";
+  const bool is_sealed = format == "\"rondo-problem\"" || format == "\"rondo-report\"";
+  return naming_file(path,
+                     [&] { return describe_json(is_sealed ? parse_sealed_json(text, "the file") : json); });
 }
 
 std::string info(const Settings& settings) {
   const fs::path path = settings.text("path");
-  if (path.extension() == ".json") return read_as(path, describe_json);
+  if (path.extension() == ".json") return describe_file(path);
   if (!fs::is_directory(path)) return describe_schedule(load_schedule(path));
-  const std::string problem = read_as(path / "problem.json", describe_json);
-  if (!fs::exists(path / "report.json")) return fmt::format("{}\n{}", problem, describe_unfinished(path));
-  return fmt::format("{}\n{}", problem, read_as(path / "report.json", describe_json));
+  std::string text = describe_run(path);
+  for (const char* name : {"problem.json", "report.json"}) {
+    try {
+      if (fs::exists(path / name)) text.append("\n").append(describe_file(path / name));
+    } catch (const Error&) {  // describe_run has told
+    }
+  }
+  return text;
 }
 
 }  // namespace

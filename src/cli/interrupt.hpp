@@ -1,19 +1,31 @@
 #pragma once
 
 #include <atomic>
+#include <string>
 
 namespace rondo::cli {
 
-/// While it lives, SIGINT, SIGTERM and SIGUSR1 set the flag instead of ending the process. A second signal of
-/// the same kind ends it: somebody is in a hurry.
+/// While it lives, SIGINT, SIGTERM, SIGUSR1 and a deadline set a flag instead of ending the process; loops
+/// and solvers read it. What is on the disk is whole at every instant, so that two things may end the process
+/// on the spot, with exit code 75: a second signal (of another kind, or half a second later: batch systems
+/// deliver one signal several ways), and kGraceSeconds in which nobody read the flag.
 class InterruptGuard {
  public:
+  static constexpr unsigned kGraceSeconds = 8;
+
   InterruptGuard();
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   const std::atomic<bool>& flag() const;
+  /// Sets the flag in so many seconds; at least 1.
+  void stop_in(double seconds) const;
+
+  /// What set the flag first: a signal's number, SIGALRM for the deadline, 0 while nothing did.
+  static int cause();
+  /// "signal TERM", "the time limit".
+  static std::string describe(int cause);
 };
 
 }  // namespace rondo::cli

@@ -7,6 +7,7 @@
 #include "nearest.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
+#include "rondo/core/version.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -64,6 +65,7 @@ Problem read_problem(const Settings& settings) {
 Json problem_to_json(const Problem& problem, const Json& options) {
   Json json = {{"format", "rondo-problem"},
                {"version", 1},
+               {"producer", producer()},
                {"collective", to_string(problem.demand.collective())},
                {"size_bytes", problem.demand.size_bytes()},
                {"root", problem.root.value}};

@@ -22,8 +22,8 @@ std::vector<OptionGroup> problem_options();
 /// Reads files and checks that all data can reach its destinations. Throws Error.
 Problem read_problem(const Settings& settings);
 
-/// Topology, collective, size, root, the custom demand where there is one, and `options` as resolved. Equal
-/// problems give equal text.
+/// Producer, topology, collective, size, root, the custom demand where there is one, and `options` as
+/// resolved. Equal problems give equal text.
 Json problem_to_json(const Problem& problem, const Json& options);
 /// The way back; all but the options. Throws Error(bad_data).
 Problem problem_from_json(const Json& json);

@@ -26,11 +26,25 @@ std::string problem_text(const std::filesystem::path& folder) {
   return read_text_file(folder / "problem.json");
 }
 
+/// The problem of a run that this version of Rondo has begun.
+std::string own_problem_text(const std::filesystem::path& folder) {
+  std::string text = problem_text(folder);
+  Json problem = parse_sealed_json(text, (folder / "problem.json").string());
+  problem["producer"] = producer();  // the comparison with what is there names the difference
+  return sealed_text(std::move(problem));
+}
+
+std::vector<OptionGroup> resume_options(const std::vector<std::string>& arguments) {
+  std::vector<OptionGroup> groups = folder_option(arguments);
+  groups.push_back(run_control_options());
+  return groups;
+}
+
 std::string resume(const Settings& settings, const Communicator& communicator) {
   const Stopwatch clock;
   const std::filesystem::path folder = settings.text("folder");
-  return solve_run({from_root(communicator, [&] { return problem_text(folder); }), folder, false, clock},
-                   communicator);
+  const std::string problem = from_root(communicator, [&] { return own_problem_text(folder); });
+  return solve_run({problem, folder, Unfinished::go_on, read_run_control(settings), clock}, communicator);
 }
 
 std::vector<OptionGroup> reassemble_options(const std::vector<std::string>& arguments) {
@@ -44,8 +58,8 @@ std::string reassemble_rounds(const Settings& settings) {
   const std::filesystem::path output =
       settings.has("output") ? std::filesystem::path(settings.text("output")) : folder / "schedule.h5";
   const std::string text = problem_text(folder);
-  const Problem problem = naming_file(folder / "problem.json",
-                                      [&] { return problem_from_json(parse_json(text, "problem.json")); });
+  const Problem problem = naming_file(
+      folder / "problem.json", [&] { return problem_from_json(parse_sealed_json(text, "problem.json")); });
   const RoundPrefix prefix = read_round_files(folder, digest_of(text));
   if (prefix.rounds.empty()) {
     throw Error(prefix.stopped_by.empty() ? ExitCode::no_input : ExitCode::bad_data,
@@ -64,17 +78,18 @@ std::string reassemble_rounds(const Settings& settings) {
 }  // namespace
 
 Command resume_command() {
-  return {.name = "resume",
-          .arguments = "DIR",
-          .summary = "go on with a run that was stopped or killed, after its last whole round",
-          .positional = "folder",
-          .notes =
-              "Any number of ranks; the schedule is the one of an undisturbed run. Engines other than rounds "
-              "begin again.\n\n"
-              "Example:\n"
-              "  mpirun -n 4 rondo resume runs/a\n",
-          .options = folder_option,
-          .run = resume};
+  return {
+      .name = "resume",
+      .arguments = "DIR",
+      .summary = "go on with a run that was stopped or killed, from its newest whole state",
+      .positional = "folder",
+      .notes =
+          "Any number of ranks; the schedule is the one of an undisturbed run. rondo info DIR says what is\n"
+          "there and what is damaged; a damaged state is passed over for the one before it.\n\n"
+          "Example:\n"
+          "  mpirun -n 4 rondo resume runs/a\n",
+      .options = resume_options,
+      .run = resume};
 }
 
 Command reassemble_command() {

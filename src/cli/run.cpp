@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <csignal>
 #include <optional>
 
 #include "interrupt.hpp"
@@ -11,26 +13,42 @@
 #include "rondo/core/error.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/round_files.hpp"
+#include "rondo/io/state_files.hpp"
 #include "run_folder.hpp"
 #include "solve_options.hpp"
 
 namespace rondo::cli {
 namespace {
 
-/// Collective. Turns an interruption that left no schedule into the exit code for it.
-SynthesisResult synthesize_interruptibly(const Problem& problem, const SolveOptions& options,
-                                         const Communicator& communicator, const RoundStore& store) {
-  const InterruptGuard guard;
+[[noreturn]] void throw_stopped(const Run& run, int cause, const std::string& what) {
+  throw Error(ExitCode::stopped, fmt::format("stopped by {}{}; rondo resume {} goes on",
+                                             InterruptGuard::describe(cause), what, run.folder.string()));
+}
+
+/// Collective. Whatever was interrupted is Error(stopped), with what was finished kept in the folder; but
+/// SIGINT, a person at the keyboard, is answered with the best schedule there is.
+SynthesisResult synthesize_interruptibly(const Run& run, const Problem& problem, const SolveOptions& options,
+                                         const Communicator& communicator, const RunStore& store,
+                                         const InterruptGuard& guard) {
   ProgressLine line;
   const Progress progress = [&](const std::string& text) { line.show(text); };
+  const auto cause = [&] { return static_cast<int>(communicator.max(InterruptGuard::cause())); };
   try {
-    return synthesize(problem.topology, problem.demand, options, communicator, progress, &guard.flag(),
-                      store);
+    SynthesisResult result =
+        synthesize(problem.topology, problem.demand, options, communicator, progress, &guard.flag(), store);
+    const auto& limits = result.limits_hit;
+    const bool cut_short = std::find(limits.begin(), limits.end(), "interrupted") != limits.end();
+    const int signal = cause();
+    if (cut_short && signal != SIGINT) {
+      throw_stopped(run, signal, fmt::format(", best so far {:.6g} us", result.proven.schedule.finish_us));
+    }
+    return result;
   } catch (const Error& error) {
-    const bool interrupted = communicator.max(guard.flag().load() ? 1 : 0) > 0;
-    if (!interrupted || error.code() != ExitCode::unavailable) throw;
-    throw Error(ExitCode::stopped,
-                "stopped by a signal before there was a schedule; nothing was written, run it again");
+    if (error.code() != ExitCode::unavailable && error.code() != ExitCode::stopped) throw;
+    const int signal = cause();
+    if (signal == 0) throw;
+    if (error.code() == ExitCode::unavailable) throw_stopped(run, signal, " before there was a schedule");
+    throw;
   }
 }
 
@@ -48,29 +66,88 @@ std::string remarks_of(const Json& report) {
   return text;
 }
 
-/// Collective. The store of a run that works in rounds, with what is finished there; every rank reads the
-/// files itself.
-RoundStore open_round_store(const Run& run, const Communicator& communicator) {
-  const std::string digest = digest_of(run.problem);
-  RoundStore store;
-  if (!run.force) {
-    RoundPrefix prefix = read_round_files(run.folder, digest);
-    // A damaged file ends the prefix on every rank that reads it; the ranks agree on the shortest.
-    const double least = -communicator.max(-static_cast<double>(prefix.rounds.size()));
-    prefix.rounds.resize(static_cast<std::size_t>(least));
-    if (communicator.is_root() && !prefix.stopped_by.empty()) {
-      fmt::print(stderr, "rounds from {} on are solved again: {}\n", prefix.rounds.size(), prefix.stopped_by);
-    }
-    store.finished = std::move(prefix.rounds);
-  }
+void tell(const std::string& line) {
+  fmt::print(stderr, "{}\n", line);
+}
+
+/// Collective. What is finished of the run's rounds; every rank reads the files itself. Removes what stands
+/// behind.
+std::vector<RoundRecord> finished_rounds(const Run& run, const std::string& digest,
+                                         const Communicator& communicator) {
+  RoundPrefix prefix = read_round_files(run.folder, digest);
+  // A damaged file ends the prefix on every rank that reads it; the ranks agree on the shortest.
+  const double least = -communicator.max(-static_cast<double>(prefix.rounds.size()));
+  prefix.rounds.resize(static_cast<std::size_t>(least));
   on_root(communicator, [&] {
-    remove_round_files(run.folder, static_cast<std::int64_t>(store.finished.size()));
+    if (!prefix.stopped_by.empty()) {
+      tell(fmt::format("rounds from {} on are solved again: {}", prefix.rounds.size(), prefix.stopped_by));
+    }
+    remove_round_files(run.folder, static_cast<std::int64_t>(prefix.rounds.size()));
     return Bytes{};
   });
-  store.finish_round = [folder = run.folder, digest, &communicator](const RoundRecord& record) {
-    write_round_file(folder, record, digest, communicator);
+  return std::move(prefix.rounds);
+}
+
+/// `locked` is the root's.
+StateStore state_store(const Run& run, const std::string& digest, const std::optional<RunFolder>& locked) {
+  return {.newest =
+              [folder = run.folder, digest](const std::string& name) {
+                FoundState found = read_newest_state(folder, name, digest);
+                for (const std::string& why : found.damaged) tell("an older state is used: " + why);
+                return std::move(found.state);
+              },
+          .keep =
+              [folder = run.folder, digest, &locked](const std::string& name, const Bytes& state) {
+                locked->check_lock();
+                write_state_file(folder, name, digest, state);
+              }};
+}
+
+/// Collective. Where the run keeps what it finishes, with what is there already. `locked` is the root's.
+RunStore open_store(const Run& run, bool in_rounds, const Communicator& communicator,
+                    const std::optional<RunFolder>& locked) {
+  const std::string digest = digest_of(run.problem);
+  RunStore store;
+  store.checkpoints =
+      std::make_shared<Checkpoints>(state_store(run, digest, locked), run.control.checkpoint_every_s);
+  if (!in_rounds) return store;
+  store.finished = finished_rounds(run, digest, communicator);
+  store.finish_round = [&run, digest, &communicator, &locked](const RoundRecord& record) {
+    on_root(communicator, [&] {
+      locked->check_lock();
+      return Bytes{};
+    });
+    write_round_file(run.folder, record, digest, communicator);
   };
   return store;
+}
+
+/// On the root. The report where the folder has a result, after which nothing is to be done; otherwise the
+/// folder is ready for the run.
+std::optional<Json> enter(const Run& run, const Json& problem, const SolveOptions& options,
+                          RunFolder& folder) {
+  const bool anew = run.unfinished == Unfinished::replace;
+  if (!anew) {
+    if (std::optional<Json> report = folder.finished_report(problem)) return report;
+    folder.check_unfinished(problem);
+    if (run.unfinished == Unfinished::refuse && folder.is_unfinished()) {
+      throw Error(
+          ExitCode::bad_data,
+          fmt::format("the output folder {} holds an unfinished run of this problem: --resume (or rondo "
+                      "resume) goes on with it, --force begins again",
+                      run.folder.string()));
+    }
+  }
+  const Problem parsed = problem_from_json(problem);
+  check_options(*parsed.topology, parsed.demand, options);
+  folder.begin(problem, anew);
+  return std::nullopt;
+}
+
+/// What no other attempt would do better: the problem or its options are refused.
+bool is_refusal(const Error& error) {
+  return error.code() == ExitCode::usage || error.code() == ExitCode::bad_data ||
+         error.code() == ExitCode::unavailable;
 }
 
 }  // namespace
@@ -80,31 +157,32 @@ std::string from_root(const Communicator& communicator, const std::function<std:
 }
 
 std::string solve_run(const Run& run, const Communicator& communicator) {
-  const Json problem = parse_json(run.problem, "problem.json");
+  const InterruptGuard guard;
+  const Json problem = parse_sealed_json(run.problem, (run.folder / "problem.json").string());
   const SolveOptions options = solve_options_from_json(problem.at("options"));
-  const bool in_rounds = options.engine == "rounds";
+  if (const auto left_s = seconds_left(run.control, communicator)) guard.stop_in(*left_s);
 
   std::optional<RunFolder> folder;  // on the root
   const std::string found = from_root(communicator, [&] {
-    folder.emplace(run.folder);
-    const std::optional<Json> report = run.force ? std::nullopt : folder->finished_report(problem);
-    if (!report && in_rounds) {
-      const Problem parsed = problem_from_json(problem);
-      check_options(*parsed.topology, parsed.demand, options);
-      folder->begin(problem);
-    }
+    folder.emplace(run.folder, tell);
+    const std::optional<Json> report = enter(run, problem, options, *folder);
     return report ? remarks_of(*report) + result_line(*report, run.folder) : "";
   });
   if (!found.empty()) return "already solved (--force solves again)\n" + found;
 
-  const RoundStore store = in_rounds ? open_round_store(run, communicator) : RoundStore{};
-  const SynthesisResult result =
-      synthesize_interruptibly(problem_from_json(problem), options, communicator, store);
-  const Json report = make_report(result, communicator, run.clock);
-  return from_root(communicator, [&] {
-    folder->write(problem, result.proven, report);
-    return remarks_of(report) + result_line(report, run.folder);
-  });
+  try {
+    const RunStore store = open_store(run, options.engine == "rounds", communicator, folder);
+    const SynthesisResult result =
+        synthesize_interruptibly(run, problem_from_json(problem), options, communicator, store, guard);
+    const Json report = make_report(result, communicator, run.clock);
+    return from_root(communicator, [&] {
+      folder->write(problem, result.proven, report);
+      return remarks_of(report) + result_line(report, run.folder);
+    });
+  } catch (const Error& error) {
+    if (folder && is_refusal(error)) folder->withdraw();
+    throw;
+  }
 }
 
 }  // namespace rondo::cli

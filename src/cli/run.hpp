@@ -6,18 +6,28 @@
 
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/parallel/communicator.hpp"
+#include "run_control.hpp"
 
 namespace rondo::cli {
+
+/// What a run makes of an unfinished one of the same problem in its folder.
+enum class Unfinished {
+  refuse,   ///< somebody's work is not thrown away unasked
+  go_on,    ///< from its newest whole state
+  replace,  ///< as a finished one
+};
 
 struct Run {
   std::string problem;  ///< the text of problem.json
   std::filesystem::path folder;
-  bool force = false;  ///< solve even if the folder has a result or finished rounds
+  Unfinished unfinished = Unfinished::refuse;
+  RunControl control = {};
   Stopwatch clock = {};
 };
 
-/// Collective. Solves the problem into its folder, or goes on after the rounds that are finished there, or
-/// answers with the result that the folder holds. Returns what goes to standard output. Throws Error.
+/// Collective. Solves the problem into its folder, or goes on with what is finished there, or answers with
+/// the result that the folder holds. Returns what goes to standard output. Throws Error; Error(stopped) when
+/// a signal or the end of its time came: what was finished is kept.
 std::string solve_run(const Run& run, const Communicator& communicator);
 
 /// Collective: text that the root makes, on every rank.

@@ -1,21 +1,20 @@
 #include "run_folder.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <cstdint>
 #include <utility>
 
 #include "input.hpp"
 #include "problem.hpp"
 #include "report.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/version.hpp"
+#include "rondo/io/files.hpp"
+#include "rondo/io/round_files.hpp"
 #include "rondo/io/schedule_hdf5.hpp"
+#include "rondo/io/state_files.hpp"
 #include "rondo/io/user_block.hpp"
 #include "verification.hpp"
 
@@ -29,14 +28,21 @@ constexpr const char* kSchedule = "schedule.h5";
 constexpr const char* kReport = "report.json";
 constexpr const char* kLock = "lock";
 constexpr const char* kRounds = "rounds";
+constexpr const char* kStates = "states";
+constexpr const char* kProducer = "producer";  ///< of problem.json
 
 [[noreturn]] void cannot_write(const fs::path& path, const std::string& why) {
   throw Error(ExitCode::cannot_create,
               fmt::format("cannot write to the output folder {}: {}", path.string(), why));
 }
 
-Json identity(const Json& json) {
-  return json;
+Json without_producer(Json problem) {
+  problem.erase(kProducer);
+  return problem;
+}
+
+Json read_sealed(const fs::path& path) {
+  return parse_sealed_json(read_text_file(path), path.string());
 }
 
 /// "topology.links[3].latency_us" of the JSON pointer "/topology/links/3/latency_us".
@@ -92,17 +98,25 @@ bool same_demand(const Demand& problem, const Demand& schedule) {
   return true;
 }
 
-}  // namespace
-
-std::string file_text(const Json& json) {
-  return format_json(json);
+/// Runs `read`; tells with what it refuses how to go on.
+template <class Read>
+Json naming_remedy(const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}; --force solves again", error.what()));
+  }
 }
 
-RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
+}  // namespace
+
+RunFolder::RunFolder(fs::path path, const std::function<void(const std::string&)>& notice)
+    : path_(std::move(path)) {
   try {
     make_folders();
-    lock();
+    lock_.emplace(path_, notice);
     check_contents();
+    remove_temporary_files(path_);
   } catch (...) {
     undo();
     throw;
@@ -133,29 +147,12 @@ void RunFolder::make_folders() {
   }
 }
 
-void RunFolder::lock() {
-  const fs::path file = path_ / kLock;
-  for (;;) {
-    lock_ = open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
-    if (lock_ < 0) cannot_write(path_, fmt::format("{}; choose another --output", std::strerror(errno)));
-    if (flock(lock_, LOCK_EX | LOCK_NB) != 0) {
-      close(std::exchange(lock_, -1));
-      cannot_write(path_, "another run is at work in it; wait for it or choose another --output");
-    }
-    // The run before may have removed the file between our open and our lock: then this lock guards nothing.
-    struct stat held = {};
-    struct stat there = {};
-    if (fstat(lock_, &held) == 0 && stat(file.c_str(), &there) == 0 && held.st_ino == there.st_ino) return;
-    close(std::exchange(lock_, -1));
-  }
-}
-
 void RunFolder::check_contents() const {
   if (fs::exists(path_ / kProblem)) return;
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename();
-    const bool left_by_a_kill = name.starts_with(".rondo-");  // see write_atomically
-    if (name != kSchedule && name != kReport && name != kRounds && name != kLock && !left_by_a_kill) {
+    if (name != kSchedule && name != kReport && name != kRounds && name != kStates && name != kLock &&
+        !is_temporary_name(name)) {
       cannot_write(
           path_,
           fmt::format("it has files that are not of a run, such as {}; choose an empty or a new --output",
@@ -166,48 +163,71 @@ void RunFolder::check_contents() const {
 
 void RunFolder::undo() {
   std::error_code ignored;
-  if (lock_ >= 0) {
-    fs::remove(path_ / kLock, ignored);
-    close(std::exchange(lock_, -1));
-  }
+  lock_.reset();
   // remove() leaves folders that are not empty.
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) fs::remove(*folder, ignored);
 }
 
 std::optional<Json> RunFolder::finished_report(const Json& problem) const {
   if (!fs::exists(path_ / kProblem)) return std::nullopt;
-  const Json there = read_as(path_ / kProblem, identity);
-  if (const auto difference = first_difference(there, problem)) {
+  const Json there = naming_remedy([&] { return read_sealed(path_ / kProblem); });
+  if (const auto difference = first_difference(without_producer(there), without_producer(problem))) {
     throw Error(ExitCode::bad_data, fmt::format("the output folder {} holds another problem: {}; choose "
                                                 "another --output, or replace it with --force",
                                                 path_.string(), *difference));
   }
   if (!fs::exists(path_ / kReport) || !fs::exists(path_ / kSchedule)) return std::nullopt;
-  try {
-    return check_run(path_).report;
-  } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}; --force solves again", error.what()));
+  return naming_remedy([&] { return check_run(path_).report; });
+}
+
+bool RunFolder::is_unfinished() const {
+  return fs::exists(path_ / kProblem) && (has_rounds(path_) || !list_states(path_).empty());
+}
+
+void RunFolder::check_unfinished(const Json& problem) const {
+  if (!is_unfinished()) return;
+  const Json there = read_sealed(path_ / kProblem);
+  if (const auto difference = first_difference(there, problem)) {
+    throw Error(
+        ExitCode::bad_data,
+        fmt::format("the unfinished run in {} is of another version: {}; only that one goes on with it, "
+                    "--force begins again",
+                    path_.string(), *difference));
   }
 }
 
-void RunFolder::begin(const Json& problem) const {
+void RunFolder::begin(const Json& problem, bool anew) {
+  const std::string text = sealed_text(problem);
+  remove_result();
+  if (anew) {
+    remove_state_files(path_);
+    remove_round_files(path_, 0);
+  }
+  wrote_problem_ = !fs::exists(path_ / kProblem);
+  if (wrote_problem_ || read_text_file(path_ / kProblem) != text) write_text_file(path_ / kProblem, text);
+}
+
+void RunFolder::withdraw() {
+  std::error_code ignored;
+  if (wrote_problem_ && !is_unfinished()) fs::remove(path_ / kProblem, ignored);
+}
+
+void RunFolder::remove_result() const {
   fs::remove(path_ / kReport);
-  write_text_file(path_ / kProblem, file_text(problem));
 }
 
 void RunFolder::write(const Json& problem, const ProvenSchedule& proven, const Json& report) const {
-  fs::remove(path_ / kReport);
-  const std::string problem_text = file_text(problem);
-  write_text_file(path_ / kProblem, problem_text);
-  write_schedule_hdf5(path_ / kSchedule, proven, digest_of(problem_text));
-  write_text_file(path_ / kReport, file_text(report));
+  check_lock();
+  write_schedule_hdf5(path_ / kSchedule, proven, digest_of(sealed_text(problem)));
+  write_text_file(path_ / kReport, sealed_text(report));
+  remove_state_files(path_);
 }
 
 CheckedRun check_run(const fs::path& folder) {
   const std::string problem_text = read_text_file(folder / kProblem);
-  const Json problem_json = parse_json(problem_text, (folder / kProblem).string());
+  const Json problem_json = parse_sealed_json(problem_text, (folder / kProblem).string());
   const Problem problem = naming_file(folder / kProblem, [&] { return problem_from_json(problem_json); });
-  CheckedRun run{load_schedule(folder / kSchedule), read_as(folder / kReport, identity)};
+  CheckedRun run{load_schedule(folder / kSchedule), read_sealed(folder / kReport)};
   naming_file(folder / kSchedule, [&] {
     if (verify_user_block(folder / kSchedule).problem_digest != digest_of(problem_text) ||
         topology_to_json(*problem.topology) != topology_to_json(run.proven.topology) ||

@@ -1,25 +1,29 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "rondo/core/schedule.hpp"
 #include "rondo/io/json_files.hpp"
+#include "rondo/io/run_lock.hpp"
 
-/// The folder of a run (FORMATS.md 4): problem.json, schedule.h5, report.json, and `lock` while it is at
-/// work.
+/// The folder of a run (FORMATS.md 4): problem.json, schedule.h5, report.json; rounds, states and `lock`
+/// while it is at work.
 namespace rondo::cli {
 
-/// A folder that one run at a time holds. For the root rank. Its files are written when there is a result,
-/// report.json last: a folder without it is unfinished.
+/// A folder that one run at a time holds. For the root rank. problem.json is written first and report.json
+/// last: a folder without that is unfinished.
 class RunFolder {
  public:
-  /// Creates the folder and its lock, which shows that it can be written before hours are spent. Throws
+  /// Creates the folder and its lock, which shows that it can be written before hours are spent, and removes
+  /// what killed runs left half-written. `notice` is told when the lock takes a while. Throws
   /// Error(cannot_create) when it cannot, when another run holds the lock, or when it has files that are not
   /// of a run.
-  explicit RunFolder(std::filesystem::path path);
+  explicit RunFolder(std::filesystem::path path,
+                     const std::function<void(const std::string& line)>& notice = {});
   /// Removes the lock, and the folders that this made when nothing came into them.
   ~RunFolder();
   RunFolder(const RunFolder&) = delete;
@@ -30,24 +34,34 @@ class RunFolder {
   /// damaged.
   std::optional<Json> finished_report(const Json& problem) const;
 
-  /// Removes the result of an earlier run and writes problem.json, so that what comes next can be resumed.
-  void begin(const Json& problem) const;
-  /// Replaces what the folder holds.
+  /// Whether there is something to go on with.
+  bool is_unfinished() const;
+  /// Throws Error(bad_data), naming the first difference, where what is there cannot be gone on with: another
+  /// problem, other options, another version of Rondo.
+  void check_unfinished(const Json& problem) const;
+
+  /// Removes the result of an earlier run, with `anew` its rounds and states as well, and writes
+  /// problem.json, so that what comes next can be resumed.
+  void begin(const Json& problem, bool anew);
+  /// Takes begin() back where nothing came of it: for a problem that turned out to be refused.
+  void withdraw();
+  /// Writes the result and removes the states that led to it.
   void write(const Json& problem, const ProvenSchedule& proven, const Json& report) const;
+
+  /// Throws Error(cannot_create) when another run has taken the folder over.
+  void check_lock() const { lock_->check(); }
 
  private:
   void make_folders();
-  void lock();
   void check_contents() const;
+  void remove_result() const;
   void undo();
 
   std::filesystem::path path_;
   std::vector<std::filesystem::path> made_;  ///< folders that were not there, outermost first
-  int lock_ = -1;
+  std::optional<RunLock> lock_;
+  bool wrote_problem_ = false;
 };
-
-/// The bytes of problem.json and report.json.
-std::string file_text(const Json& json);
 
 struct CheckedRun {
   ProvenSchedule proven;

@@ -1,5 +1,6 @@
 #include "command.hpp"
 #include "problem.hpp"
+#include "rondo/core/error.hpp"
 #include "run.hpp"
 #include "run_folder.hpp"
 #include "solve_options.hpp"
@@ -13,8 +14,20 @@ std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
   groups.push_back(
       {"Output",
        {{"output", "DIR", "", "folder for schedule.h5, report.json and problem.json; made if need be"},
+        {"resume", "", "",
+         "go on with an unfinished run of the same problem in DIR; begin where there is none"},
         {"force", "", "", "solve even if DIR has a result, and replace what a run left there"}}});
+  groups.push_back(run_control_options());
   return groups;
+}
+
+Unfinished unfinished_of(const Settings& settings) {
+  if (settings.has("force") && settings.has("resume")) {
+    throw Error(ExitCode::usage,
+                "--resume goes on with what DIR holds and --force begins again; give one of them");
+  }
+  if (settings.has("force")) return Unfinished::replace;
+  return settings.has("resume") ? Unfinished::go_on : Unfinished::refuse;
 }
 
 /// Collective. All ranks work on what the root has read: the text of problem.json.
@@ -22,9 +35,11 @@ std::string solve(const Settings& settings, const Communicator& communicator) {
   const Stopwatch clock;
   const SolveOptions options = read_solve_options(settings);
   const std::string problem = from_root(communicator, [&] {
-    return file_text(problem_to_json(read_problem(settings), solve_options_to_json(options)));
+    return sealed_text(problem_to_json(read_problem(settings), solve_options_to_json(options)));
   });
-  return solve_run({problem, settings.text("output"), settings.has("force"), clock}, communicator);
+  return solve_run(
+      {problem, settings.text("output"), unfinished_of(settings), read_run_control(settings), clock},
+      communicator);
 }
 
 }  // namespace
@@ -38,8 +53,12 @@ Command solve_command() {
       .notes =
           "The same problem and seed give the same schedule on any number of ranks, unless --time-limit ends "
           "it.\n"
-          "Ctrl-C, TERM and USR1 end the search: the best schedule so far is written and report.json says\n"
-          "\"interrupted\"; where there is none yet, nothing is written and the exit code is 75.\n\n"
+          "TERM and USR1 stop the run within seconds with exit code 75 and all that was finished kept in "
+          "DIR, as\n"
+          "--max-hours does; --resume goes on to the same schedule, on any number of ranks. Ctrl-C ends the\n"
+          "search with the best schedule so far, and report.json says \"interrupted\". A second signal ends "
+          "the\n"
+          "process at once; DIR is whole then as well.\n\n"
           "Examples:\n"
           "  rondo solve --topology ndv2-2 --collective allgather --size 1GB --output runs/a\n"
           "  mpirun -n 4 rondo solve --topology torus:dims=8x8 --collective alltoall --size 64MB --gap 1% "

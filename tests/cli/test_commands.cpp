@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "program.hpp"
+#include "rondo/io/json_files.hpp"
 
 /// What the commands do when all is well.
 namespace rondo::test {
@@ -215,13 +216,16 @@ TEST_F(Commands, VerifyNamesTheViolation) {
 
 TEST_F(Commands, VerifyOfAFolderChecksTheReport) {
   succeed(solve_ring("--engine list"));
-  Json report = read_json(at("out/report.json"));
+  auto report = parse_sealed_json(read_file(at("out/report.json")), "report.json");
   report["gap"] = 0;
   report["finish_us"] = report["lower_bound_us"];
-  write_file(at("out/report.json"), report.dump());
-  const Outcome outcome = rondo({"verify", "out"});
-  EXPECT_EQ(outcome.exit_code, 65);
-  EXPECT_TRUE(contains(outcome.err, "report.json: finish_us")) << outcome.err;
+  for (const auto& [text, complaint] :
+       {std::pair{sealed_text(report), "report.json: finish_us"}, {format_json(report), "checksum"}}) {
+    write_file(at("out/report.json"), text);
+    const Outcome outcome = rondo({"verify", "out"});
+    EXPECT_EQ(outcome.exit_code, 65);
+    EXPECT_TRUE(contains(outcome.err, complaint)) << outcome.err;
+  }
 }
 
 TEST_F(Commands, BoundShowsWhatSolveReports) {

@@ -58,8 +58,8 @@ Solved solve(const Fabric& fabric, Collective collective, double bytes, const So
              const Communicator& communicator, std::vector<RoundRecord> finished = {}) {
   const Demand demand = make_demand(collective, bytes, fabric->num_gpus(), 1);
   Solved solved;
-  const RoundStore store{std::move(finished),
-                         [&](const RoundRecord& record) { solved.records.push_back(record); }};
+  const RunStore store{std::move(finished),
+                       [&](const RoundRecord& record) { solved.records.push_back(record); }};
   const SynthesisResult result = synthesize(
       fabric, demand, options, communicator, [](const std::string&) {}, nullptr, store);
   solved.digest = schedule_digest(result.proven.demand, result.proven.schedule);

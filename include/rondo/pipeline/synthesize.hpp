@@ -16,6 +16,7 @@
 #include "rondo/core/topology.hpp"
 #include "rondo/engines/rounds.hpp"
 #include "rondo/model/solver.hpp"
+#include "rondo/parallel/checkpoints.hpp"
 #include "rondo/parallel/communicator.hpp"
 
 /// The main job: a fabric and a demand in, a proven schedule out.
@@ -66,10 +67,11 @@ struct SynthesisResult {
   std::vector<RoundRecord> rounds = {};  ///< engine rounds: what each did, without its sends and state
 };
 
-/// Where the rounds of a run are kept, and those that were finished before.
-struct RoundStore {
-  std::vector<RoundRecord> finished = {};
+/// Where a run keeps what it has finished, and what it finds of an earlier start. By default nowhere.
+struct RunStore {
+  std::vector<RoundRecord> finished = {};  ///< rounds
   FinishRound finish_round = [](const RoundRecord&) {};
+  std::shared_ptr<Checkpoints> checkpoints = std::make_shared<Checkpoints>();  ///< of the other long phases
 };
 
 /// Throws what synthesize() would throw, after its bounds, for options that do not fit the problem.
@@ -82,6 +84,6 @@ void check_options(const Topology& topology, const Demand& demand, const SolveOp
 SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Demand& demand,
                            const SolveOptions& options, const Communicator& communicator,
                            const Progress& progress, const std::atomic<bool>* interrupt = nullptr,
-                           const RoundStore& store = {});
+                           const RunStore& store = {});
 
 }  // namespace rondo

@@ -41,7 +41,7 @@ struct Solved {
 
 Solved solve(const Fabric& topology, const Demand& demand, const SolveOptions& options) {
   std::vector<RoundRecord> records;
-  const RoundStore store{{}, [&](const RoundRecord& record) { records.push_back(record); }};
+  const RunStore store{{}, [&](const RoundRecord& record) { records.push_back(record); }};
   SynthesisResult result = synthesize(
       topology, demand, options, *make_local_communicator(), [](const std::string&) {}, nullptr, store);
   return {std::move(result), std::move(records)};

@@ -1,0 +1,67 @@
+// Loaded before the C library (LD_PRELOAD): notes in the file RONDO_RECORD what a power cut depends on, a
+// line a call: "write PATH", "fsync PATH", "rename FROM TO". Of writes those to temporary files alone.
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace {
+
+void note(const char* call, const char* first, const char* second = "") {
+  const char* record = std::getenv("RONDO_RECORD");
+  if (record == nullptr) return;
+  char line[2 * PATH_MAX + 16];
+  const int length = std::snprintf(line, sizeof line, "%s %s%s%s\n", call, first, *second ? " " : "", second);
+  const auto file =
+      static_cast<int>(syscall(SYS_openat, AT_FDCWD, record, O_WRONLY | O_CREAT | O_APPEND, 0644));
+  if (file < 0) return;
+  syscall(SYS_write, file, line, static_cast<size_t>(length));
+  syscall(SYS_close, file);
+}
+
+void note_file(const char* call, int file, const char* only_with = "") {
+  char link[64];
+  char path[PATH_MAX];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length <= 0) return;
+  path[length] = '\0';
+  if (std::strstr(path, only_with) != nullptr) note(call, path);
+}
+
+}  // namespace
+
+extern "C" {
+
+ssize_t write(int file, const void* data, size_t size) {
+  note_file("write", file, ".rondo-");
+  return syscall(SYS_write, file, data, size);
+}
+
+ssize_t pwrite(int file, const void* data, size_t size, off_t offset) {
+  note_file("write", file, ".rondo-");
+  return syscall(SYS_pwrite64, file, data, size, offset);
+}
+
+ssize_t pwrite64(int file, const void* data, size_t size, off64_t offset) {
+  return pwrite(file, data, size, offset);
+}
+
+int fsync(int file) {
+  const auto result = static_cast<int>(syscall(SYS_fsync, file));
+  if (result == 0) note_file("fsync", file);
+  return result;
+}
+
+int rename(const char* from, const char* to) noexcept {
+  const auto result = static_cast<int>(syscall(SYS_rename, from, to));
+  if (result == 0) note("rename", from, to);
+  return result;
+}
+}

@@ -1,0 +1,124 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "program.hpp"
+#include "rondo/io/json_files.hpp"
+
+/// Runs that are stopped, and what goes on with them.
+namespace rondo::test {
+namespace {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+using namespace std::chrono_literals;
+
+/// A search of a second and more, each batch of which leaves a state.
+Words search(const std::string& more = "") {
+  return split(
+      "solve --topology rails:boxes=2,rails=2 --collective alltoall --size 1KB --output out "
+      "--checkpoint-every 0 " +
+      more);
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+class Survival : public ProgramTest {
+ protected:
+  /// Starts the search and returns when it has kept a state.
+  std::unique_ptr<Process> started_search(int ranks = 1) const {
+    auto process = std::make_unique<Process>(search(), ranks, folder_.path());
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (!fs::exists(at("out/states/search-00001.state")) && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::sleep_for(2ms);
+    }
+    return process;
+  }
+  void leave_unfinished(int signal_number, int exit_code, int ranks = 1) const {
+    const auto process = started_search(ranks);
+    process->signal(signal_number);
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome outcome = process->wait();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+    ASSERT_TRUE(fs::exists(at("out/states"))) << "it ended before the signal";
+  }
+  std::string digest() const {
+    return Json::parse(read_file(at("out/report.json")))["schedule_digest"].get<std::string>();
+  }
+};
+
+TEST_F(Survival, AStoppedSearchEndsWithTheScheduleOfAnUndisturbedOne) {
+  succeed(search());
+  const std::string undisturbed = digest();
+  fs::remove_all(at("out"));
+
+  leave_unfinished(SIGUSR1, 75, 2);
+  EXPECT_TRUE(contains(succeed({"info", "out"}), "state search"));
+  const Outcome stopped = rondo(search("--resume --max-hours 1e-6"));
+  EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
+  EXPECT_TRUE(contains(stopped.err, "rondo resume out goes on")) << stopped.err;
+  succeed({"resume", "out"});
+  EXPECT_EQ(digest(), undisturbed);
+  EXPECT_FALSE(fs::exists(at("out/states")));
+}
+
+TEST_F(Survival, AnUnfinishedRunIsNeitherThrownAwayNorMixedUp) {
+  leave_unfinished(SIGTERM, 75);
+  const auto expect_refused = [&](const Words& arguments, const std::string& reason) {
+    const Outcome outcome = rondo(arguments);
+    EXPECT_EQ(outcome.exit_code, 65) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, reason)) << outcome.err;
+  };
+  expect_refused(search(), "--resume");
+  expect_refused(search("--resume --seed 7"), "options.seed: 0 there, 7 asked");
+  EXPECT_EQ(rondo(search("--resume --force")).exit_code, 64);
+
+  const std::string problem = read_file(at("out/problem.json"));
+  Json json = parse_sealed_json(problem, "problem.json");
+  json["producer"] = "rondo 0.0.1";
+  write_file(at("out/problem.json"), sealed_text(json));
+  expect_refused({"resume", "out"}, "producer: \"rondo 0.0.1\" there");
+  expect_refused(search("--resume"), "producer: \"rondo 0.0.1\" there");
+
+  std::string damaged = problem;
+  damaged[damaged.size() / 2] ^= 1;
+  write_file(at("out/problem.json"), damaged);
+  expect_refused({"resume", "out"}, "problem.json");
+  EXPECT_TRUE(contains(succeed({"info", "out"}), "damaged: "));
+}
+
+TEST_F(Survival, AKilledRunLeavesALockThatIsTakenOverAndAStateThatIsPassedOver) {
+  leave_unfinished(SIGKILL, -1);
+  EXPECT_TRUE(contains(succeed({"info", "out"}), "dead; the next run takes it over"));
+  std::vector<fs::path> states;
+  for (const auto& entry : fs::directory_iterator(at("out/states"))) states.push_back(entry.path());
+  const fs::path newest = *std::max_element(states.begin(), states.end());
+  std::string bytes = read_file(newest);
+  bytes.back() ^= 1;
+  write_file(newest, bytes);
+  const Outcome outcome = rondo({"resume", "out"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_TRUE(contains(outcome.err, newest.filename().string())) << outcome.err;
+  succeed({"verify", "out"});
+}
+
+TEST_F(Survival, ASecondSignalEndsTheProcessAtOnce) {
+  const auto process = started_search();
+  process->signal(SIGSTOP);  // so that the two signals come before anything reads the flag
+  process->signal(SIGUSR1);
+  process->signal(SIGTERM);
+  process->signal(SIGCONT);
+  EXPECT_EQ(process->wait(2s).exit_code, 75);
+  EXPECT_TRUE(fs::exists(at("out/lock")));  // nothing was tidied up
+}
+
+}  // namespace
+}  // namespace rondo::test
