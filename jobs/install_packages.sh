@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what Rondo is built from, on Debian and Ubuntu. Where everything is there it does nothing and asks no network.
+# Installs what Rondo is built from, on Debian and Ubuntu, and the packages that are named as arguments. Where everything is
+# there it does nothing and asks no network.
 set -euo pipefail
 
 packages=(
@@ -7,6 +8,7 @@ packages=(
   libopenmpi-dev openmpi-bin petsc-dev coinor-libclp-dev coinor-libcbc-dev libhdf5-openmpi-dev hdf5-tools
   libboost-program-options-dev libgtest-dev libbenchmark-dev liblemon-dev libmetis-dev libnauty2-dev nlohmann-json3-dev
   libfmt-dev libxxhash-dev libpugixml-dev
+  "$@"
 )
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
