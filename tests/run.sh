@@ -33,5 +33,5 @@ build_and_test() {
 }
 
 build_and_test release
-[ $sanitize = no ] || build_and_test sanitize --label-exclude 'cli|mpi'
+[ $sanitize = no ] || build_and_test sanitize --label-exclude 'cli|mpi|slurm|soak'
 cat "$summaries"
