@@ -27,6 +27,8 @@ class Rondo(CMakePackage):
     depends_on("boost+program_options")
     depends_on("nlohmann-json@3.11:")
     depends_on("fmt@9:")
+    depends_on("nauty@2.7:")
+    depends_on("pugixml@1.13:")
     depends_on("xxhash@0.8:")
     depends_on("googletest", when="+tests")
 
