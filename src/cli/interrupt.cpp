@@ -16,7 +16,8 @@ constexpr int kSignals[] = {SIGINT, SIGTERM, SIGUSR1, SIGALRM};
 constexpr double kSameSignalSeconds = 0.5;
 
 std::atomic<bool> interrupted{false};
-std::atomic<int> first_signal{0};
+std::atomic<int> cause_of_stop{0};
+std::atomic<int> first_signal{0};  ///< that somebody sent
 std::atomic<double> first_at_s{0};
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free &&
                   std::atomic<double>::is_always_lock_free,
@@ -29,10 +30,18 @@ double now_s() {
 }
 
 extern "C" void stop_or_exit(int signal) {
-  if (!interrupted.exchange(true)) {
-    first_signal.store(signal);
-    first_at_s.store(now_s());
+  const bool stopping = interrupted.exchange(true);
+  if (!stopping) {
+    cause_of_stop.store(signal);
     alarm(InterruptGuard::kGraceSeconds);
+  }
+  if (signal == SIGALRM) {  // the deadline, or the end of the grace
+    if (stopping) _exit(static_cast<int>(ExitCode::stopped));
+    return;
+  }
+  int none = 0;
+  if (first_signal.compare_exchange_strong(none, signal)) {
+    first_at_s.store(now_s());
     return;
   }
   const bool same_again = signal == first_signal.load() && now_s() - first_at_s.load() < kSameSignalSeconds;
@@ -52,6 +61,7 @@ void install(void (*handler)(int), int flags) {
 
 InterruptGuard::InterruptGuard() {
   interrupted.store(false);
+  cause_of_stop.store(0);
   first_signal.store(0);
   install(stop_or_exit, SA_RESTART);
 }
@@ -71,7 +81,7 @@ void InterruptGuard::stop_in(double seconds) const {
 }
 
 int InterruptGuard::cause() {
-  return first_signal.load();
+  return cause_of_stop.load();
 }
 
 std::string InterruptGuard::describe(int cause) {
