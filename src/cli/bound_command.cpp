@@ -86,7 +86,7 @@ std::string bound(const Settings& settings, const Communicator& communicator) {
   options.symmetry = read_symmetry(settings);
   if (settings.has("gap")) options.gap = settings.fraction("gap") * kGapOfFlow;
   const std::string text =
-      from_root(communicator, [&] { return file_text(problem_to_json(read_problem(settings), {})); });
+      from_root(communicator, [&] { return sealed_text(problem_to_json(read_problem(settings), {})); });
   const Problem problem = problem_from_json(parse_json(text, "problem"));
   ProgressLine line;
   const Toolbox tools =
