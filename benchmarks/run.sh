@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # benchmarks/run.sh NAME [options]: runs benchmark NAME on the release build.
 #   table8, fabrics  against published figures; every fabric
+#   allgather        AllGather from 16 to 4096 GPUs: TACOS' problems, large and damaged fabrics, growth of the time
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
 #   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
 #   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs
@@ -8,7 +9,7 @@
 # Of all:
 #   --ranks N        MPI ranks of each solve (default 2)
 #   --json FILE      where the results go (default benchmarks/results/NAME.json)
-# Of rounds and linear:
+# Of allgather, rounds and linear:
 #   --only SUBSTRING only the cases with this in their name, e.g. dgx1, rails, ncflow, --chunks
 #   --timeout S      ends a case after S seconds (default 600)
 # Of linear:
@@ -16,6 +17,8 @@
 # Of execution:
 #   --only FABRIC    only the cases of this fabric, e.g. dgx1
 #   --executed-on N,N,...  ranks (default 1,2,4); solved, exported and checked on one
+# Of allgather:
+#   --gpus N         only fabrics of at most N GPUs
 # Of scaling:
 #   --fabric SPEC    (default star:chassis=16,intra=ndv2)
 #   --repeat N       runs for each number of ranks (default 5)

@@ -19,6 +19,11 @@ Hdf5Handle text_type(std::size_t size) {
   return type;
 }
 
+/// Arrays of so many values are compressed, in pieces of so many.
+constexpr std::size_t kCompressedFrom = std::size_t{1} << 20;
+constexpr hsize_t kPiece = hsize_t{1} << 18;
+constexpr unsigned kDeflateLevel = 1;
+
 /// Without times, so that the same content gives the same bytes.
 Hdf5Handle dataset_properties() {
   Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
@@ -102,7 +107,13 @@ Hdf5Handle Hdf5GroupWriter::create_dataset(const std::string& name, std::size_t 
 void Hdf5GroupWriter::put_dataset(const std::string& name, std::size_t count, hid_t file_type,
                                   hid_t memory_type, const void* values, const std::string& units) const {
   const Hdf5Silence silence;
-  Hdf5Handle dataset = create_dataset(name, count, file_type, dataset_properties());
+  const Hdf5Handle properties = dataset_properties();
+  if (count >= kCompressedFrom) {
+    H5Pset_chunk(properties.id(), 1, &kPiece);
+    H5Pset_shuffle(properties.id());
+    check(H5Pset_deflate(properties.id(), kDeflateLevel) >= 0, place_ + name);
+  }
+  Hdf5Handle dataset = create_dataset(name, count, file_type, properties);
   check(count == 0 || H5Dwrite(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0,
         place_ + name);
   if (!units.empty()) Hdf5GroupWriter(std::move(dataset), place_ + name + "/").put("units", units);

@@ -6,7 +6,8 @@
 
 #include "hdf5_handle.hpp"
 
-/// Writing HDF5: scalars become attributes, arrays contiguous datasets. Nothing here reaches a disk, so a
+/// Writing HDF5: scalars become attributes, arrays datasets, contiguous or, where they are long,
+/// compressed. Nothing here reaches a disk, so a
 /// failure is a fault of ours: Error(internal).
 namespace rondo {
 

@@ -10,9 +10,19 @@ constexpr int kMostChunks = 128;
 constexpr double kMostSends = 4e5;
 constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a later round varies
 
-std::vector<std::string> policies_of(const EngineInfo& engine, const SolveOptions& options) {
+/// Large multicast problems are given fewer policies rather than fewer chunk counts: chunks matter more.
+constexpr double kLargeDeliveries = 5e4;
+
+std::vector<std::string> policies_of(const EngineInfo& engine, const Demand& demand,
+                                     const SolveOptions& options) {
   if (!options.policy.empty()) return {options.policy};
-  return engine.policies.empty() ? std::vector<std::string>{""} : engine.policies;
+  if (engine.policies.empty()) return {""};
+  const bool large = demand.num_deliveries() > kLargeDeliveries && !demand.is_pairwise();
+  if (!large || options.engine != "auto") return engine.policies;
+  const auto affordable =
+      static_cast<std::size_t>(kWorkBudget / 8 / engine.work(demand, engine.policies.front()));
+  const std::size_t count = std::clamp<std::size_t>(affordable, 1, engine.policies.size());
+  return {engine.policies.begin(), engine.policies.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
 }  // namespace
@@ -39,7 +49,7 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
     const Demand split = demand.with_chunks(chunks);
     batches.emplace_back();
     for (std::size_t e = 0; e < engines.size(); ++e) {
-      for (const std::string& policy : policies_of(engines[e], options)) {
+      for (const std::string& policy : policies_of(engines[e], demand, options)) {
         batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split, policy)});
         work += batches.back().back().work;
       }
@@ -65,10 +75,26 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
 
   std::vector<Candidate> batch;
   double work = 0;
+  if (!chosen.empty()) {
+    // The best once more in more chunks than were affordable for all: often what is left of the gap is the
+    // time of one chunk.
+    Candidate finer = ranked.front().candidate;
+    for (const int chunks : chunk_counts(demand, options)) {
+      const bool tried =
+          std::ranges::any_of(trials, [&](const Trial& t) { return t.candidate.chunks >= chunks; });
+      if (tried) continue;
+      finer.chunks = chunks;
+      finer.work = engines[finer.engine].work(demand.with_chunks(chunks), finer.policy);
+      if (finer.work > kWorkBudget / 4) break;
+      batch.push_back(finer);
+      work += finer.work;
+      break;
+    }
+  }
   for (const auto& [engine, chunks] : chosen) {
     if (work >= kWorkBudget / 4) break;
     const Demand split = demand.with_chunks(chunks);
-    for (const std::string& policy : policies_of(engines[engine], options)) {
+    for (const std::string& policy : policies_of(engines[engine], demand, options)) {
       const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(round);
       batch.push_back({engine, chunks, policy, seed, engines[engine].work(split, policy)});
       work += batch.back().work;

@@ -23,6 +23,9 @@ struct Candidate {
 struct Trial {
   Candidate candidate;
   double finish_us = 0;  ///< infinity where there is no schedule
+  std::size_t sends = 0;
+  std::size_t most_sends_on_a_link = 0;
+  bool improvable = false;  ///< the engine tells the moves
 };
 
 /// Chunk counts worth a try for `demand` of one chunk a contribution: 1, 2, 4, ... and the largest one that
@@ -35,8 +38,9 @@ std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options)
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options);
 
-/// What is tried after `trials`, in round 1, 2, ...: the best (engine, chunks) pairs so far, with every
-/// policy and a fresh seed. Empty when there is nothing to vary.
+/// What is tried after `trials`, in round 1, 2, ...: the best schedule's engine and policy with the next
+/// larger number of chunks, and the best (engine, chunks) pairs so far, with every policy and a fresh seed.
+/// Empty when there is nothing to vary.
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
                                   const SolveOptions& options, const std::vector<Trial>& trials, int round);
 
@@ -44,6 +48,8 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
 /// for), or after so many rounds in a row that found nothing better, once there were enough candidates or a
 /// third of the work.
 inline constexpr double kWorkBudget = 2.5e6;
+/// No further seeds are tried once so much has been spent: they would cost more than they bring.
+inline constexpr double kLargeWork = 4e6;
 inline constexpr int kIdleRounds = 3;
 inline constexpr std::size_t kEnoughCandidates = 1500;
 

@@ -20,9 +20,30 @@ double flow_work(const Demand& demand, const std::string& policy) {
 double scanning_work(const Demand& demand, const std::string&) {
   return demand.num_deliveries() * (1 + static_cast<double>(demand.num_chunks()) / 1024);
 }
+/// A lifted decision costs little; what remains is to write all of its translations down.
+double writing_work(const Demand& demand, const std::string&) {
+  return demand.num_deliveries() / 4;
+}
+/// Packing takes many maximum flows.
+double tree_work(const Demand& demand, const std::string&) {
+  return 4 * demand.num_deliveries();
+}
+/// Up to so many GPUs everything is tried; beyond, AllGather is left to what does not scan over all chunks,
+/// and to one decision for all translations where there are any.
+constexpr std::size_t kFewGpus = 64;
+bool is_large_allgather(const Instance& instance) {
+  return instance.topology->num_gpus() > kFewGpus && is_plain_allgather(instance);
+}
+bool suits_queue(const Instance& instance) {
+  return is_plain_allgather(instance) && !(is_large_allgather(instance) && has_translations(instance));
+}
+bool suits_lift(const Instance& instance) {
+  return is_plain_allgather(instance) && has_translations(instance);
+}
 /// Without copies routes are known beforehand, and `flow` finds better ones, unless the problem is small.
 bool copies_or_small(const Instance& instance) {
-  return !instance.demand.is_pairwise() || instance.demand.contributions().size() <= 300;
+  if (instance.demand.is_pairwise()) return instance.demand.contributions().size() <= 300;
+  return !is_large_allgather(instance);
 }
 bool never(const Instance&) {
   return false;
@@ -37,6 +58,17 @@ const std::vector<EngineInfo>& engine_registry() {
   static const std::vector<EngineInfo> engines{
       {"list", "event-driven list scheduling in continuous time; any demand", list_policies(),
        copies_or_small, scanning_work, prepare_list},
+      {"queue", "list scheduling with a queue of chunks a hop, for AllGather of hundreds of GPUs",
+       lift_policies(), suits_queue, deliveries, prepare_queue},
+      {"lift",
+       "as queue, with one decision for all translations of a symmetric fabric; AllGather, to 4096 GPUs",
+       lift_policies(), suits_lift, writing_work, prepare_lift},
+      {"trees",
+       "spanning trees packed at the optimal rate (Edmonds), list-scheduled; AllGather, to 64 GPUs",
+       {},
+       suits_trees,
+       tree_work,
+       prepare_trees},
       {"flow", "steady-state flow, rounded to equal chunks and list-scheduled; AllToAll, Scatter, Gather",
        flow_policies(), pairwise, flow_work, prepare_flow},
       {"lp",

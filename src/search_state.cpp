@@ -12,6 +12,7 @@ Bytes pack_result(const EngineResult& result) {
   MessageWriter message;
   message.put(result.schedule->finish_us);
   message.put_all(result.schedule->sends);
+  message.put_all(result.moves);
   message.put(result.figures.size());
   for (const auto& [name, value] : result.figures) {
     message.put_all(name);
@@ -30,6 +31,7 @@ EngineResult unpack_result(const Bytes& bytes) {
   result.schedule.emplace();
   result.schedule->finish_us = message.get<double>();
   result.schedule->sends = message.get_all<std::vector<Send>>();
+  result.moves = message.get_all<std::vector<Move>>();
   for (auto n = message.get<std::size_t>(); n > 0; --n) {
     const auto name = message.get_all<std::string>();
     result.figures[name] = message.get<double>();
@@ -54,6 +56,9 @@ Bytes pack_search(const SearchState& state, const Bytes& best) {
     message.put(trial.candidate.seed);
     message.put(trial.candidate.work);
     message.put(trial.finish_us);
+    message.put(trial.sends);
+    message.put(trial.most_sends_on_a_link);
+    message.put(trial.improvable);
   }
   message.put_all(best);
   return message.take();
@@ -75,6 +80,9 @@ PackedSearch unpack_search(const Bytes& bytes) {
     trial.candidate.seed = message.get<std::uint64_t>();
     trial.candidate.work = message.get<double>();
     trial.finish_us = message.get<double>();
+    trial.sends = message.get<std::size_t>();
+    trial.most_sends_on_a_link = message.get<std::size_t>();
+    trial.improvable = message.get<bool>();
     state.trials.push_back(std::move(trial));
   }
   const Bytes best = message.get_all<Bytes>();

@@ -7,6 +7,7 @@
 #include <limits>
 #include <tuple>
 
+#include "improvement.hpp"
 #include "portfolio.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
@@ -25,10 +26,20 @@ namespace {
 
 constexpr const char* kCheckpoint = "search";
 
+/// What makes one trial better than another: among those that meet the gap the fewest chunks count first.
+constexpr int kGapNotMet = std::numeric_limits<int>::max();
+constexpr std::pair<int, double> kNoMerit{kGapNotMet, kInfinity};
+
+std::size_t most_sends_on_a_link(const Schedule& schedule, const Topology& topology) {
+  std::vector<std::size_t> count(topology.num_links(), 0);
+  for (const Send& send : schedule.sends) ++count[send.link.index()];
+  return *std::ranges::max_element(count);
+}
+
 /// What one rank keeps of the best candidate it has worked on.
 struct Incumbent {
   std::size_t trial = kNoTrial;
-  double finish_us = std::numeric_limits<double>::infinity();
+  std::pair<int, double> merit = kNoMerit;
   std::shared_ptr<const EngineResult> result = nullptr;
 };
 
@@ -78,9 +89,18 @@ class Search {
   Bytes pack(const Standing& standing) const;
   void run_batch(const std::vector<Candidate>& batch);
   void prepare_on_all_ranks();
-  double try_candidate(const Candidate& candidate, std::size_t trial);
+  Trial try_candidate(const Candidate& candidate, std::size_t trial);
+  void improve_winner(const Demand& demand, EngineResult& found);
+  std::pair<int, double> merit(const Trial& trial) const {
+    const bool met = options_.gap && trial.finish_us <= engine_options_.stop_at_us;
+    return {met ? trial.candidate.chunks : kGapNotMet, trial.finish_us};
+  }
+  std::pair<int, double> best_merit() const {
+    const SearchState& state = now_.state;
+    return state.best < state.trials.size() ? merit(state.trials[state.best]) : kNoMerit;
+  }
   bool interrupted() const;
-  bool stop();
+  bool stop(double finish_us);
   bool work_is_done(std::size_t num_first_batches);
   void show_progress() const;
   double best_finish() const { return now_.state.best_finish_us(); }
@@ -124,7 +144,8 @@ void Search::go_on_from_checkpoint() {
   const std::optional<Bytes> bytes = checkpoints_.newest(communicator_, kCheckpoint);
   if (!bytes) return;
   PackedSearch packed = unpack_search(*bytes);
-  now_ = {std::move(packed.state), 0, {packed.state.best, packed.state.best_finish_us(), packed.best}};
+  now_ = {std::move(packed.state), 0, {}};
+  now_.mine = {now_.state.best, best_merit(), packed.best};
 }
 
 /// Collective.
@@ -138,8 +159,8 @@ Bytes Search::pack(const Standing& standing) const {
   return pack_search(standing.state, best);
 }
 
-double Search::try_candidate(const Candidate& candidate, std::size_t trial) {
-  if (interrupt_ && interrupt_->load()) return kInfinity;  // its batch is not kept
+Trial Search::try_candidate(const Candidate& candidate, std::size_t trial) {
+  if (interrupt_ && interrupt_->load()) return {candidate, kInfinity};  // its batch is not kept
   EngineOptions options = engine_options_;
   options.policy = candidate.policy;
   options.seed = candidate.seed;
@@ -149,11 +170,13 @@ double Search::try_candidate(const Candidate& candidate, std::size_t trial) {
   if (!engine) engine = engines_[candidate.engine].prepare(instance_, options, tools_);
   const Demand demand = instance_.demand.with_chunks(candidate.chunks);
   EngineResult result = engine(demand, options);
-  if (!result.schedule) return kInfinity;
+  if (!result.schedule) return {candidate, kInfinity};
 
   const double finish = result.schedule->finish_us;
-  // Of equal finishes the earlier trial counts, as in run_batch: a rank works on its parts in no fixed order.
-  if (std::tie(finish, trial) < std::tie(now_.mine.finish_us, now_.mine.trial)) {
+  Trial outcome{candidate, finish, result.schedule->sends.size(),
+                most_sends_on_a_link(*result.schedule, *instance_.topology), !result.moves.empty()};
+  // Of equal ones the earlier trial counts, as in run_batch: a rank works on its parts in no fixed order.
+  if (std::pair(merit(outcome), trial) < std::pair(now_.mine.merit, now_.mine.trial)) {
     const std::string whose = fmt::format("engine {} with {} chunks", label(candidate), candidate.chunks);
     const double replayed_us = replayed_finish_us(*instance_.topology, demand, result.schedule->sends, whose);
     if (!times_equal(replayed_us, finish)) {
@@ -161,9 +184,9 @@ double Search::try_candidate(const Candidate& candidate, std::size_t trial) {
                   fmt::format("{} says that it ends at {} us, the replay {} us; please report it", whose,
                               finish, replayed_us));
     }
-    now_.mine = {trial, finish, std::make_shared<const EngineResult>(std::move(result))};
+    now_.mine = {trial, merit(outcome), std::make_shared<const EngineResult>(std::move(result))};
   }
-  return finish;
+  return outcome;
 }
 
 void Search::run_batch(const std::vector<Candidate>& batch) {
@@ -175,9 +198,12 @@ void Search::run_batch(const std::vector<Candidate>& batch) {
   }
   const std::size_t first = state.trials.size();
   const auto outcomes = map_parts(communicator_, work, [&](std::size_t part) {
-    const double finish = try_candidate(batch[part], first + part);
+    const Trial trial = try_candidate(batch[part], first + part);
     MessageWriter message;
-    message.put(finish);
+    message.put(trial.finish_us);
+    message.put(trial.sends);
+    message.put(trial.most_sends_on_a_link);
+    message.put(trial.improvable);
     return message.take();
   });
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -186,12 +212,19 @@ void Search::run_batch(const std::vector<Candidate>& batch) {
       if (outcome.error->code() == ExitCode::internal || options_.engine != "auto") throw *outcome.error;
       if (!first_error_) first_error_ = outcome.error;
     }
-    const double finish = outcome.error ? kInfinity : MessageReader(outcome.value).get<double>();
-    if (finish < best_finish()) {
+    Trial trial{batch[i], kInfinity};
+    if (!outcome.error) {
+      MessageReader message(outcome.value);
+      trial.finish_us = message.get<double>();
+      trial.sends = message.get<std::size_t>();
+      trial.most_sends_on_a_link = message.get<std::size_t>();
+      trial.improvable = message.get<bool>();
+    }
+    if (merit(trial) < best_merit()) {
       state.best = state.trials.size();
       now_.best_rank = outcome.rank;
     }
-    state.trials.push_back({batch[i], finish});
+    state.trials.push_back(std::move(trial));
   }
   ++state.batches;
 }
@@ -201,24 +234,31 @@ bool Search::interrupted() const {
   return communicator_.max(interrupt_ && interrupt_->load() ? 1 : 0) > 0;
 }
 
-bool Search::stop() {
+/// Collective. Whether something other than work ends the search, with a schedule that ends at `finish_us`.
+bool Search::stop(double finish_us) {
   // Clocks differ between ranks: all of them go by the largest.
   const bool cut_short = interrupted();
   const bool late = options_.time_limit_s && communicator_.max(clock_.seconds()) >= *options_.time_limit_s;
   if (cut_short) limits_hit_.push_back("interrupted");
   if (late) limits_hit_.push_back("time");
   const double met = options_.gap.value_or(1e-6);
-  return cut_short || late || best_finish() <= bound_.us * (1 + met);
+  return cut_short || late || finish_us <= bound_.us * (1 + met);
 }
 
 /// Whether there was enough of varying the best candidates.
 bool Search::work_is_done(std::size_t num_first_batches) {
   const SearchState& state = now_.state;
-  if (state.batches <= num_first_batches || options_.time_limit_s) return false;
+  if (state.batches < num_first_batches) return false;
+  // What is left of the time, and ten times the work, go to the improvement where there is one.
+  const bool improves =
+      options_.improve_work > 0 && state.best < state.trials.size() && state.trials[state.best].improvable;
+  if (state.batches == num_first_batches)
+    return state.work >= kLargeWork && !options_.gap && !options_.time_limit_s;
+  if (options_.time_limit_s && !improves) return false;
   const bool idle = state.idle_batches >= kIdleRounds &&
                     (state.trials.size() >= kEnoughCandidates || state.work >= kWorkBudget / 3);
-  if (!idle && state.work < kWorkBudget * (options_.gap ? 10 : 1)) return false;
-  if (options_.gap) limits_hit_.push_back("work");
+  if (!idle && state.work < kWorkBudget * (options_.gap && !improves ? 10 : 1)) return false;
+  if (options_.gap && !improves) limits_hit_.push_back("work");
   return true;
 }
 
@@ -235,7 +275,7 @@ void Search::run() {
   go_on_from_checkpoint();
   const auto first_ones = first_batches(engines_, instance_.demand, options_);
   bool is_kept = true;  // nothing is lost if this ends now
-  while (now_.state.batches == 0 || !(stop() || work_is_done(first_ones.size()))) {
+  while (now_.state.batches == 0 || !(stop(best_finish()) || work_is_done(first_ones.size()))) {
     const std::size_t done = now_.state.batches;
     const bool varies = done >= first_ones.size();
     const auto round = varies ? static_cast<int>(done - first_ones.size()) + 1 : 0;
@@ -258,6 +298,33 @@ void Search::run() {
   }
 }
 
+void Search::improve_winner(const Demand& demand, EngineResult& found) {
+  if (options_.improve_work <= 0 || found.moves.empty()) return;
+  const Candidate& candidate = now_.state.trials[now_.state.best].candidate;
+  ImprovementTask task{*instance_.topology, demand, prepared_[candidate.engine], engine_options_};
+  task.policies = options_.policy.empty() ? engines_[candidate.engine].policies
+                                          : std::vector<std::string>{options_.policy};
+  task.work_per_schedule = candidate.work;
+  task.work_limit = options_.time_limit_s ? kInfinity : options_.improve_work * (options_.gap ? 10 : 1);
+  std::size_t rounds = 0;
+  task.stop = [&](double finish_us) {
+    if (communicator_.is_root() && ++rounds % 16 == 0)
+      progress_(fmt::format("improvement: {} rounds, best {:.6g} us, gap {:.3f}%", rounds, finish_us,
+                            100 * (finish_us / bound_.us - 1)));
+    return stop(finish_us);
+  };
+  const double before_us = found.schedule->finish_us;
+  const Improvement improvement = improve(task, std::move(found.moves), before_us, communicator_);
+  if (improvement.out_of_work && options_.gap) limits_hit_.push_back("work");
+  found.figures["improvement_tries"] = static_cast<double>(improvement.tries);
+  found.figures["improvement_successes"] = static_cast<double>(improvement.successes);
+  found.figures["finish_before_improvement_us"] = before_us;
+  if (improvement.successes == 0) return;
+  EngineOptions options = engine_options_;
+  options.kept = {improvement.moves, improvement.finish_us};
+  found.schedule = task.engine(demand, options).schedule;
+}
+
 SynthesisResult Search::winner() {
   if (!std::isfinite(best_finish())) {
     if (first_error_) throw *first_error_;
@@ -271,9 +338,11 @@ SynthesisResult Search::winner() {
   const bool have_it = communicator_.rank() == now_.best_rank;
   EngineResult found = unpack_result(
       communicator_.broadcast(have_it ? pack_result(*now_.mine.result) : Bytes{}, now_.best_rank));
-  SynthesisResult result{{*instance_.topology, instance_.demand.with_chunks(candidate.chunks),
-                          std::move(*found.schedule), bound_, producer()}};
-  result.gap = best_finish() / bound_.us - 1;
+  const Demand demand = instance_.demand.with_chunks(candidate.chunks);
+  const Stopwatch improvement_clock;
+  improve_winner(demand, found);
+  SynthesisResult result{{*instance_.topology, demand, std::move(*found.schedule), bound_, producer()}};
+  result.wall_parts_s["improvement"] = improvement_clock.seconds();
   result.engine = label(candidate);
   result.seed = candidate.seed;
   result.figures = std::move(found.figures);
@@ -291,9 +360,14 @@ SynthesisResult Search::winner() {
     if (best) result.candidates.push_back({label(best->candidate), best->candidate.chunks, best->finish_us});
   }
   for (const Trial& trial : state.trials) {
-    const auto entry = result.finish_us_by_chunks.try_emplace(trial.candidate.chunks, trial.finish_us).first;
-    entry->second = std::min(entry->second, trial.finish_us);
+    if (!std::isfinite(trial.finish_us)) continue;
+    const SynthesisResult::Trade trade{trial.finish_us, trial.sends, trial.most_sends_on_a_link};
+    const auto entry = result.by_chunks.try_emplace(trial.candidate.chunks, trade).first;
+    if (trade.finish_us < entry->second.finish_us) entry->second = trade;
   }
+  const Schedule& schedule = result.proven.schedule;
+  result.by_chunks[candidate.chunks] = {schedule.finish_us, schedule.sends.size(),
+                                        most_sends_on_a_link(schedule, *instance_.topology)};
   return result;
 }
 
@@ -331,7 +405,9 @@ SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Deman
   result.proven.schedule.finish_us = finish_us;
   result.gap = finish_us / bound.us - 1;
   result.remarks.insert(result.remarks.end(), bounds.remarks.begin(), bounds.remarks.end());
-  result.wall_parts_s = {{"bounds", bounds_s}, {"search", search_s}, {"replay", replay_clock.seconds()}};
+  result.wall_parts_s["bounds"] = bounds_s;
+  result.wall_parts_s["search"] = search_s - result.wall_parts_s["improvement"];
+  result.wall_parts_s["replay"] = replay_clock.seconds();
   result.wall_parts_s["checkpoints"] = store.checkpoints->seconds();
   return result;
 }

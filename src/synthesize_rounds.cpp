@@ -32,10 +32,11 @@ Beginning begin(const std::shared_ptr<const Topology>& topology, const Demand& d
   if (store.finished.empty() && options.rounds.mip_start) {
     SolveOptions list = options;
     list.engine = "list";
+    list.improve_work = 0;  // that is what the models are for
     SynthesisResult listed = synthesize(topology, demand, list, communicator, progress, interrupt);
     // A round's model is the larger the more chunks there are: as few as lose little.
-    for (const auto& [chunks, finish_us] : listed.finish_us_by_chunks) {
-      if (finish_us > listed.proven.schedule.finish_us * (1 + kWorthOfFewerChunks)) continue;
+    for (const auto& [chunks, trade] : listed.by_chunks) {
+      if (trade.finish_us > listed.proven.schedule.finish_us * (1 + kWorthOfFewerChunks)) continue;
       if (chunks >= listed.proven.demand.chunks_per_contribution()) break;
       list.chunks = chunks;
       listed = synthesize(topology, demand, list, communicator, progress, interrupt);

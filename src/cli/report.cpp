@@ -38,6 +38,17 @@ Json candidates_to_json(const std::vector<SynthesisResult::Candidate>& candidate
   return json;
 }
 
+Json trade_to_json(const std::map<int, SynthesisResult::Trade>& by_chunks) {
+  Json json = Json::array();
+  for (const auto& [chunks, trade] : by_chunks) {
+    json.push_back({{"chunks", chunks},
+                    {"sends", trade.sends},
+                    {"most_sends_on_a_link", trade.most_sends_on_a_link},
+                    {"finish_us", trade.finish_us}});
+  }
+  return json;
+}
+
 Json or_null(double value) {
   return std::isnan(value) ? Json(nullptr) : Json(value);
 }
@@ -102,6 +113,7 @@ Json make_report(const SynthesisResult& result, const Communicator& communicator
                  {"remarks", distinct(result.remarks)},
                  {"figures", result.figures},
                  {"candidates", candidates_to_json(result.candidates)},
+                 {"chunk_trade", trade_to_json(result.by_chunks)},
                  {"versions", library_versions()}};
   if (!result.rounds.empty()) report["rounds"] = rounds_to_json(result.rounds);
   return report;

@@ -1,6 +1,8 @@
 #include "command.hpp"
+#include "pareto.hpp"
 #include "problem.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/io/files.hpp"
 #include "run.hpp"
 #include "run_folder.hpp"
 #include "solve_options.hpp"
@@ -16,6 +18,10 @@ std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
        {{"output", "DIR", "", "folder for schedule.h5, report.json and problem.json; made if need be"},
         {"resume", "", "",
          "go on with an unfinished run of the same problem in DIR; begin where there is none"},
+        {"pareto", "FILE", "",
+         "then print finish against chunks, and against quarters of the size, which are solved too; plots go "
+         "to "
+         "FILE, as SVG"},
         {"force", "", "", "solve even if DIR has a result, and replace what a run left there"}}});
   groups.push_back(run_control_options());
   return groups;
@@ -37,9 +43,16 @@ std::string solve(const Settings& settings, const Communicator& communicator) {
   const std::string problem = from_root(communicator, [&] {
     return sealed_text(problem_to_json(read_problem(settings), solve_options_to_json(options)));
   });
-  return solve_run(
+  std::string text = solve_run(
       {problem, settings.text("output"), unfinished_of(settings), read_run_control(settings), clock},
       communicator);
+  if (!settings.has("pareto")) return text;
+  const std::string report = from_root(communicator, [&] {
+    return read_text_file(std::filesystem::path(settings.text("output")) / "report.json");
+  });
+  return pareto(parse_json(problem, "problem.json"), parse_json(report, "report.json"),
+                settings.text("pareto"), communicator) +
+         text;
 }
 
 }  // namespace

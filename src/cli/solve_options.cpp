@@ -127,6 +127,10 @@ std::vector<OptionGroup> solve_option_groups() {
       {"When to stop (default: after a fixed amount of work)",
        {{"gap", "G", "", "finish / lower bound - 1 that is good enough: 0.01 or 1%"},
         {"time-limit", "S", "", "wall time in seconds; the schedule may then differ from run to run"},
+        {"improve-work", "W", "2.5e6",
+         "sends that large-neighbourhood search on the best schedule may try, 0: none; ten times as much "
+         "with "
+         "--gap, no limit with --time-limit"},
         {"max-nodes", "N", "",
          "branch-and-bound nodes of a call of the MILP solver (default: the engine's)"}}},
       {"Rounds (engine rounds)",
@@ -179,6 +183,7 @@ SolveOptions read_solve_options(const Settings& settings) {
   options.min_chunk_bytes = settings.positive("min-chunk-bytes");
   if (settings.has("gap")) options.gap = settings.fraction("gap");
   if (settings.has("time-limit")) options.time_limit_s = settings.positive("time-limit");
+  options.improve_work = settings.fraction("improve-work");
   if (settings.has("max-nodes")) options.max_nodes = settings.integer("max-nodes", 0);
   options.seed = settings.seed("seed");
   options.symmetry = read_symmetry(settings);
@@ -212,6 +217,7 @@ Json solve_options_to_json(const SolveOptions& options) {
           {"min_chunk_bytes", options.min_chunk_bytes},
           {"gap", or_null(options.gap)},
           {"time_limit_s", or_null(options.time_limit_s)},
+          {"improve_work", options.improve_work},
           {"max_nodes", options.max_nodes < 0 ? Json(nullptr) : Json(options.max_nodes)},
           {"seed", options.seed},
           {"symmetry", options.symmetry ? "auto" : "off"},
@@ -242,6 +248,7 @@ SolveOptions solve_options_from_json(const Json& json) {
     options.min_chunk_bytes = json.at("min_chunk_bytes").get<double>();
     options.gap = optional("gap");
     options.time_limit_s = optional("time_limit_s");
+    options.improve_work = json.at("improve_work").get<double>();
     options.max_nodes = json.at("max_nodes").is_null() ? -1 : json.at("max_nodes").get<std::int64_t>();
     options.seed = json.at("seed").get<std::uint64_t>();
     options.symmetry = json.value("symmetry", "auto") != "off";

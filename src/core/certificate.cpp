@@ -96,15 +96,29 @@ double bound(const Topology& topology, const Demand& demand, const LatencyCertif
                         topology.node_of(pair.source))[topology.node_of(pair.destination).index()];
 }
 
+/// Whether all GPUs but the origin want the part: then nobody has to be looked for among its destinations.
+bool for_everybody(const Topology& topology, const Contribution& part) {
+  return part.destinations.size() + 1 == topology.num_gpus();
+}
+
 /// The distinct sets of GPUs outside S that want something which originates in S.
 std::vector<std::vector<GpuId>> audiences(const Topology& topology, const Demand& demand,
                                           const std::vector<char>& inside) {
+  std::vector<GpuId> all_outside;
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
+    if (!inside[topology.node_of(GpuId(g)).index()]) all_outside.push_back(GpuId(g));
+  }
   std::vector<std::vector<GpuId>> sets;
   for (const Contribution& part : demand.contributions()) {
     if (!inside[topology.node_of(part.origin).index()]) continue;
     std::vector<GpuId> outside;
-    for (const GpuId g : part.destinations) {
-      if (!inside[topology.node_of(g).index()]) outside.push_back(g);
+    if (for_everybody(topology, part)) {
+      if (!sets.empty() && sets.back() == all_outside) continue;
+      outside = all_outside;
+    } else {
+      for (const GpuId g : part.destinations) {
+        if (!inside[topology.node_of(g).index()]) outside.push_back(g);
+      }
     }
     // Most often all that originates in S has the same audience.
     if (!outside.empty() && (sets.empty() || sets.back() != outside)) sets.push_back(std::move(outside));
@@ -258,11 +272,16 @@ std::string certificate_kind(const Certificate& certificate) {
 
 double bytes_leaving(const Topology& topology, const Demand& demand, const std::vector<char>& inside) {
   // A pair is a contribution with one destination, so that one sum serves both kinds of demand.
+  bool some_outside = false;
+  for (std::size_t g = 0; g < topology.num_gpus() && !some_outside; ++g)
+    some_outside = !inside[topology.node_of(GpuId(g)).index()];
   double bytes = 0;
   for (const Contribution& part : demand.contributions()) {
     if (!inside[topology.node_of(part.origin).index()]) continue;
-    const bool leaves = std::any_of(part.destinations.begin(), part.destinations.end(),
-                                    [&](GpuId g) { return !inside[topology.node_of(g).index()]; });
+    const bool leaves = for_everybody(topology, part)
+                            ? some_outside
+                            : std::any_of(part.destinations.begin(), part.destinations.end(),
+                                          [&](GpuId g) { return !inside[topology.node_of(g).index()]; });
     if (leaves) bytes += part.bytes;
   }
   return bytes;

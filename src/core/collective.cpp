@@ -212,37 +212,47 @@ Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
     : collective_(collective),
       size_bytes_(size_bytes),
       num_gpus_(num_gpus),
-      contributions_(std::move(contributions)),
       chunks_(chunks_per_contribution) {
   if (!(size_bytes > 0) || !std::isfinite(size_bytes)) {
     refuse(fmt::format("size_bytes is {}; it has to be positive and finite", size_bytes));
   }
   if (chunks_ < 1) refuse(fmt::format("chunks is {}; a contribution has at least 1 chunk", chunks_));
-  if (contributions_.empty()) refuse("the demand is empty; give at least one contribution");
+  if (contributions.empty()) refuse("the demand is empty; give at least one contribution");
   std::size_t deliveries = 0;
-  for (const Contribution& c : contributions_) deliveries += c.destinations.size();
-  check_caps(contributions_.size(), deliveries, chunks_);
-  for (std::size_t i = 0; i < contributions_.size(); ++i) {
-    Contribution& contribution = contributions_[i];
+  for (const Contribution& c : contributions) deliveries += c.destinations.size();
+  check_caps(contributions.size(), deliveries, chunks_);
+  for (std::size_t i = 0; i < contributions.size(); ++i) {
+    Contribution& contribution = contributions[i];
     std::sort(contribution.destinations.begin(), contribution.destinations.end());
     check_contribution(i, contribution, num_gpus_);
     pairwise_ = pairwise_ && contribution.destinations.size() == 1;
   }
-  const double bytes = contributions_.front().bytes;
-  if (std::all_of(contributions_.begin(), contributions_.end(),
+  const double bytes = contributions.front().bytes;
+  if (std::all_of(contributions.begin(), contributions.end(),
                   [&](const Contribution& c) { return c.bytes == bytes; })) {
     uniform_chunk_bytes_ = bytes / chunks_;
   }
+  contributions_ = std::make_shared<const std::vector<Contribution>>(std::move(contributions));
 }
 
 double Demand::num_deliveries() const {
   double sum = 0;
-  for (const Contribution& c : contributions_) sum += static_cast<double>(c.destinations.size());
+  for (const Contribution& c : contributions()) sum += static_cast<double>(c.destinations.size());
   return sum * chunks_;
 }
 
 Demand Demand::with_chunks(int chunks_per_contribution) const {
-  return Demand(collective_, size_bytes_, num_gpus_, contributions_, chunks_per_contribution);
+  if (chunks_per_contribution < 1) {
+    refuse(fmt::format("chunks is {}; a contribution has at least 1 chunk", chunks_per_contribution));
+  }
+  std::size_t deliveries = 0;
+  for (const Contribution& c : contributions()) deliveries += c.destinations.size();
+  check_caps(contributions().size(), deliveries, chunks_per_contribution);
+  Demand split = *this;
+  split.chunks_ = chunks_per_contribution;
+  if (uniform_chunk_bytes_)
+    split.uniform_chunk_bytes_ = contributions().front().bytes / chunks_per_contribution;
+  return split;
 }
 
 Demand make_demand(Collective collective, double size_bytes, std::size_t num_gpus, int chunks, GpuId root) {

@@ -22,6 +22,8 @@ constexpr double kFlowTolerance = 1e-9;
 /// sound_bound_of needs shortest paths from every link that leaves a cut; the cuts beyond are those of least
 /// bandwidth bound.
 constexpr std::size_t kMaxEvaluatedCuts = 256;
+/// Links times maximum flows, beyond which destinations that remain are left out: about 10 s.
+constexpr std::size_t kMaxFlowWork = 4'000'000;
 
 /// A cut and its bound without latency: bytes that must leave over bandwidth that leaves.
 struct CutCandidate {
@@ -53,7 +55,10 @@ class CutSearch {
     add_simple_cuts();
     // A destination that the flow at T satisfies stays satisfied at every larger T: one pass over them is
     // enough.
-    for (const NodeId n : representatives_) add_violated_cuts(topology_.gpu_of(n));
+    for (const NodeId n : representatives_) {
+      if (flow_work_ > kMaxFlowWork) break;
+      add_violated_cuts(topology_.gpu_of(n));
+    }
     std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](const CutCandidate& a, const CutCandidate& b) {
                        return a.bandwidth_bound_us > b.bandwidth_bound_us;
@@ -152,6 +157,7 @@ class CutSearch {
         capacity[arc++] = link.bandwidth_GBps * kBytesPerUsPerGBps * time_us_ / total;
       }
       for (const auto& [origin, bytes] : wanted) capacity[arc++] = bytes / total;
+      flow_work_ += graph.arcs.size();
       MinCut cut = min_cut(graph, capacity, super_source, topology_.node_of(destination).value);
       if (cut.value >= 1 - kFlowTolerance) return;
       cut.source_side.pop_back();
@@ -164,6 +170,7 @@ class CutSearch {
   const Demand& demand_;
   std::vector<NodeId> representatives_;  ///< of the orbits of GPUs
   std::vector<int> node_orbit_;
+  std::size_t flow_work_ = 0;
   double time_us_ = 0;  ///< the best bound so far, without latency
   std::vector<CutCandidate> candidates_;
   std::set<NodeSet> seen_;

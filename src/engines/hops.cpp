@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "rondo/core/units.hpp"
 
 namespace rondo {
 namespace {
-
-/// Room for rounding when times that ought to be equal are compared; far below the replay's own tolerance.
-double slack_us(double t_us) {
-  return 1e-9 + 1e-12 * t_us;
-}
 
 /// Ways with the fewest links from one GPU to all others, found backwards over the levels of a breadth-first
 /// search that goes on only at switches.
@@ -20,6 +16,7 @@ class WaySearch {
   WaySearch(const Topology& topology, NodeId source, std::size_t max_ways)
       : topology_(topology), source_(source), max_ways_(max_ways), level_(topology.num_nodes(), -1) {
     level_[source.index()] = 0;
+    first_link_.resize(topology.num_nodes());
     std::vector<NodeId> frontier{source};
     for (int depth = 1; !frontier.empty(); ++depth) {
       std::vector<NodeId> next;
@@ -28,11 +25,37 @@ class WaySearch {
           const NodeId m = topology.link(l).dst;
           if (level_[m.index()] >= 0) continue;
           level_[m.index()] = depth;
+          first_link_[m.index()] = n == source ? l : first_link_[n.index()];
           if (!topology.is_gpu(m)) next.push_back(m);
         }
       }
       frontier = std::move(next);
     }
+  }
+
+  /// GPUs that some way leads to, ascending; of those equally many links away behind the same switch at most
+  /// about `most`: where there are more, those at distances of 1, 2, 4, ... GPU numbers up and down.
+  std::vector<GpuId> targets(std::size_t most) const {
+    std::map<std::pair<int, LinkId>, std::vector<GpuId>> groups;
+    const std::size_t gpus = topology_.num_gpus();
+    for (std::size_t i = 1; i < gpus; ++i) {  // from the source's number on, around
+      const GpuId g{(topology_.gpu_of(source_).index() + i) % gpus};
+      const std::size_t n = topology_.node_of(g).index();
+      if (level_[n] > 0) groups[{level_[n], level_[n] == 1 ? LinkId{} : first_link_[n]}].push_back(g);
+    }
+    std::vector<GpuId> kept;
+    for (const auto& [key, group] : groups) {
+      if (key.first == 1 || group.size() <= most) {
+        kept.insert(kept.end(), group.begin(), group.end());
+        continue;
+      }
+      for (std::size_t step = 1; 2 * step <= group.size() + 1; step *= 2) {
+        kept.push_back(group[step - 1]);
+        if (2 * step <= group.size()) kept.push_back(group[group.size() - step]);
+      }
+    }
+    std::ranges::sort(kept);
+    return kept;
   }
 
   std::vector<std::vector<LinkId>> ways_to(NodeId target) {
@@ -70,6 +93,7 @@ class WaySearch {
   NodeId target_;
   std::size_t max_ways_;
   std::vector<int> level_;
+  std::vector<LinkId> first_link_;  ///< per node: of a shortest way
   std::vector<LinkId> reversed_;
   std::vector<std::vector<LinkId>> ways_;
 };
@@ -112,25 +136,26 @@ void append_sends(const Topology& topology, const Hop& hop, ChunkId chunk, doubl
   }
 }
 
+std::vector<Hop> hops_from(const Topology& topology, GpuId src, std::size_t max_ways, std::size_t max_peers) {
+  std::vector<Hop> hops;
+  WaySearch search(topology, topology.node_of(src), max_ways);
+  for (const GpuId dst : search.targets(max_peers)) {
+    const std::size_t first = hops.size();
+    for (const auto& way : search.ways_to(topology.node_of(dst))) hops.push_back(make_hop(topology, way));
+    std::stable_sort(hops.begin() + static_cast<std::ptrdiff_t>(first), hops.end(),
+                     [](const Hop& a, const Hop& b) { return a.us_per_byte < b.us_per_byte; });
+  }
+  return hops;
+}
+
 HopTable::HopTable(const Topology& topology, std::size_t max_ways)
     : out_(topology.num_gpus()), in_(topology.num_gpus()) {
-  const auto gpus = topology.num_gpus();
-  for (std::size_t s = 0; s < gpus; ++s) {
-    const GpuId src{s};
-    WaySearch search(topology, topology.node_of(src), max_ways);
-    for (std::size_t d = 0; d < gpus; ++d) {
-      if (s == d) continue;
-      const GpuId dst{d};
-      std::vector<Hop> hops;
-      for (const auto& way : search.ways_to(topology.node_of(dst))) hops.push_back(make_hop(topology, way));
-      std::stable_sort(hops.begin(), hops.end(),
-                       [](const Hop& a, const Hop& b) { return a.us_per_byte < b.us_per_byte; });
-      for (Hop& hop : hops) {
-        const int h = static_cast<int>(hops_.size());
-        out_[s].push_back(h);
-        in_[d].push_back(h);
-        hops_.push_back(std::move(hop));
-      }
+  for (std::size_t s = 0; s < topology.num_gpus(); ++s) {
+    for (Hop& hop : hops_from(topology, GpuId{s}, max_ways)) {
+      const int h = static_cast<int>(hops_.size());
+      out_[s].push_back(h);
+      in_[hop.dst.index()].push_back(h);
+      hops_.push_back(std::move(hop));
     }
   }
 }
@@ -164,7 +189,7 @@ LinkTimetable::LinkTimetable(const Topology& topology)
 double LinkTimetable::group_conflict_end(const Group& group, double start_us, double end_us,
                                          double rate_GBps) {
   // The sum of rates is a step function: it is enough to look where our interval or another one begins.
-  const double slack = slack_us(end_us);
+  const double slack = time_slack_us(end_us);
   const double limit = group.bandwidth_GBps * (1 + 1e-12) - rate_GBps;
   auto too_much_at = [&](double t) {
     double sum = 0;
@@ -187,7 +212,7 @@ double LinkTimetable::group_conflict_end(const Group& group, double start_us, do
 }
 
 bool LinkTimetable::can_start(const Hop& hop, double bytes, double t_us) const {
-  return earliest_start(hop, bytes, t_us) <= t_us + slack_us(t_us);
+  return earliest_start(hop, bytes, t_us) <= t_us + time_slack_us(t_us);
 }
 
 double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us) const {
@@ -198,7 +223,7 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
       const double offset = part.offset_us_of(bytes);
       double start = t + offset;
       const double free = free_from_[part.link.index()];
-      if (free > start + slack_us(start)) {
+      if (free > start + time_slack_us(start)) {
         t = free - offset;
         start = free;
         moved = true;
@@ -208,7 +233,7 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
         const Group& group = groups_[static_cast<std::size_t>(g)];
         if (rate > group.bandwidth_GBps * (1 + 1e-12)) return std::numeric_limits<double>::infinity();
         const double conflict = group_conflict_end(group, start, start + part.occupied_us(bytes), rate);
-        if (conflict > start + slack_us(start)) {
+        if (conflict > start + time_slack_us(start)) {
           t = conflict - offset;
           start = conflict;
           moved = true;

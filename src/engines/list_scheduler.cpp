@@ -29,19 +29,13 @@ bool contains(const ChunkSet& set, std::size_t c) {
   return (set[c / 64] >> (c % 64) & 1) != 0;
 }
 
-std::uint64_t mix(std::uint64_t x) {  // the finaliser of MurmurHash3: a cheap, well-spread tie-break
-  x ^= x >> 33;
-  x *= 0xff51afd7ed558ccdULL;
-  x ^= x >> 33;
-  x *= 0xc4ceb9fe1a85ec53ULL;
-  return x ^ (x >> 33);
-}
-
 class ListScheduler {
  public:
   ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
-                const Deliveries& deliveries, const ListRules& rules, const Begun* begun);
-  Schedule run();
+                const Deliveries& deliveries, const ListRules& rules, double from_us);
+  void resume(const Begun& begun);
+  void keep(std::span<const Move> moves);
+  ListedSchedule run();
 
  private:
   enum class EventKind : std::uint8_t { arrival, link_free };
@@ -63,14 +57,13 @@ class ListScheduler {
   };
 
   struct Transfer {
-    int hop;
-    std::size_t chunk;
+    Move move;
     double arrival_us;
   };
 
-  void resume(const Begun& begun);
-  void wake_when_free(const Send& send, double not_before_us);
-  Schedule useful_sends() const;
+  void wake_when_free(const Send& send);
+  void start(const Move& move);
+  ListedSchedule useful_sends() const;
   void apply_events_until(double t_us);
   void wake_hops_of_link(LinkId link);
   void serve_receivers(double t_us);
@@ -95,6 +88,7 @@ class ListScheduler {
   const ListRules& rules_;
   std::size_t num_gpus_;
   std::size_t num_chunks_;
+  double from_us_;  ///< nothing new starts before
   Random random_;
   LinkTimetable timetable_;
 
@@ -132,7 +126,7 @@ class ListScheduler {
 };
 
 ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
-                             const Deliveries& deliveries, const ListRules& rules, const Begun* begun)
+                             const Deliveries& deliveries, const ListRules& rules, double from_us)
     : topology_(topology),
       hops_(hops),
       demand_(demand),
@@ -140,6 +134,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       rules_(rules),
       num_gpus_(topology.num_gpus()),
       num_chunks_(demand.num_chunks()),
+      from_us_(from_us),
       random_(rules.seed),
       timetable_(topology),
       lacking_bytes_(num_gpus_, 0.0),
@@ -214,11 +209,10 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
         ++missing_;
       }
       promise(c, contribution.origin, contribution.ready_us);
-      const double from_us = std::max(contribution.ready_us, begun ? begun->time_us : 0);
-      events_.push({from_us, EventKind::arrival, contribution.origin.value, static_cast<int>(c)});
+      events_.push({std::max(contribution.ready_us, from_us), EventKind::arrival, contribution.origin.value,
+                    static_cast<int>(c)});
     }
   }
-  if (begun) resume(*begun);
 }
 
 void ListScheduler::resume(const Begun& begun) {
@@ -231,19 +225,44 @@ void ListScheduler::resume(const Begun& begun) {
       --missing_;
     }
     promise(c, holding.gpu, holding.from_us);
-    events_.push({std::max(holding.from_us, begun.time_us), EventKind::arrival, holding.gpu.value,
-                  holding.chunk.value});
+    events_.push(
+        {std::max(holding.from_us, from_us_), EventKind::arrival, holding.gpu.value, holding.chunk.value});
   }
   for (const Send& send : begun.on_links) {
     timetable_.occupy(send, demand_.bytes(send.chunk));
-    wake_when_free(send, begun.time_us);
+    wake_when_free(send);
   }
 }
 
-void ListScheduler::wake_when_free(const Send& send, double not_before_us) {
+void ListScheduler::keep(std::span<const Move> moves) {
+  for (const Move& move : moves) {
+    now_us_ = move.start_us;
+    start(move);
+  }
+}
+
+void ListScheduler::wake_when_free(const Send& send) {
+  const double not_before_us = std::max(now_us_, from_us_);
   for (const double offset : offsets_[send.link.index()]) {
     events_.push({std::max(not_before_us, send.end_us - offset), EventKind::link_free, send.link.value, 0});
   }
+}
+
+void ListScheduler::start(const Move& move) {
+  const Hop& hop = hops_.hop(move.hop);
+  const double bytes = demand_.bytes(move.chunk);
+  const std::size_t first = sends_.size();
+  const double arrival = timetable_.reserve(hop, move.chunk, bytes, move.start_us, sends_);
+  for (std::size_t s = first; s < sends_.size(); ++s) wake_when_free(sends_[s]);
+  events_.push({std::max(arrival, from_us_), EventKind::arrival, hop.dst.value, move.chunk.value});
+  transfers_.push_back({move, arrival});
+  latest_us_ = std::max(latest_us_, arrival);
+  if (contains(lacks_[hop.dst.index()], move.chunk.index())) {
+    erase(lacks_[hop.dst.index()], move.chunk.index());
+    lacking_bytes_[hop.dst.index()] -= bytes;
+    --missing_;
+  }
+  promise(move.chunk.index(), hop.dst, arrival);
 }
 
 void ListScheduler::promise(std::size_t chunk, GpuId receiver, double arrival_us) {
@@ -338,7 +357,7 @@ ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver, dou
   for (std::size_t w = 0; w < wanted.size(); ++w) {
     for (std::uint64_t bits = there[w] & wanted[w]; bits != 0; bits &= bits - 1) {
       const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      const std::uint64_t key = key_[c] | (mix(c * 0x9e3779b97f4a7c15ULL + salt) & 0xffff);
+      const std::uint64_t key = key_[c] | (mix_bits(c * 0x9e3779b97f4a7c15ULL + salt) & 0xffff);
       // Distances are looked up last: they are far apart in memory.
       if (!count && !best.fallback && key >= best.key) continue;
       const double duration = hop.duration_us(demand_.bytes(ChunkId{c}));
@@ -380,19 +399,7 @@ bool ListScheduler::serve(std::size_t receiver, double t_us) {
   }
   if (best.hop < 0) return false;
 
-  const Hop& hop = hops_.hop(best.hop);
-  const ChunkId chunk{best.chunk};
-  const double bytes = demand_.bytes(chunk);
-  const std::size_t first = sends_.size();
-  const double arrival = timetable_.reserve(hop, chunk, bytes, t_us, sends_);
-  for (std::size_t s = first; s < sends_.size(); ++s) wake_when_free(sends_[s], t_us);
-  events_.push({arrival, EventKind::arrival, hop.dst.value, chunk.value});
-  transfers_.push_back({best.hop, chunk.index(), arrival});
-  latest_us_ = std::max(latest_us_, arrival);
-  erase(lacks_[receiver], chunk.index());
-  lacking_bytes_[receiver] -= bytes;
-  --missing_;
-  promise(chunk.index(), hop.dst, arrival);
+  start({ChunkId{best.chunk}, best.hop, t_us});
   return true;
 }
 
@@ -417,7 +424,7 @@ void ListScheduler::serve_receivers(double t_us) {
   }
 }
 
-Schedule ListScheduler::run() {
+ListedSchedule ListScheduler::run() {
   while (missing_ > 0) {
     if (events_.empty()) {
       if (any_way_) {
@@ -429,7 +436,8 @@ Schedule ListScheduler::run() {
       any_way_ = true;
       std::fill(stalled_.begin(), stalled_.end(), 0);
       std::fill(waiting_.begin(), waiting_.end(), 1);
-      serve_receivers(latest_us_);
+      now_us_ = latest_us_;
+      serve_receivers(now_us_);
       continue;
     }
     any_way_ = false;
@@ -437,25 +445,28 @@ Schedule ListScheduler::run() {
     apply_events_until(t + 1e-9 + 1e-12 * t);
     serve_receivers(t);
   }
-  Schedule schedule = useful_sends();
-  canonicalise(schedule);
-  return schedule;
+  ListedSchedule result = useful_sends();
+  canonicalise(result.schedule);
+  return result;
 }
 
 /// Without relays that turned out to be needless, the last transfer first: one serves a destination or a
 /// later one.
-Schedule ListScheduler::useful_sends() const {
+ListedSchedule ListScheduler::useful_sends() const {
   std::vector<ChunkSet> needed(num_gpus_, ChunkSet((num_chunks_ + 63) / 64, 0));
   for (std::size_t c = 0; c < num_chunks_; ++c) {
     for (const GpuId g : demand_.destinations(ChunkId{c})) insert(needed[g.index()], c);
   }
-  Schedule schedule;
+  ListedSchedule result;
+  Schedule& schedule = result.schedule;
   std::size_t end = sends_.size();
   for (auto t = transfers_.rbegin(); t != transfers_.rend(); ++t) {
-    const Hop& hop = hops_.hop(t->hop);
+    const Hop& hop = hops_.hop(t->move.hop);
+    const std::size_t chunk = t->move.chunk.index();
     const std::size_t begin = end - hop.links.size();
-    if (contains(needed[hop.dst.index()], t->chunk)) {
-      insert(needed[hop.src.index()], t->chunk);
+    if (contains(needed[hop.dst.index()], chunk)) {
+      insert(needed[hop.src.index()], chunk);
+      result.moves.push_back(t->move);
       schedule.sends.insert(schedule.sends.end(), sends_.begin() + static_cast<std::ptrdiff_t>(begin),
                             sends_.begin() + static_cast<std::ptrdiff_t>(end));
       // A relay's arrival is followed by that of what it is needed for.
@@ -463,14 +474,25 @@ Schedule ListScheduler::useful_sends() const {
     }
     end = begin;
   }
-  return schedule;
+  std::ranges::reverse(result.moves);
+  return result;
 }
 
 }  // namespace
 
 Schedule list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
                        const Deliveries& deliveries, const ListRules& rules, const Begun* begun) {
-  return ListScheduler(topology, hops, demand, deliveries, rules, begun).run();
+  ListScheduler scheduler(topology, hops, demand, deliveries, rules, begun ? begun->time_us : 0);
+  if (begun) scheduler.resume(*begun);
+  return scheduler.run().schedule;
+}
+
+ListedSchedule list_schedule_after(const KeptMoves& kept, const Topology& topology, const HopTable& hops,
+                                   const Demand& demand, const Deliveries& deliveries,
+                                   const ListRules& rules) {
+  ListScheduler scheduler(topology, hops, demand, deliveries, rules, kept.from_us);
+  scheduler.keep(kept.moves);
+  return scheduler.run();
 }
 
 }  // namespace rondo

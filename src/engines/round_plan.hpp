@@ -12,13 +12,6 @@
 
 namespace rondo {
 
-/// A chunk over a hop.
-struct Move {
-  ChunkId chunk;
-  int hop = 0;
-  double start_us = 0;
-};
-
 /// Finds the hops of sends again: every send belongs to one hop, all of whose links carry the chunk one after
 /// another.
 class HopFinder {

@@ -16,11 +16,6 @@
 namespace rondo {
 namespace {
 
-/// Times that ought to be equal, after different sums.
-double slack_us(double t_us) {
-  return 1e-9 + 1e-12 * t_us;
-}
-
 class RouteScheduler {
  public:
   RouteScheduler(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
@@ -255,7 +250,7 @@ RouteStarts RouteScheduler::run() {
   while (!events_.empty()) {
     // What happens at the same time is decided together, at the latest of the times that are equal.
     double t = events_.top().t_us;
-    const double until = t + slack_us(t);
+    const double until = t + time_slack_us(t);
     for (; !events_.empty() && events_.top().t_us <= until; events_.pop()) {
       const Event event = events_.top();
       t = std::max(t, event.t_us);

@@ -48,6 +48,14 @@ TEST_F(Commands, HelpNamesEveryCommandAndExitCode) {
   EXPECT_TRUE(contains(succeed({"topology", "--help"}), "topology check"));
 }
 
+TEST_F(Commands, ParetoPrintsWhatChunksAndSizeTrade) {
+  const std::string out = succeed(solve_ring("--pareto trade.svg"));
+  EXPECT_TRUE(contains(out, "most on a link"));
+  EXPECT_TRUE(contains(out, "size bytes"));
+  EXPECT_TRUE(contains(out, "7500 "));  // a quarter of the size
+  EXPECT_TRUE(read_file(at("trade.svg")).starts_with("<svg"));
+}
+
 TEST_F(Commands, EveryCommandHasHelp) {
   for (const std::string& command : kCommands) {
     Words arguments = split(command);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,12 +39,12 @@ class Demand {
   Collective collective() const { return collective_; }
   double size_bytes() const { return size_bytes_; }  ///< as FORMATS.md 2 defines it for the collective
   std::size_t num_gpus() const { return num_gpus_; }
-  const std::vector<Contribution>& contributions() const { return contributions_; }
+  const std::vector<Contribution>& contributions() const { return *contributions_; }
   int chunks_per_contribution() const { return chunks_; }
 
-  std::size_t num_chunks() const { return contributions_.size() * static_cast<std::size_t>(chunks_); }
+  std::size_t num_chunks() const { return contributions_->size() * static_cast<std::size_t>(chunks_); }
   const Contribution& contribution(ChunkId c) const {
-    return contributions_[c.index() / static_cast<std::size_t>(chunks_)];
+    return (*contributions_)[c.index() / static_cast<std::size_t>(chunks_)];
   }
   /// Chunks times their destinations: the least number of sends without switches.
   double num_deliveries() const;
@@ -64,7 +65,7 @@ class Demand {
   Collective collective_;
   double size_bytes_;
   std::size_t num_gpus_;
-  std::vector<Contribution> contributions_;
+  std::shared_ptr<const std::vector<Contribution>> contributions_;  ///< the same for any number of chunks
   int chunks_;
   bool pairwise_ = true;
   std::optional<double> uniform_chunk_bytes_;

@@ -8,6 +8,15 @@
 
 namespace rondo {
 
+/// The finaliser of MurmurHash3: a cheap, well-spread tie-break.
+inline std::uint64_t mix_bits(std::uint64_t x) {
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ULL;
+  return x ^ (x >> 33);
+}
+
 /// Pseudo-random numbers that are the same on every machine and library (the standard's distributions are
 /// not).
 class Random {

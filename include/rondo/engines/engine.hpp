@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "rondo/core/epoch_grid.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
+#include "rondo/engines/hops.hpp"
 #include "rondo/model/column_master.hpp"
 #include "rondo/model/formulation.hpp"
 #include "rondo/model/round_model.hpp"
@@ -22,6 +24,12 @@ namespace rondo {
 
 struct SteadyFlow;
 struct SolvedFlow;
+
+/// Moves of an earlier result that are to stay as they are; whatever is new starts at `from_us` or later.
+struct KeptMoves {
+  std::span<const Move> moves = {};  ///< by start; whoever sends a chunk on has it by one of them
+  double from_us = 0;
+};
 
 /// How an engine is to work. The same options give the same schedule.
 struct EngineOptions {
@@ -33,6 +41,7 @@ struct EngineOptions {
   bool symmetry = true;          ///< whether the symmetry of fabric and demand is made use of
   std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the instance where it is known already
   double bound_us = 0;                                 ///< a lower bound, where one is known
+  KeptMoves kept = {};    ///< of the same demand and engine; only where EngineResult::moves tell them
   double stop_at_us = 0;  ///< a schedule that ends by then is good enough (bound x (1 + gap))
 };
 
@@ -70,6 +79,7 @@ struct Toolbox {
 
 struct EngineResult {
   std::optional<Schedule> schedule = std::nullopt;  ///< absent when a limit came first
+  std::vector<Move> moves = {};  ///< by start: what the schedule consists of; empty where the engine has none
   /// What the engine found besides, for the report: numbers by name with their unit in it ("grid_finish_us").
   std::map<std::string, double> figures = {};
   std::vector<std::string> limits_hit = {};  ///< "nodes", "time", "interrupted"

@@ -12,6 +12,22 @@ namespace rondo {
 PreparedEngine prepare_list(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 const std::vector<std::string>& list_policies();
 
+/// AllGather of equal parts on fabrics without shared bandwidth: list scheduling with a queue of chunks a
+/// hop; `lift` makes one decision for all translations of the fabric, where there are any. Policies of both
+/// in lift_policies().
+PreparedEngine prepare_queue(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
+PreparedEngine prepare_lift(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
+const std::vector<std::string>& lift_policies();
+/// Whether the two engines take it.
+bool is_plain_allgather(const Instance& instance);
+/// Whether `lift` finds translations that it can use.
+bool has_translations(const Instance& instance);
+
+/// AllGather of equal parts on fabrics without shared bandwidth: spanning out-trees packed exactly at the
+/// greatest rate that whole chunks allow, then list-scheduled along the trees.
+PreparedEngine prepare_trees(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
+bool suits_trees(const Instance& instance);
+
 /// Pairwise demand: steady-state flow, decomposed into paths, rounded to equal chunks, list-scheduled;
 /// policies in flow_policies().
 PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& options, const Toolbox& tools);

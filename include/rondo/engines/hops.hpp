@@ -11,6 +11,11 @@
 /// GPU-to-GPU transfers as continuous-time engines see them: a path through switches, reserved as a whole.
 namespace rondo {
 
+/// Room for rounding when times that ought to be equal are compared; far below the replay's own tolerance.
+inline double time_slack_us(double t_us) {
+  return 1e-9 + 1e-12 * t_us;
+}
+
 /// One link of a hop. A chunk of b bytes that starts the hop at t occupies the link during
 /// [t + offset_us + b * offset_us_per_byte, + b * us_per_byte).
 struct HopLink {
@@ -34,12 +39,27 @@ struct Hop {
   double duration_us(double bytes) const { return latency_us + bytes * us_per_byte; }
 };
 
+/// A chunk that starts over a hop; hops and chunks are numbered as whoever makes moves does.
+struct Move {
+  ChunkId chunk;
+  int hop = 0;
+  double start_us = 0;
+};
+
 /// Appends the sends of a chunk of `bytes` that starts the hop at `t_us`, one a link.
 void append_sends(const Topology& topology, const Hop& hop, ChunkId chunk, double bytes, double t_us,
                   std::vector<Send>& sends);
 
 /// The hop over `way`: consecutive links from a GPU to a GPU with only switches between.
 Hop make_hop(const Topology& topology, std::span<const LinkId> way);
+
+inline constexpr std::size_t kAllPeers = static_cast<std::size_t>(-1);
+
+/// The hops from `src`, by destination: the ways with the fewest links, at most `max_ways` a destination,
+/// fastest first. Where more than `max_peers` GPUs are equally far behind the same switch, only those at
+/// distances of 1, 2, 4, ... GPU numbers up and down are kept: enough to reach all others in few steps.
+std::vector<Hop> hops_from(const Topology& topology, GpuId src, std::size_t max_ways = 4,
+                           std::size_t max_peers = kAllPeers);
 
 /// All hops of a fabric: for every pair of GPUs that links and switches join without a GPU between, the ways
 /// with the fewest links, at most `max_ways` a pair, fastest first.

@@ -29,7 +29,7 @@ struct DecompositionInfo {
   Decompose decompose;
 };
 
-/// "list", "flow", "lp", "milp", "rounds"; `auto` is the pipeline's own.
+/// "list", "queue", "lift", "trees", "flow", "lp", "milp", "rounds"; `auto` is the pipeline's own.
 const std::vector<EngineInfo>& engine_registry();
 /// Throws Error(usage) listing the known names.
 const EngineInfo& find_engine(const std::string& name);

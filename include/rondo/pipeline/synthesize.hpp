@@ -29,6 +29,9 @@ struct SolveOptions {
   double min_chunk_bytes = 1024;   ///< auto never splits below it
   std::optional<double> gap = {};  ///< stop once finish / bound - 1 <= gap
   std::optional<double> time_limit_s = {};
+  /// Work of large-neighbourhood search on the best schedule, in sends; 0: none. With `gap` ten times as
+  /// much.
+  double improve_work = 2.5e6;
   std::uint64_t seed = 0;
   bool symmetry = true;            ///< whether the symmetry of fabric and demand is made use of
   EpochOptions epochs = {};        ///< engines lp and milp
@@ -54,7 +57,7 @@ struct SynthesisResult {
   std::string engine = {};  ///< that won, with its policy and seed: "list/rarest/3"
   std::uint64_t seed = 0;
   std::map<std::string, double> figures = {};       ///< see EngineResult
-  std::map<std::string, double> wall_parts_s = {};  ///< "bounds", "search", "replay"
+  std::map<std::string, double> wall_parts_s = {};  ///< "bounds", "search", "improvement", "replay"
   std::vector<std::string> limits_hit = {};
   std::vector<std::string> remarks = {};
   struct Candidate {
@@ -62,8 +65,13 @@ struct SynthesisResult {
     int chunks = 0;
     double finish_us = 0;
   };
-  std::vector<Candidate> candidates = {};          ///< the best of each engine, what the others gave
-  std::map<int, double> finish_us_by_chunks = {};  ///< the best of each number of chunks that was tried
+  std::vector<Candidate> candidates = {};  ///< the best of each engine, what the others gave
+  struct Trade {
+    double finish_us = 0;
+    std::size_t sends = 0;
+    std::size_t most_sends_on_a_link = 0;  ///< what an executor's steps go by
+  };
+  std::map<int, Trade> by_chunks = {};   ///< the best of each number of chunks that was tried
   std::vector<RoundRecord> rounds = {};  ///< engine rounds: what each did, without its sends and state
 };
 

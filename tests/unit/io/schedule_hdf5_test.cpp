@@ -32,6 +32,24 @@ TEST(ScheduleHdf5, RoundTripKeepsEveryBit) {
   EXPECT_EQ(folder.num_files(), 1U);
 }
 
+TEST(ScheduleHdf5, LongColumnsAreCompressed) {
+  // 2^20 chunks one after another over one link.
+  constexpr int kChunks = 1 << 20;
+  const TemporaryFolder folder;
+  const Topology pair({"pair", "", {Node{}, Node{}}, {{NodeId{0}, NodeId{1}, 1, 1}}, {}});
+  const Demand demand(Collective::custom, kChunks * 1000.0, 2, {{GpuId{0}, kChunks * 1000.0, {GpuId{1}}, 0}},
+                      kChunks);
+  Schedule schedule;
+  for (int c = 0; c < kChunks; ++c)
+    schedule.sends.push_back({ChunkId{c}, LinkId{0}, c + 0.0, c + 1.0, c + 2.0});
+  schedule.finish_us = kChunks + 1.0;
+  write_schedule_hdf5(folder / "long.h5", {pair, demand, schedule}, kDigest);
+  EXPECT_LT(std::filesystem::file_size(folder / "long.h5"),
+            std::size_t{kChunks} * 20);  // of 49 bytes a chunk
+  const ProvenSchedule read = read_schedule_hdf5(folder / "long.h5");
+  EXPECT_EQ(schedule_digest(read.demand, read.schedule), schedule_digest(demand, schedule));
+}
+
 TEST(ScheduleHdf5, SameScheduleGivesTheSameBytes) {
   const TemporaryFolder folder;
   write_schedule_hdf5(folder / "a.h5", example_schedule(), kDigest);

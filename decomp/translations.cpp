@@ -1,0 +1,238 @@
+#include "rondo/decomp/translations.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <tuple>
+
+#include "fabric_graph.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr std::size_t kMaxOrder = 4096;  ///< the table of differences takes its square
+
+bool alike(const Link& a, const Link& b) {
+  return a.bandwidth_GBps == b.bandwidth_GBps && a.latency_us == b.latency_us;
+}
+
+bool alike(const Node& a, const Node& b) {
+  return a.kind == b.kind && node_figures(a) == node_figures(b);
+}
+
+/// Extends a permutation of the GPUs over the switches.
+class Extension {
+ public:
+  Extension(const Topology& topology, const std::vector<int>& gpus)
+      : topology_(topology), image_(topology.num_nodes()), taken_(topology.num_nodes(), 0) {
+    for (std::size_t g = 0; g < gpus.size(); ++g) {
+      image_[topology.node_of(GpuId{g}).index()] = topology.node_of(GpuId{gpus[g]});
+    }
+  }
+
+  /// Per node its image; nothing where no switches fit.
+  std::optional<std::vector<NodeId>> nodes() {
+    if (!map_switches()) return std::nullopt;
+    return std::move(image_);
+  }
+
+ private:
+  NodeId image(NodeId n) const { return image_[n.index()]; }
+
+  /// Breadth first from the GPUs: a switch goes where its neighbours' images have a like one.
+  bool map_switches() {
+    std::vector<NodeId> queue;
+    for (std::size_t g = 0; g < topology_.num_gpus(); ++g) queue.push_back(topology_.node_of(GpuId{g}));
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (const LinkId l : topology_.out_links(queue[i])) {
+        const NodeId next = topology_.link(l).dst;
+        if (image(next).valid()) {
+          if (!linked_alike(topology_.link(l), image(queue[i]), image(next))) return false;
+          continue;
+        }
+        if (!map_switch(next, l)) return false;
+        queue.push_back(next);
+      }
+    }
+    return queue.size() == topology_.num_nodes();
+  }
+
+  bool map_switch(NodeId n, LinkId reached_over) {
+    for (const LinkId l : topology_.out_links(image(topology_.link(reached_over).src))) {
+      const NodeId target = topology_.link(l).dst;
+      if (topology_.is_gpu(target) || taken_[target.index()] || !fits(n, target)) continue;
+      taken_[target.index()] = 1;
+      image_[n.index()] = target;
+      return true;
+    }
+    return false;
+  }
+
+  bool fits(NodeId n, NodeId target) const {
+    if (!alike(topology_.node(n), topology_.node(target)) ||
+        topology_.in_links(n).size() != topology_.in_links(target).size()) {
+      return false;
+    }
+    return std::ranges::all_of(topology_.in_links(n), [&](LinkId l) {
+      const Link& link = topology_.link(l);
+      return !image(link.src).valid() || linked_alike(link, image(link.src), target);
+    });
+  }
+
+  /// Whether a link like `link` leads from `src` to `dst`.
+  bool linked_alike(const Link& link, NodeId src, NodeId dst) const {
+    const auto out = topology_.out_links(src);
+    const auto in = topology_.in_links(dst);
+    return std::ranges::any_of(out.size() < in.size() ? out : in, [&](LinkId l) {
+      const Link& other = topology_.link(l);
+      return other.src == src && other.dst == dst && alike(link, other);
+    });
+  }
+
+  const Topology& topology_;
+  std::vector<NodeId> image_;  ///< per node
+  std::vector<char> taken_;    ///< per node: some switch's image
+};
+
+/// One digit of the GPU numbers: (number / stride) mod period.
+struct Digit {
+  int stride;
+  int period;
+};
+
+}  // namespace
+
+class TurnSearch {
+ public:
+  TurnSearch(const Topology& topology, const DemandPattern& pattern)
+      : topology_(topology), pattern_(pattern), links_(topology) {
+    const int n = static_cast<int>(topology.num_gpus());
+    for (int d = 1; d <= n; ++d) {
+      if (n % d == 0) divisors_.push_back(d);
+    }
+  }
+
+  Translations run() {
+    std::vector<Digit> digits = best_digits();
+    for (;;) {
+      Translations found;
+      std::vector<Translations::Turn> turns;
+      for (const Digit& digit : digits) turns.push_back(*turn(digit));
+      if (found.make(topology_, turns)) return found;
+      // The turns do not go together: give up the one that matters least.
+      digits.erase(std::ranges::min_element(digits, {}, &Digit::period));
+    }
+  }
+
+ private:
+  std::optional<Translations::Turn> turn(const Digit& digit) const {
+    std::vector<int> gpus(topology_.num_gpus());
+    for (std::size_t g = 0; g < gpus.size(); ++g) {
+      const int number = static_cast<int>(g);
+      const int value = number / digit.stride % digit.period;
+      gpus[g] = number + ((value + 1) % digit.period - value) * digit.stride;
+    }
+    auto nodes = Extension(topology_, gpus).nodes();
+    if (!nodes) return std::nullopt;
+    auto images = links_.with_links(std::move(*nodes));
+    if (!images || !is_automorphism(topology_, pattern_, *images)) return std::nullopt;
+    return Translations::Turn{digit.period, std::move(*images)};
+  }
+
+  /// Of the digits that may be turned, those apart from each other whose periods have the greatest product.
+  std::vector<Digit> best_digits() const {
+    struct Best {
+      std::size_t order = 1;
+      std::vector<Digit> digits = {};
+    };
+    std::map<int, Best> up_to;  // the digits below a divisor
+    for (const int end : divisors_) {
+      Best& best = up_to[end];
+      for (const int stride : divisors_) {
+        if (stride >= end || end % stride != 0) continue;
+        const Best& below = up_to.at(stride);
+        if (below.order > best.order) best = below;
+        const Digit digit{stride, end / stride};
+        const std::size_t order = below.order * static_cast<std::size_t>(digit.period);
+        if (order <= best.order || order > kMaxOrder || !turn(digit)) continue;
+        best = {order, below.digits};
+        best.digits.push_back(digit);
+      }
+    }
+    return up_to.at(divisors_.back()).digits;
+  }
+
+  const Topology& topology_;
+  const DemandPattern& pattern_;
+  const LinkImages links_;
+  std::vector<int> divisors_;
+};
+
+bool Translations::make(const Topology& topology, const std::vector<Turn>& turns) {
+  order_ = 1;
+  std::vector<std::size_t> weights;
+  for (const Turn& turn : turns) {
+    weights.push_back(order_);
+    order_ *= static_cast<std::size_t>(turn.period);
+  }
+  const auto lay_out = [&](std::size_t count, auto image, std::vector<int>& at, std::vector<Place>& places) {
+    places.assign(count, {-1, -1});
+    for (std::size_t first = 0; first < count; ++first) {
+      if (places[first].orbit >= 0) continue;
+      const std::size_t begin = at.size();
+      for (std::size_t e = 0; e < order_; ++e) {
+        int where = static_cast<int>(first);
+        if (e > 0) {
+          const auto t = static_cast<std::size_t>(std::ranges::upper_bound(weights, e) - weights.begin() - 1);
+          where = image(turns[t], static_cast<std::size_t>(at[begin + e - weights[t]]));
+        }
+        Place& place = places[static_cast<std::size_t>(where)];
+        if (place.orbit >= 0) return false;
+        place = {static_cast<int>(begin / order_), static_cast<int>(e)};
+        at.push_back(where);
+      }
+    }
+    return true;
+  };
+  const auto image_of_gpu = [&](const Turn& turn, std::size_t g) {
+    return topology.gpu_of(turn.images.node[topology.node_of(GpuId{g}).index()]).value;
+  };
+  const auto image_of_link = [](const Turn& turn, std::size_t l) { return turn.images.link[l].value; };
+  if (!lay_out(topology.num_gpus(), image_of_gpu, gpus_, gpu_place_) ||
+      !lay_out(topology.num_links(), image_of_link, links_, link_place_)) {
+    return false;
+  }
+  minus_.resize(order_ * order_);
+  for (std::size_t b = 0; b < order_; ++b) {
+    for (std::size_t a = 0; a < order_; ++a) {
+      std::size_t difference = 0;
+      for (std::size_t t = 0; t < turns.size(); ++t) {
+        const auto period = static_cast<std::size_t>(turns[t].period);
+        difference += (a / weights[t] % period + period - b / weights[t] % period) % period * weights[t];
+      }
+      minus_[b * order_ + a] = static_cast<std::uint16_t>(difference);
+    }
+  }
+  // Every turn has to move what it moves by one step of its own digit, wherever it starts.
+  for (std::size_t t = 0; t < turns.size(); ++t) {
+    const int step = static_cast<int>(weights[t]);
+    for (std::size_t l = 0; l < topology.num_links(); ++l) {
+      if (image(LinkId{l}, step) != turns[t].images.link[l]) return false;
+    }
+  }
+  return true;
+}
+
+Translations Translations::identity(const Topology& topology) {
+  Translations result;
+  result.make(topology, {});
+  return result;
+}
+
+Translations Translations::find(const Topology& topology, const DemandPattern& pattern) {
+  if (!topology.shared_bandwidth().empty() || pattern.irregular) return identity(topology);
+  return TurnSearch(topology, pattern).run();
+}
+
+}  // namespace rondo

@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "lifted_scheduler.hpp"
+#include "lifted_transfers.hpp"
+#include "policy_table.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/engines/engines.hpp"
+
+namespace rondo {
+namespace {
+
+/// Queue entries that a schedule of one chunk a GPU may cost: hops up to translation, times chunks.
+constexpr double kMaxEntries = 2e6;
+
+struct Policy {
+  std::string name;
+  LiftedOrder order;
+  LiftedSenders senders;
+};
+
+/// The first one is the default.
+const std::vector<Policy>& policies() {
+  static const std::vector<Policy> table{
+      {"rarest", LiftedOrder::rarest, LiftedSenders::best_chunk},
+      {"furthest-scarce", LiftedOrder::furthest, LiftedSenders::scarcest},
+      {"rarest-full", LiftedOrder::rarest, LiftedSenders::fullest},
+      {"rarest-scarce", LiftedOrder::rarest, LiftedSenders::scarcest},
+      {"furthest", LiftedOrder::furthest, LiftedSenders::best_chunk},
+      {"nearest", LiftedOrder::nearest, LiftedSenders::best_chunk},
+      {"oldest-full", LiftedOrder::oldest, LiftedSenders::fullest},
+      {"oldest-scarce", LiftedOrder::oldest, LiftedSenders::scarcest},
+  };
+  return table;
+}
+
+/// What all chunk counts, policies and seeds share.
+struct Prepared {
+  std::shared_ptr<const Topology> topology;
+  Translations translations;
+  LiftedHops hops;
+  Prepared(const Instance& instance, Translations group)
+      : topology(instance.topology),
+        translations(std::move(group)),
+        hops(*topology, translations,
+             static_cast<std::size_t>(kMaxEntries / static_cast<double>(topology->num_gpus()))) {}
+  Prepared(const Prepared&) = delete;  // the hops refer to the translations
+};
+
+void check_supported(const Instance& instance, const std::string& engine) {
+  if (is_plain_allgather(instance)) return;
+  throw Error(ExitCode::unavailable,
+              "engine " + engine +
+                  " does AllGather of equal parts on fabrics without shared bandwidth; use --engine list");
+}
+
+PreparedEngine engine_of(std::shared_ptr<const Prepared> prepared, const std::string& name) {
+  return [prepared = std::move(prepared), name](const Demand& demand, const EngineOptions& options) {
+    const Policy& policy = find_policy(policies(), options.policy, name);
+    EngineResult result;
+    result.moves = lifted_moves(*prepared->topology, prepared->translations, prepared->hops, demand,
+                                {policy.order, policy.senders, options.seed}, options.kept);
+    result.schedule =
+        all_translations(*prepared->topology, prepared->translations, prepared->hops, demand, result.moves);
+    result.figures["translations"] = static_cast<double>(prepared->translations.order());
+    return result;
+  };
+}
+
+}  // namespace
+
+bool is_plain_allgather(const Instance& instance) {
+  const Demand& demand = instance.demand;
+  const std::size_t gpus = instance.topology->num_gpus();
+  if (!instance.topology->shared_bandwidth().empty() || !demand.uniform_chunk_bytes() ||
+      demand.contributions().size() != gpus) {
+    return false;
+  }
+  std::vector<char> seen(gpus, 0);
+  return std::ranges::all_of(demand.contributions(), [&](const Contribution& c) {
+    return c.ready_us == 0 && c.destinations.size() + 1 == gpus && !std::exchange(seen[c.origin.index()], 1);
+  });
+}
+
+const std::vector<std::string>& lift_policies() {
+  static const std::vector<std::string> names = names_of(policies());
+  return names;
+}
+
+bool has_translations(const Instance& instance) {
+  return Translations::find(*instance.topology, demand_pattern(instance.demand)).order() > 1;
+}
+
+PreparedEngine prepare_queue(const Instance& instance, const EngineOptions&, const Toolbox&) {
+  check_supported(instance, "queue");
+  return engine_of(std::make_shared<const Prepared>(instance, Translations::identity(*instance.topology)),
+                   "queue");
+}
+
+PreparedEngine prepare_lift(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
+  check_supported(instance, "lift");
+  if (!options.symmetry) return prepare_queue(instance, options, tools);
+  auto prepared = std::make_shared<const Prepared>(
+      instance, Translations::find(*instance.topology, demand_pattern(instance.demand)));
+  // Hops that would be in the way of their own translations are left out: the others may not be enough.
+  if (!prepared->hops.reach_all()) return prepare_queue(instance, options, tools);
+  return engine_of(std::move(prepared), "lift");
+}
+
+}  // namespace rondo

@@ -1,0 +1,370 @@
+#include "lifted_scheduler.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "hop_queue.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/random.hpp"
+#include "rondo/core/units.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr std::uint64_t kChance = 0xffff;  ///< the bits of a key that settle ties
+
+/// To 4 steps an octave: queues need not be put in order again for every new holder.
+std::uint64_t coarse(std::uint64_t holders) {
+  const int low_bits = std::max(0, static_cast<int>(std::bit_width(holders)) - 3);
+  return holders >> low_bits << low_bits;
+}
+
+/// GPUs are seen from element 0 of their orbit. Chunk number (o * chunks + k) * order + e, for short (q, e),
+/// is then the k-th one of the GPU e further on in orbit o. What element 0 does with (q, e), element d does
+/// with (q, e + d) at the same time.
+class LiftedScheduler {
+ public:
+  LiftedScheduler(const Topology& topology, const Translations& translations, const LiftedHops& hops,
+                  const Demand& demand, const LiftedRules& rules, const KeptMoves& kept);
+  std::vector<Move> run();
+
+ private:
+  struct Arrival {
+    int orbit;
+    std::uint32_t chunk;
+  };
+  /// What happens at one instant. In regular fabrics there are few of them.
+  struct Instant {
+    std::vector<Arrival> arrivals = {};
+    std::vector<int> free_links = {};  ///< orbits
+  };
+  struct Choice {
+    int hop = -1;
+    bool fallback = false;
+    HopQueue::Entry entry = {};
+    std::size_t alternatives = 0;
+  };
+
+  std::size_t order() const { return translations_.order(); }
+  /// (q, e) as seen by a GPU `shift` further on.
+  std::uint32_t seen_from(std::uint32_t chunk, int shift) const {
+    const auto n = static_cast<std::uint32_t>(order());
+    return chunk - chunk % n +
+           static_cast<std::uint32_t>(translations_.minus(static_cast<int>(chunk % n), shift));
+  }
+  float near_us(int orbit, std::uint32_t chunk) const {
+    return near_us_[static_cast<std::size_t>(chunk) * num_orbits_ + static_cast<std::size_t>(orbit)];
+  }
+  /// Whether a GPU of the orbit holds the chunk or has been promised it.
+  bool has(int orbit, std::uint32_t chunk) const {
+    return (has_[static_cast<std::size_t>(orbit) * words_ + chunk / 64] >> (chunk % 64) & 1) != 0;
+  }
+  std::uint64_t key(int h, std::uint32_t chunk) const;
+  void arrive(int orbit, std::uint32_t chunk);
+  void promise(int orbit, std::uint32_t chunk);
+  void apply_events_until(double t_us);
+  bool idle(int h, double t_us) const;
+  bool may_fall_back(int h) const;
+  const HopQueue::Entry* first(HopQueue& queue, int h, bool sort_out_fallbacks);
+  bool goes_first(const Choice& a, const Choice& b) const;
+  bool serve(int orbit, double t_us);
+  void start(const Move& move);
+  void serve_receivers(double t_us);
+
+  const Translations& translations_;
+  const LiftedHops& hops_;
+  const LiftedRules& rules_;
+  std::size_t num_orbits_;
+  std::size_t num_chunks_;
+  double chunk_bytes_;
+  double from_us_;  ///< nothing new starts before
+  Random random_;
+  double now_us_ = 0;
+  bool any_way_ = false;  ///< nothing moves under the rules: anything that helps may be sent
+  std::size_t missing_;
+  std::vector<float> relay_us_;       ///< LiftedHops::relay_us
+  float diameter_us_ = 0;             ///< the greatest of them
+  std::vector<double> duration_us_;   ///< per hop
+  std::vector<HopQueue> queues_;      ///< per hop
+  std::vector<HopQueue> fallbacks_;   ///< per hop: chunks whose receiver had better wait for a nearer holder
+  std::vector<std::size_t> lacking_;  ///< per GPU orbit: chunks not promised
+  std::vector<double> in_GBps_;       ///< per GPU orbit
+  std::size_t words_;                 ///< of 64 chunks
+  std::vector<std::uint64_t>
+      has_;                     ///< per GPU orbit: a bit a chunk; what is looked up most stays in the cache
+  std::vector<float> near_us_;  ///< (chunk, GPU orbit): distance from the nearest holder
+  std::vector<std::uint64_t> rank_;           ///< per q: the key without the tie-break
+  std::vector<std::uint64_t> holders_;        ///< per q, in orbits
+  std::vector<double> free_from_;             ///< per orbit of links
+  std::vector<std::vector<double>> offsets_;  ///< per orbit of links: after a hop's start
+  std::vector<std::vector<int>> receivers_;   ///< per orbit of links: GPU orbits behind its hops
+  std::vector<char> waiting_;                 ///< per GPU orbit: to be served at this event
+  std::map<double, Instant> events_;          ///< by time
+  std::vector<Move> moves_;
+};
+
+LiftedScheduler::LiftedScheduler(const Topology& topology, const Translations& translations,
+                                 const LiftedHops& hops, const Demand& demand, const LiftedRules& rules,
+                                 const KeptMoves& kept)
+    : translations_(translations),
+      hops_(hops),
+      rules_(rules),
+      num_orbits_(translations.num_gpu_orbits()),
+      num_chunks_(demand.num_chunks()),
+      chunk_bytes_(*demand.uniform_chunk_bytes()),
+      from_us_(kept.from_us),
+      random_(rules.seed),
+      relay_us_(hops.relay_us(chunk_bytes_)),
+      queues_(hops.hops().size()),
+      fallbacks_(hops.hops().size()),
+      lacking_(num_orbits_, num_chunks_),
+      in_GBps_(num_orbits_, 0.0),
+      words_((num_chunks_ + 63) / 64),
+      has_(num_orbits_ * words_, 0),
+      near_us_(num_chunks_ * num_orbits_, std::numeric_limits<float>::infinity()),
+      rank_(num_chunks_ / order(), 0),
+      holders_(num_chunks_ / order(), 0),
+      free_from_(translations.num_link_orbits(), 0.0),
+      offsets_(translations.num_link_orbits()),
+      receivers_(translations.num_link_orbits()),
+      waiting_(num_orbits_, 1) {
+  for (const float d : relay_us_) {
+    if (!std::isfinite(d))
+      throw Error(ExitCode::unavailable,
+                  "the hops that translations leave do not reach every GPU; use --engine list");
+    diameter_us_ = std::max(diameter_us_, d);
+  }
+  for (const LiftedHop& hop : hops.hops()) {
+    duration_us_.push_back(hop.hop.duration_us(chunk_bytes_));
+    for (const HopLink& part : hop.hop.links) {
+      const auto l = static_cast<std::size_t>(translations.place(part.link).orbit);
+      offsets_[l].push_back(part.offset_us_of(chunk_bytes_));
+      receivers_[l].push_back(hop.to);
+    }
+  }
+  const auto make_set = [](auto& list) {
+    std::ranges::sort(list);
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  };
+  for (auto& offsets : offsets_) make_set(offsets);
+  for (auto& receivers : receivers_) make_set(receivers);
+  const std::size_t chunks = num_chunks_ / order() / num_orbits_;
+  for (std::size_t o = 0; o < num_orbits_; ++o) {
+    const int orbit = static_cast<int>(o);
+    for (const LinkId l : topology.in_links(topology.node_of(translations.gpu(orbit, 0))))
+      in_GBps_[o] += topology.link(l).bandwidth_GBps;
+    for (std::size_t k = 0; k < chunks; ++k) {
+      const auto own = static_cast<std::uint32_t>((o * chunks + k) * order());
+      promise(orbit, own);
+      events_[from_us_].arrivals.push_back({orbit, own});
+    }
+  }
+  missing_ = 0;
+  for (const std::size_t lacking : lacking_) missing_ += lacking;
+  for (const Move& move : kept.moves) start(move);
+}
+
+std::uint64_t LiftedScheduler::key(int h, std::uint32_t chunk) const {
+  // 48 bits of rank; the low 16 are left to chance.
+  const auto receiver = static_cast<std::uint64_t>(hops_.hop(h).to);
+  const std::uint64_t chance =
+      mix_bits(chunk * 0x9e3779b97f4a7c15ULL + receiver * 0x2545F491ULL + rules_.seed) & kChance;
+  return rank_[chunk / order()] | chance;
+}
+
+/// The sender of a hop has a chunk from now on.
+void LiftedScheduler::arrive(int orbit, std::uint32_t chunk) {
+  for (const int h : hops_.out_of(orbit)) {
+    const LiftedHop& hop = hops_.hop(h);
+    const std::uint32_t there = seen_from(chunk, hop.shift);
+    if (has(hop.to, there)) continue;
+    std::uint64_t key_there = key(h, there);
+    if (rules_.order == LiftedOrder::oldest) {
+      key_there |= std::bit_cast<std::uint64_t>(now_us_) & ~kChance;
+    } else if (rules_.order == LiftedOrder::nearest) {
+      // From the origin of (q, e) to the receiver: the mirror image of the table's -e.
+      const std::size_t q = there / order();
+      const std::size_t origin = q / (num_chunks_ / order() / num_orbits_);
+      const float far =
+          relay_us_[(origin * order() + there % order()) * num_orbits_ + static_cast<std::size_t>(hop.to)];
+      key_there |= static_cast<std::uint64_t>(far / diameter_us_ * 0xffffff) << 16;
+    }
+    queues_[static_cast<std::size_t>(h)].push({key_there, there});
+    waiting_[static_cast<std::size_t>(hop.to)] = 1;
+  }
+}
+
+void LiftedScheduler::promise(int orbit, std::uint32_t chunk) {
+  --lacking_[static_cast<std::size_t>(orbit)];
+  has_[static_cast<std::size_t>(orbit) * words_ + chunk / 64] |= std::uint64_t{1} << (chunk % 64);
+  const std::size_t n = order();
+  const std::size_t q = chunk / n;
+  const std::size_t row = n * num_orbits_;
+  const float* from = relay_us_.data() + static_cast<std::size_t>(orbit) * row;
+  float* near = near_us_.data() + q * row;
+  // Element d of the orbit holds (q, e + d) now.
+  const std::uint16_t* moved = translations_.all_minus(static_cast<int>(chunk % n));
+  for (std::size_t e = 0; e < n; ++e) {
+    const float* from_there = from + moved[e] * num_orbits_;
+    float* near_there = near + e * num_orbits_;
+    for (std::size_t b = 0; b < num_orbits_; ++b) near_there[b] = std::min(near_there[b], from_there[b]);
+  }
+  ++holders_[q];
+  if (rules_.order == LiftedOrder::rarest) rank_[q] = coarse(holders_[q]) << 40;
+  if (rules_.order == LiftedOrder::furthest) {
+    const float farthest = *std::max_element(near, near + row);
+    const auto closeness =
+        static_cast<std::uint64_t>(0xffffff * (1 - std::min(1.0F, farthest / diameter_us_)));
+    rank_[q] = (closeness << 40) | (holders_[q] << 16);
+  }
+}
+
+void LiftedScheduler::apply_events_until(double t_us) {
+  while (!events_.empty() && events_.begin()->first <= t_us) {
+    const Instant instant = std::move(events_.begin()->second);
+    events_.erase(events_.begin());
+    for (const Arrival& arrival : instant.arrivals) arrive(arrival.orbit, arrival.chunk);
+    for (const int link : instant.free_links) {
+      for (const int orbit : receivers_[static_cast<std::size_t>(link)])
+        waiting_[static_cast<std::size_t>(orbit)] = 1;
+    }
+  }
+}
+
+bool LiftedScheduler::idle(int h, double t_us) const {
+  return std::ranges::all_of(hops_.hop(h).hop.links, [&](const HopLink& part) {
+    const double start = t_us + part.offset_us_of(chunk_bytes_);
+    return free_from_[static_cast<std::size_t>(translations_.place(part.link).orbit)] <=
+           start + time_slack_us(start);
+  });
+}
+
+bool LiftedScheduler::may_fall_back(int h) const {
+  const LiftedHop& hop = hops_.hop(h);
+  const double own = transmission_us(1, 1) / hop.hop.links.back().us_per_byte;
+  const auto to = static_cast<std::size_t>(hop.to);
+  const double others = in_GBps_[to] - own;
+  if (any_way_ || others <= 1e-9 * own) return true;
+  return transmission_us(chunk_bytes_ * static_cast<double>(lacking_[to]), others) >=
+         duration_us_[static_cast<std::size_t>(h)];
+}
+
+/// The best of `queue`, or nothing; what has been promised meanwhile goes, what had better wait for a nearer
+/// holder moves to the fallbacks.
+const HopQueue::Entry* LiftedScheduler::first(HopQueue& queue, int h, bool sort_out_fallbacks) {
+  const bool keys_grow = rules_.order == LiftedOrder::rarest || rules_.order == LiftedOrder::furthest;
+  const double wait_below_us = duration_us_[static_cast<std::size_t>(h)] * (1 - 1e-5);
+  while (!queue.empty()) {
+    const HopQueue::Entry entry = queue.first();
+    const int receiver = hops_.hop(h).to;
+    if (has(receiver, entry.chunk)) {
+      queue.pop();
+    } else if (sort_out_fallbacks && near_us(receiver, entry.chunk) < wait_below_us) {
+      queue.pop();
+      fallbacks_[static_cast<std::size_t>(h)].push(entry);
+    } else if (keys_grow && (entry.key & ~kChance) != rank_[entry.chunk / order()]) {
+      queue.pop();
+      queue.push({key(h, entry.chunk), entry.chunk});
+    } else {
+      return &queue.first();
+    }
+  }
+  return nullptr;
+}
+
+bool LiftedScheduler::goes_first(const Choice& a, const Choice& b) const {
+  if (a.fallback != b.fallback) return b.fallback;
+  if (rules_.senders == LiftedSenders::fullest && a.alternatives != b.alternatives)
+    return a.alternatives > b.alternatives;
+  if (rules_.senders == LiftedSenders::scarcest && a.alternatives != b.alternatives)
+    return a.alternatives < b.alternatives;
+  return a.entry.key < b.entry.key;
+}
+
+bool LiftedScheduler::serve(int orbit, double t_us) {
+  Choice best;
+  for (const int h : hops_.into(orbit)) {
+    const auto i = static_cast<std::size_t>(h);
+    if ((queues_[i].empty() && fallbacks_[i].empty()) || !idle(h, t_us)) continue;
+    Choice choice{h};
+    const HopQueue::Entry* entry = first(queues_[i], h, true);
+    if (!entry && (best.hop < 0 || best.fallback) && may_fall_back(h)) {
+      choice.fallback = true;
+      entry = first(fallbacks_[i], h, false);
+    }
+    if (!entry) continue;
+    choice.entry = *entry;
+    choice.alternatives = choice.fallback ? fallbacks_[i].size() : queues_[i].size();
+    if (best.hop < 0 || goes_first(choice, best)) best = choice;
+  }
+  if (best.hop < 0) return false;
+
+  start({ChunkId{static_cast<std::size_t>(best.entry.chunk)}, best.hop, t_us});
+  return true;
+}
+
+void LiftedScheduler::start(const Move& move) {
+  const LiftedHop& hop = hops_.hop(move.hop);
+  const auto chunk = static_cast<std::uint32_t>(move.chunk.value);
+  const double soonest_us = std::max(move.start_us, from_us_);
+  for (const HopLink& part : hop.hop.links) {
+    const int l = translations_.place(part.link).orbit;
+    const double start = move.start_us + part.offset_us_of(chunk_bytes_);
+    const double end = free_from_[static_cast<std::size_t>(l)] = start + part.occupied_us(chunk_bytes_);
+    for (const double offset : offsets_[static_cast<std::size_t>(l)])
+      events_[std::max(soonest_us, end - offset)].free_links.push_back(l);
+  }
+  const double arrival_us = move.start_us + duration_us_[static_cast<std::size_t>(move.hop)];
+  events_[std::max(soonest_us, arrival_us)].arrivals.push_back({hop.to, chunk});
+  moves_.push_back(move);
+  --missing_;
+  promise(hop.to, chunk);
+}
+
+void LiftedScheduler::serve_receivers(double t_us) {
+  std::vector<std::pair<std::size_t, int>> order;  // those that lack most first
+  for (bool progress = true; progress;) {
+    progress = false;
+    order.clear();
+    for (std::size_t o = 0; o < num_orbits_; ++o) {
+      if (waiting_[o]) order.emplace_back(lacking_[o], static_cast<int>(o));
+    }
+    random_.shuffle(std::span(order));
+    std::ranges::stable_sort(order, std::ranges::greater{}, [](const auto& entry) { return entry.first; });
+    for (const auto& [lacking, orbit] : order) {
+      const bool served = lacking > 0 && serve(orbit, t_us);
+      progress = progress || served;
+      if (!served) waiting_[static_cast<std::size_t>(orbit)] = 0;
+    }
+  }
+}
+
+std::vector<Move> LiftedScheduler::run() {
+  while (missing_ > 0) {
+    any_way_ = events_.empty();
+    if (any_way_) {
+      const std::size_t before = missing_;
+      std::ranges::fill(waiting_, 1);
+      serve_receivers(now_us_);
+      if (missing_ == before) throw Error(ExitCode::internal, "list scheduling: no GPU can go on");
+      continue;
+    }
+    now_us_ = events_.begin()->first;
+    apply_events_until(now_us_ + time_slack_us(now_us_));
+    serve_receivers(now_us_);
+  }
+  return std::move(moves_);
+}
+
+}  // namespace
+
+std::vector<Move> lifted_moves(const Topology& topology, const Translations& translations,
+                               const LiftedHops& hops, const Demand& demand, const LiftedRules& rules,
+                               const KeptMoves& kept) {
+  return LiftedScheduler(topology, translations, hops, demand, rules, kept).run();
+}
+
+}  // namespace rondo
