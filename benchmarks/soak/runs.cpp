@@ -151,7 +151,7 @@ std::size_t num_round_files(const fs::path& run) {
 
 std::vector<Problem> problems(Campaign& campaign) {
   std::vector<Problem> all = {{.name = "rounds",
-                               .arguments = {"--topology", "star:chassis=4,intra=ndv2", "--collective",
+                               .arguments = {"--topology", "star:chassis=2,intra=ndv2", "--collective",
                                              "allgather", "--size", "100MB", "--chunks", "2", "--engine",
                                              "rounds", "--decompose", "ncflow", "--round-epochs", "4"}},
                               {.name = "auto",
