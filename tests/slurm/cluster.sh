@@ -25,6 +25,7 @@ start_cluster() {
   ip link set lo up
   # Without an address beside 127.0.0.1 the resolver does not find localhost.
   ip address add 10.255.0.1/32 dev lo
+  export OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo  # which Open MPI leaves out unasked
   mkdir -p "$cluster"/{munge,state,spool-n1,spool-n2,tmp-n1,tmp-n2}
   chmod 755 "$cluster"
   chmod 700 "$cluster/munge"
