@@ -162,8 +162,8 @@ class ColumnLoop {
 
   bool within_gap() const { return solution_.theta <= solution_.bound * (1 + options_.gap); }
   bool is_done() const {
-    return within_gap() ||
-           (options_.enough > 0 && (solution_.theta <= options_.enough || solution_.bound > options_.enough));
+    const double enough = options_.enough * (1 + options_.gap);
+    return within_gap() || (enough > 0 && (solution_.theta <= enough || solution_.bound > enough));
   }
 
   /// Collective: clocks and signals differ between ranks.
