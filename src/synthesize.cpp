@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -336,6 +337,7 @@ SynthesisResult Search::winner() {
   const SearchState& state = now_.state;
   const Candidate& candidate = state.trials[state.best].candidate;
   const bool have_it = communicator_.rank() == now_.best_rank;
+  assert(!have_it || now_.mine.trial == state.best);
   EngineResult found = unpack_result(
       communicator_.broadcast(have_it ? pack_result(*now_.mine.result) : Bytes{}, now_.best_rank));
   const Demand demand = instance_.demand.with_chunks(candidate.chunks);

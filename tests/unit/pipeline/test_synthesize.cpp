@@ -58,6 +58,33 @@ TEST(Portfolio, LaterRoundsVaryTheBestAndRepeatNothing) {
   }
 }
 
+TEST(Synthesize, GoesOnFromAnyOfItsStatesToTheSameSchedule) {
+  const auto mesh = fabric("mesh", {{"dims", "3x3"}});
+  const Demand demand = make_demand(Collective::allgather, 1e6, mesh->num_gpus(), 1);
+  SolveOptions options;
+  options.engine = "list";
+  std::vector<Bytes> states;
+  const auto run = [&](StateStore kept) {
+    const RunStore store{.checkpoints = std::make_shared<Checkpoints>(std::move(kept), 0)};
+    return synthesize(
+        mesh, demand, options, *make_local_communicator(), [](const std::string&) {}, nullptr, store);
+  };
+  const SynthesisResult whole =
+      run({.keep = [&](const std::string&, const Bytes& state) { states.push_back(state); }});
+  ASSERT_GT(states.size(), 3U);
+  const auto same = [](const Send& a, const Send& b) {
+    return a.chunk == b.chunk && a.link == b.link && a.start_us == b.start_us;
+  };
+  for (const std::size_t i : {std::size_t{0}, states.size() / 2, states.size() - 2}) {
+    const SynthesisResult resumed =
+        run({.newest = [&](const std::string&) { return std::optional(states[i]); }});
+    EXPECT_EQ(resumed.engine, whole.engine) << i;
+    const std::vector<Send>& sends = whole.proven.schedule.sends;
+    const std::vector<Send>& again = resumed.proven.schedule.sends;
+    EXPECT_TRUE(std::equal(sends.begin(), sends.end(), again.begin(), again.end(), same)) << i;
+  }
+}
+
 TEST(Synthesize, AllGatherOnARingMeetsItsBound) {
   // Four GPUs in a ring both ways: every GPU takes in three parts over two links.
   const auto ring = fabric("ring", {{"gpus", "4"}, {"bandwidth_GBps", "1"}, {"latency_us", "0"}});
