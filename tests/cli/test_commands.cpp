@@ -314,13 +314,15 @@ TEST_F(Commands, ACustomDemandIsSolved) {
 }
 
 TEST_F(Commands, ASignalEndsTheSearchAndTheFolderIsLockedUntilThen) {
-  // No schedule of these four GPUs meets a gap of 0, so that only the time limit or a signal ends the search.
-  Process search(solve_ring("--gap 0 --time-limit 50"), 1, folder_.path());
+  // Latency and transmission mix: no schedule meets a gap of 0, so that only the limit or a signal ends it.
+  const Words solve =
+      split("solve --topology dgx1 --collective allgather --size 1MB --gap 0 --time-limit 50 --output out");
+  Process search(solve, 1, folder_.path());
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!fs::exists(at("out/lock")) && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  const Outcome second = rondo(solve_ring("--force"));
+  const Outcome second = rondo(solve);
   EXPECT_EQ(second.exit_code, 73) << second.err;
   EXPECT_TRUE(contains(second.err, "another run")) << second.err;
 
