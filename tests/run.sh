@@ -19,19 +19,19 @@ cd "$root"
 summaries=$(mktemp)
 trap 'rm -f "$summaries"' EXIT
 
-# build_and_test PRESET [ctest options...]: ends the script when something fails; keeps ctest's closing lines.
+# build_and_test PRESET TARGET [ctest options...]: ends the script when something fails; keeps ctest's closing lines.
 build_and_test() {
-  local preset=$1 log status=0
-  shift
+  local preset=$1 target=$2 log status=0
+  shift 2
   log=build/$preset/ctest.log
   # GCC warns of what is not there once it instruments; the release build is the judge of warnings.
   cmake --preset "$preset" -DRONDO_WARNINGS_AS_ERRORS=$([ "$preset" = release ] && echo ON || echo OFF)
-  cmake --build --preset "$preset"
+  cmake --build --preset "$preset" --target "$target"
   ctest --preset "$preset" --parallel "$cores" --no-tests=error "$@" | tee "$log" || status=$?
   { echo "== ctest, preset $preset"; sed -n '/tests passed/,$p' "$log"; } >> "$summaries"
   [ "$status" -eq 0 ] || { cat "$summaries"; exit "$status"; }
 }
 
-build_and_test release
-[ $sanitize = no ] || build_and_test sanitize --label-exclude 'cli|mpi|slurm|soak'
+build_and_test release all
+[ $sanitize = no ] || build_and_test sanitize unit_tests --label-exclude 'cli|mpi|slurm|soak'
 cat "$summaries"
