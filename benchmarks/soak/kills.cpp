@@ -63,7 +63,7 @@ int kill_campaign(Campaign& campaign) {
     fs::remove_all(output);
     std::string what =
         "kill " + std::to_string(i) + " (" + problem.name + ", " + std::to_string(ranks) + " ranks)";
-    const double after_s = campaign.fraction() * problem.seconds * 1.2;
+    const double after_s = campaign.fraction() * problem.seconds * 0.6;  // several ranks take less than one
     {
       Process process(campaign, joined(joined({"solve"}, problem.arguments), {"--output", output.string()}),
                       ranks);
