@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "line_plot.hpp"
 #include "problem.hpp"
 #include "progress.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/io/files.hpp"
+#include "rondo/pictures/line_plot.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "run.hpp"
 #include "solve_options.hpp"
@@ -22,10 +22,10 @@ constexpr double kSmallestBytes = 64;  ///< a GPU
 
 using Rows = std::vector<std::vector<std::string>>;
 
-std::string against_chunks(const Json& report, std::vector<Plot>& plots) {
+std::string against_chunks(const Json& report, std::vector<pictures::Plot>& plots) {
   Rows rows{{"chunks", "sends", "most on a link", "finish us", "gap"}};
-  PlotLine finish{"finish", {}};
-  PlotLine bound{"lower bound", {}};
+  pictures::PlotLine finish{"finish", {}};
+  pictures::PlotLine bound{"lower bound", {}};
   const double bound_us = report.at("lower_bound_us").get<double>();
   for (const Json& row : report.at("chunk_trade")) {
     const double finish_us = row.at("finish_us").get<double>();
@@ -42,7 +42,7 @@ std::string against_chunks(const Json& report, std::vector<Plot>& plots) {
 
 /// From small to large; the last one is known.
 std::string against_size(const Json& problem, const Json& report, const Communicator& communicator,
-                         std::vector<Plot>& plots) {
+                         std::vector<pictures::Plot>& plots) {
   const SolveOptions options = solve_options_from_json(problem.at("options"));
   const double whole = problem.at("size_bytes").get<double>();
   const auto gpus = report.at("gpus").get<double>();
@@ -51,8 +51,8 @@ std::string against_size(const Json& problem, const Json& report, const Communic
     sizes.push_back(size);
   std::ranges::reverse(sizes);
   Rows rows{{"size bytes", "chunks", "sends", "finish us", "gap", "GB/s"}};
-  PlotLine finish{"finish", {}};
-  PlotLine bound{"lower bound", {}};
+  pictures::PlotLine finish{"finish", {}};
+  pictures::PlotLine bound{"lower bound", {}};
   const auto add = [&](double size, int chunks, std::size_t sends, double finish_us, double bound_us) {
     rows.push_back({fmt::format("{:.0f}", size), fmt::format("{}", chunks), fmt::format("{}", sends),
                     fmt::format("{:.3f}", finish_us),
@@ -85,12 +85,12 @@ std::string pareto(const Json& problem, const Json& report, const std::filesyste
   if (problem.at("collective") == "custom") {
     throw Error(ExitCode::usage, "--pareto varies the size, which a custom demand fixes; leave it out");
   }
-  std::vector<Plot> plots;
+  std::vector<pictures::Plot> plots;
   std::string text = against_chunks(report, plots);
   text += '\n';
   text += against_size(problem, report, communicator, plots);
   return from_root(communicator, [&] {
-    write_text_file(plot, svg_of(plots));
+    write_text_file(plot, pictures::svg_of(plots));
     return text + fmt::format("plot in {}\n", plot.string());
   });
 }

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "deal.hpp"
 #include "reference.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/stopwatch.hpp"
 #include "runner.hpp"
 
 namespace rondo::execution {
@@ -79,16 +79,15 @@ std::vector<int> all_positions(const Program& program, const Deal& deal, const C
 
 ExecuteResult execute(const Program& program, const Communicator& communicator,
                       const ExecuteOptions& options) {
-  using Clock = std::chrono::steady_clock;
   const Deal deal{.gpus = program.num_gpus(), .ranks = communicator.size(), .rank = communicator.rank()};
   const auto exchange = make_exchange(communicator);
   ExecuteResult result;
   for (int repetition = 0; repetition < options.repeat; ++repetition) {
     std::vector<Bytes> memory = fresh_memory(program, deal, repetition);
     communicator.barrier();
-    const auto start = Clock::now();
+    const Stopwatch clock;
     const RunOutcome outcome = Runner(program, deal, *exchange, options.slots, memory).run();
-    result.seconds += communicator.max(std::chrono::duration<double>(Clock::now() - start).count());
+    result.seconds += communicator.max(clock.seconds());
     agree(communicator, outcome.faults);
     if (!outcome.finished) {
       throw Error(ExitCode::bad_data,

@@ -1,13 +1,14 @@
-#include "line_plot.hpp"
+#include "rondo/pictures/line_plot.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <optional>
 
-namespace rondo::cli {
+#include "text.hpp"
+
+namespace rondo::pictures {
 namespace {
 
 constexpr double kWidth = 640;
@@ -17,23 +18,6 @@ constexpr double kRight = 20;
 constexpr double kTop = 40;
 constexpr double kBottom = 50;
 constexpr const char* kColours[] = {"#1f5fa8", "#c04b2c", "#2f8a4c"};
-
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
 
 /// A logarithmic axis: values to positions.
 class Axis {
@@ -59,7 +43,7 @@ class Axis {
 
 std::string text_at(double x, double y, const char* anchor, const std::string& text) {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", x, y, anchor,
-                     escaped(text));
+                     markup(text));
 }
 
 std::string line_at(double x1, double y1, double x2, double y2) {
@@ -127,4 +111,4 @@ std::string svg_of(const std::vector<Plot>& plots) {
       kWidth, height, body);
 }
 
-}  // namespace rondo::cli
+}  // namespace rondo::pictures

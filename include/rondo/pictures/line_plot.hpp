@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace rondo::cli {
+namespace rondo::pictures {
 
 struct PlotLine {
   std::string name;
@@ -21,4 +21,4 @@ struct Plot {
 /// Plots beneath one another, both axes logarithmic, as one SVG document. Plots without points are left out.
 std::string svg_of(const std::vector<Plot>& plots);
 
-}  // namespace rondo::cli
+}  // namespace rondo::pictures
