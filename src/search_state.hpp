@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "portfolio.hpp"
 #include "rondo/engines/engine.hpp"
 #include "rondo/parallel/communicator.hpp"
+#include "rondo/parallel/messages.hpp"
 
 namespace rondo {
 
@@ -23,6 +25,14 @@ struct SearchState {
 
   double best_finish_us() const;
 };
+
+/// The best schedule of every engine that found one, in the order of the engines; of equal ones the first.
+std::vector<Trial> best_by_engine(const std::vector<Trial>& trials);
+/// The best schedule of every number of chunks that one was found with.
+std::map<int, SynthesisResult::Trade> best_by_chunks(const std::vector<Trial>& trials);
+
+void put_trial(MessageWriter& message, const Trial& trial);
+Trial get_trial(MessageReader& message);
 
 /// A state and the packed result of its best trial (empty where there is none), as a checkpoint keeps them.
 Bytes pack_search(const SearchState& state, const Bytes& best);
