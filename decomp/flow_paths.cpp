@@ -9,9 +9,9 @@ namespace {
 /// Relative to all that the sinks want.
 constexpr double kNoFlow = 1e-9;
 
-class Decomposition {
+class PathDecomposition {
  public:
-  Decomposition(const Digraph& graph, std::vector<double> flow, int source, double no_flow)
+  PathDecomposition(const Digraph& graph, std::vector<double> flow, int source, double no_flow)
       : graph_(graph),
         flow_(std::move(flow)),
         source_(source),
@@ -100,7 +100,7 @@ std::vector<std::vector<FlowPath>> decompose_flow(const Digraph& graph, std::vec
                                                   const std::vector<Sink>& sinks) {
   double total = 0;
   for (const Sink& sink : sinks) total += sink.amount;
-  Decomposition decomposition(graph, std::move(flow), source, kNoFlow * total);
+  PathDecomposition decomposition(graph, std::move(flow), source, kNoFlow * total);
   std::vector<std::vector<FlowPath>> paths;
   for (const Sink& sink : sinks) paths.push_back(decomposition.paths_to(sink));
   return paths;

@@ -7,7 +7,7 @@
 namespace rondo {
 namespace {
 
-void check(bool succeeded, const std::string& place) {
+void check_built(bool succeeded, const std::string& place) {
   if (!succeeded) throw Error(ExitCode::internal, "HDF5 cannot build '" + place + "' in memory");
 }
 
@@ -39,7 +39,7 @@ Hdf5Handle create_file_in_memory(std::size_t user_block_bytes) {
   constexpr std::size_t kGrowthBytes = std::size_t{1} << 20;
   H5Pset_fapl_core(access.id(), kGrowthBytes, false);
   Hdf5Handle file(H5Fcreate("schedule.h5", H5F_ACC_TRUNC, creation.id(), access.id()), H5Fclose);
-  check(file.valid(), "/");
+  check_built(file.valid(), "/");
   return file;
 }
 
@@ -48,7 +48,7 @@ Hdf5Handle create_file_in_memory(std::size_t user_block_bytes) {
 Hdf5GroupWriter Hdf5GroupWriter::create_group(const std::string& name) const {
   const Hdf5Silence silence;
   Hdf5Handle group(H5Gcreate2(group_.id(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Gclose);
-  check(group.valid(), place_ + name);
+  check_built(group.valid(), place_ + name);
   return {std::move(group), place_ + name + "/"};
 }
 
@@ -90,7 +90,7 @@ void Hdf5GroupWriter::put_attribute(const std::string& name, hid_t file_type, hi
   const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
   const Hdf5Handle attribute(
       H5Acreate2(group_.id(), name.c_str(), file_type, space.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-  check(attribute.valid() && H5Awrite(attribute.id(), memory_type, value) >= 0, place_ + name);
+  check_built(attribute.valid() && H5Awrite(attribute.id(), memory_type, value) >= 0, place_ + name);
 }
 
 Hdf5Handle Hdf5GroupWriter::create_dataset(const std::string& name, std::size_t count, hid_t file_type,
@@ -100,7 +100,7 @@ Hdf5Handle Hdf5GroupWriter::create_dataset(const std::string& name, std::size_t 
   Hdf5Handle dataset(
       H5Dcreate2(group_.id(), name.c_str(), file_type, space.id(), H5P_DEFAULT, properties.id(), H5P_DEFAULT),
       H5Dclose);
-  check(dataset.valid(), place_ + name);
+  check_built(dataset.valid(), place_ + name);
   return dataset;
 }
 
@@ -111,11 +111,11 @@ void Hdf5GroupWriter::put_dataset(const std::string& name, std::size_t count, hi
   if (count >= kCompressedFrom) {
     H5Pset_chunk(properties.id(), 1, &kPiece);
     H5Pset_shuffle(properties.id());
-    check(H5Pset_deflate(properties.id(), kDeflateLevel) >= 0, place_ + name);
+    check_built(H5Pset_deflate(properties.id(), kDeflateLevel) >= 0, place_ + name);
   }
   Hdf5Handle dataset = create_dataset(name, count, file_type, properties);
-  check(count == 0 || H5Dwrite(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0,
-        place_ + name);
+  check_built(count == 0 || H5Dwrite(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0,
+              place_ + name);
   if (!units.empty()) Hdf5GroupWriter(std::move(dataset), place_ + name + "/").put("units", units);
 }
 
@@ -127,7 +127,7 @@ std::uint64_t Hdf5GroupWriter::allocate_array(const std::string& name, std::size
   H5Pset_fill_time(properties.id(), H5D_FILL_TIME_NEVER);
   Hdf5Handle dataset = create_dataset(name, count, file_type, properties);
   const haddr_t offset = count == 0 ? 0 : H5Dget_offset(dataset.id());
-  check(offset != HADDR_UNDEF, place_ + name);
+  check_built(offset != HADDR_UNDEF, place_ + name);
   if (!units.empty()) Hdf5GroupWriter(std::move(dataset), place_ + name + "/").put("units", units);
   return offset;
 }
@@ -137,18 +137,18 @@ Hdf5Image::Hdf5Image(std::size_t user_block_bytes)
 
 Hdf5GroupWriter Hdf5Image::root() const {
   Hdf5Handle group(H5Gopen2(file_.id(), "/", H5P_DEFAULT), H5Gclose);
-  check(group.valid(), "/");
+  check_built(group.valid(), "/");
   return {std::move(group), "/"};
 }
 
 std::vector<char> Hdf5Image::bytes() const {
   const Hdf5Silence silence;
-  check(H5Fflush(file_.id(), H5F_SCOPE_GLOBAL) >= 0, "/");
+  check_built(H5Fflush(file_.id(), H5F_SCOPE_GLOBAL) >= 0, "/");
   const ssize_t size = H5Fget_file_image(file_.id(), nullptr, 0);  // without the user block
-  check(size > 0, "/");
+  check_built(size > 0, "/");
   std::vector<char> bytes(user_block_bytes_ + static_cast<std::size_t>(size));
   char* image = bytes.data() + user_block_bytes_;
-  check(H5Fget_file_image(file_.id(), image, static_cast<std::size_t>(size)) == size, "/");
+  check_built(H5Fget_file_image(file_.id(), image, static_cast<std::size_t>(size)) == size, "/");
   return bytes;
 }
 

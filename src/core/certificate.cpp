@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_certificate(const std::string& message) {
   throw Error(ExitCode::bad_data, "certificate: " + message);
 }
 
@@ -80,7 +80,8 @@ double time_to_carry(std::vector<Carrier> carriers, double amount) {
 double bound(const Topology& topology, const Demand& demand, const LatencyCertificate& pair) {
   for (const GpuId g : {pair.source, pair.destination}) {
     if (!g.valid() || g.index() >= topology.num_gpus()) {
-      refuse(fmt::format("GPU {} does not exist; GPUs are 0 to {}", g.value, topology.num_gpus() - 1));
+      refuse_certificate(
+          fmt::format("GPU {} does not exist; GPUs are 0 to {}", g.value, topology.num_gpus() - 1));
     }
   }
   const bool exchanges = std::any_of(
@@ -89,8 +90,9 @@ double bound(const Topology& topology, const Demand& demand, const LatencyCertif
                std::binary_search(part.destinations.begin(), part.destinations.end(), pair.destination);
       });
   if (!exchanges) {
-    refuse(fmt::format("GPU {} sends nothing to GPU {}; a latency bound needs a pair that exchanges data",
-                       pair.source.value, pair.destination.value));
+    refuse_certificate(
+        fmt::format("GPU {} sends nothing to GPU {}; a latency bound needs a pair that exchanges data",
+                    pair.source.value, pair.destination.value));
   }
   return distances_from(topology, latencies(topology),
                         topology.node_of(pair.source))[topology.node_of(pair.destination).index()];
@@ -176,15 +178,17 @@ double bound(const Topology& topology, const Demand& demand, const CutCertificat
   std::vector<char> inside(topology.num_nodes(), 0);
   for (const NodeId n : cut.nodes) {
     if (!n.valid() || n.index() >= topology.num_nodes()) {
-      refuse(fmt::format("node {} of the cut does not exist; nodes are 0 to {}", n.value,
-                         topology.num_nodes() - 1));
+      refuse_certificate(fmt::format("node {} of the cut does not exist; nodes are 0 to {}", n.value,
+                                     topology.num_nodes() - 1));
     }
     inside[n.index()] = 1;
   }
   const double bytes = bytes_leaving(topology, demand, inside);
-  if (!(bytes > 0)) refuse("no byte has to leave the cut; it has to separate data from a GPU that wants it");
+  if (!(bytes > 0))
+    refuse_certificate("no byte has to leave the cut; it has to separate data from a GPU that wants it");
   if (!(std::abs(cut.bytes - bytes) <= 1e-9 * bytes)) {
-    refuse(fmt::format("{} bytes are said to leave the cut; the demand gives {}", cut.bytes, bytes));
+    refuse_certificate(
+        fmt::format("{} bytes are said to leave the cut; the demand gives {}", cut.bytes, bytes));
   }
 
   std::vector<NodeId> sources;
@@ -209,7 +213,8 @@ double bound(const Topology& topology, const Demand& demand, const CutCertificat
     tail_us = tail_rule(topology, latency, leaving, audiences(topology, demand, inside));
   }
   if (tail_us == kInfinity) {
-    refuse("no link out of the cut leads from a GPU inside to all GPUs outside that want the same data");
+    refuse_certificate(
+        "no link out of the cut leads from a GPU inside to all GPUs outside that want the same data");
   }
   return time_to_carry(std::move(carriers), bytes) + tail_us;
 }
@@ -231,20 +236,20 @@ double demand_distance(const Topology& topology, const Demand& demand, const std
 
 double bound(const Topology& topology, const Demand& demand, const MetricCertificate& metric) {
   if (!demand.is_pairwise())
-    refuse("a metric holds for pairwise demand only; here some data has several destinations");
+    refuse_certificate("a metric holds for pairwise demand only; here some data has several destinations");
   if (metric.length.size() != topology.num_links()) {
-    refuse(fmt::format("the metric has {} lengths; the fabric has {} links", metric.length.size(),
-                       topology.num_links()));
+    refuse_certificate(fmt::format("the metric has {} lengths; the fabric has {} links", metric.length.size(),
+                                   topology.num_links()));
   }
   for (std::size_t l = 0; l < metric.length.size(); ++l) {
     if (!(metric.length[l] >= 0) || !std::isfinite(metric.length[l])) {
-      refuse(
+      refuse_certificate(
           fmt::format("link {} has the length {}; lengths are finite and not negative", l, metric.length[l]));
     }
   }
   const double amount = demand_distance(topology, demand, metric.length);
   if (!(amount > 0) || !std::isfinite(amount)) {
-    refuse(fmt::format(
+    refuse_certificate(fmt::format(
         "the demand's bytes times distances sum to {}; a metric has to keep some pair apart, and all pairs "
         "have to be connected",
         amount));

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "refuse.hpp"
 #include "rondo/core/error.hpp"
 
 namespace rondo {
@@ -23,10 +24,6 @@ constexpr std::array<std::pair<Collective, std::string_view>, 6> kNames = {
      {Collective::scatter, "scatter"},
      {Collective::gather, "gather"},
      {Collective::custom, "custom"}}};
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(ExitCode::bad_data, message);
-}
 
 /// `deliveries`: destinations, summed over contributions.
 void check_caps(std::size_t contributions, std::size_t deliveries, int chunks) {

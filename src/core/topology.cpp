@@ -6,14 +6,11 @@
 #include <cmath>
 #include <utility>
 
+#include "refuse.hpp"
 #include "rondo/core/error.hpp"
 
 namespace rondo {
 namespace {
-
-[[noreturn]] void refuse(const std::string& message) {
-  throw Error(ExitCode::bad_data, message);
-}
 
 void check_cap(const TopologyData& data, std::size_t count, std::size_t cap, const char* what) {
   if (count > cap) {

@@ -61,9 +61,9 @@ int root_of(const msccl::Program& program) {
   return static_cast<int>(root - received.begin());
 }
 
-class Translation {
+class FromMsccl {
  public:
-  Translation(const msccl::Program& source, double bytes, bool in_place) : source_(source) {
+  FromMsccl(const msccl::Program& source, double bytes, bool in_place) : source_(source) {
     const int whole = source.chunks_per_loop;
     if (whole < 1) refuse("algo", "nchunksperloop is {}; it has to be at least 1", whole);
     if (source.gpus.empty()) refuse("algo", "there is no gpu");
@@ -181,7 +181,7 @@ class Translation {
 }  // namespace
 
 Program from_msccl(const msccl::Program& program, double bytes, bool in_place) {
-  return Translation(program, bytes, in_place).translate();
+  return FromMsccl(program, bytes, in_place).translate();
 }
 
 }  // namespace rondo::execution

@@ -17,9 +17,9 @@ using msccl::Coll;
 /// Chunks that follow one another in one place: all of an origin, or of an origin for one destination.
 using Block = std::pair<int, int>;
 
-class Translation {
+class FromSchedule {
  public:
-  Translation(const ProvenSchedule& proven, double bytes)
+  FromSchedule(const ProvenSchedule& proven, double bytes)
       : proven_(proven), gpus_(proven.topology.num_gpus()), chunks_(proven.demand.num_chunks()) {
     result_.name = proven.topology.name();
     result_.coll = msccl::coll_of(proven.demand.collective());
@@ -287,7 +287,7 @@ class Translation {
 }  // namespace
 
 Program from_schedule(const ProvenSchedule& proven, double bytes) {
-  return Translation(proven, bytes).translate();
+  return FromSchedule(proven, bytes).translate();
 }
 
 }  // namespace rondo::execution

@@ -30,7 +30,7 @@
 namespace rondo {
 namespace {
 
-constexpr double kTolerance = 1e-6;
+constexpr double kNoDistance = 1e-6;
 
 /// In [0, 1), from a column's place: equal worths make branch and bound wander.
 double jitter(std::size_t c, std::size_t w, int k) {
@@ -144,7 +144,7 @@ class RoundLayout {
     std::vector<char> useful(index(problem_.num_nodes), 0);
     for (int n = 0; n < problem_.num_nodes; ++n) {
       useful[index(n)] = std::any_of(chunk.unmet.begin(), chunk.unmet.end(), [&](int d) {
-        return d == n || distance(n, d) < distance_now(c, d) - kTolerance;
+        return d == n || distance(n, d) < distance_now(c, d) - kNoDistance;
       });
     }
     for (std::size_t w = 0; w < problem_.ways.size(); ++w) {
@@ -176,7 +176,7 @@ class RoundLayout {
       for (int n = 0; n < problem_.num_nodes; ++n) {
         if (n == d || closed[index(group(n))] || at[index(n)] >= kNeverEpoch) continue;
         const double won = now - distance(n, d);
-        if (won > kTolerance) near_.push_back({c, d, n, columns_++, won});
+        if (won > kNoDistance) near_.push_back({c, d, n, columns_++, won});
       }
     }
   }
@@ -377,7 +377,7 @@ std::optional<std::vector<double>> encode(const RoundLayout& layout, const Linea
     }
     if (best && !received(best->chunk, best->destination)) x[index(best->column)] = 1;
   }
-  if (max_violation(model, x) > kTolerance) return std::nullopt;
+  if (max_violation(model, x) > kFeasibilityTolerance) return std::nullopt;
   return x;
 }
 

@@ -7,8 +7,6 @@
 namespace rondo {
 namespace {
 
-constexpr double kTolerance = 1e-6;
-
 class Decoder {
  public:
   Decoder(const MulticastLayout& layout, const std::vector<double>& x) : layout_(layout), x_(x) {}
@@ -29,7 +27,7 @@ class Decoder {
   void visit(ChunkId c, int x, int k) {
     if (!layout_.start_window(c, x).contains(k)) return;
     const double amount = x_[static_cast<std::size_t>(layout_.start_column(c, x, k))];
-    if (amount < kTolerance) return;
+    if (amount < kFeasibilityTolerance) return;
     const TransferRoute& route = layout_.route(x);
     field_.entries.push_back({c.value, route.link, k, amount});
     if (route.ends_at_gpu()) {
@@ -164,7 +162,7 @@ FlowField decode_multicast(const MulticastLayout& layout, const Solution& soluti
 std::optional<std::vector<double>> encode_multicast(const MulticastLayout& layout, const LinearModel& model,
                                                     const Schedule& schedule) {
   std::vector<double> x = Encoder(layout, schedule).encode();
-  if (max_violation(model, x) > kTolerance) return std::nullopt;
+  if (max_violation(model, x) > kFeasibilityTolerance) return std::nullopt;
   return x;
 }
 

@@ -26,9 +26,9 @@
 namespace rondo {
 namespace {
 
-class Builder {
+class MilpBuilder {
  public:
-  explicit Builder(const MulticastLayout& layout) : layout_(layout) {}
+  explicit MilpBuilder(const MulticastLayout& layout) : layout_(layout) {}
 
   LinearModel build() {
     add_columns();
@@ -224,7 +224,7 @@ class Builder {
 
 BuiltModel multicast_milp(const Instance& instance) {
   const auto layout = std::make_shared<const MulticastLayout>(instance);
-  const auto model = std::make_shared<const LinearModel>(Builder(*layout).build());
+  const auto model = std::make_shared<const LinearModel>(MilpBuilder(*layout).build());
   BuiltModel built;
   built.model = *model;
   built.decode = [layout](const Solution& solution) { return decode_multicast(*layout, solution); };

@@ -70,9 +70,9 @@ class Stretches {
   std::vector<int> begins_;
 };
 
-class Builder {
+class FlowBuilder {
  public:
-  explicit Builder(const Instance& instance)
+  explicit FlowBuilder(const Instance& instance)
       : topology_(*instance.topology),
         grid_(*instance.grid),
         interval_starts_(interval_starts(instance)),
@@ -288,7 +288,7 @@ BuiltModel time_expanded_flow(const Instance& instance) {
   if (!instance.grid || instance.grid->num_epochs < 1) {
     throw Error(ExitCode::internal, "a time-expanded flow needs a grid with its number of epochs");
   }
-  return Builder(instance).build();
+  return FlowBuilder(instance).build();
 }
 
 }  // namespace rondo

@@ -21,7 +21,6 @@
 namespace rondo {
 namespace {
 
-constexpr double kFeasibilityTolerance = 1e-6;
 constexpr double kCutoffTolerance = 1e-9;
 
 /// Answers of CbcModel::status() and CbcModel::secondaryStatus().

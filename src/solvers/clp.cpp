@@ -10,8 +10,6 @@
 namespace rondo {
 namespace {
 
-constexpr double kFeasibilityTolerance = 1e-6;
-
 /// CLP's problem status after a solve; see ClpModel::status().
 enum ClpStatus { kOptimal = 0, kPrimalInfeasible = 1, kDualInfeasible = 2, kLimit = 3, kEvent = 5 };
 

@@ -23,7 +23,6 @@ constexpr int kCheckEvery = 40;
 constexpr int kPowerSteps = 60;
 constexpr double kStep = 0.998;
 constexpr double kNormMargin = 1.02;
-constexpr double kFeasibilityTolerance = 1e-6;
 constexpr double kRounding = 1e-13;
 constexpr double kCutoffMargin = 1e-3;
 constexpr std::int64_t kMostIterations = 5'000'000;

@@ -51,6 +51,8 @@ void check_consistent(const LinearModel& model);
 
 /// The greatest amount by which `x` (one value a column) leaves a row's or a column's bounds or integrality.
 double max_violation(const LinearModel& model, const std::vector<double>& x);
+/// What a solver's answer may have of it.
+inline constexpr double kFeasibilityTolerance = 1e-6;
 
 /// cost' x
 double objective_of(const LinearModel& model, const std::vector<double>& x);

@@ -6,7 +6,7 @@
 namespace rondo {
 
 /// What ranks have said to each other.
-struct Exchange {
+struct ExchangeFigures {
   double seconds = 0;  ///< on this rank, from when the last one was ready
   double bytes = 0;    ///< that all ranks together gave away; 0 where there is one rank
 };
@@ -17,7 +17,7 @@ class MeteredCommunicator final : public Communicator {
  public:
   explicit MeteredCommunicator(const Communicator& inner) : inner_(inner) {}
 
-  const Exchange& exchange() const { return exchange_; }
+  const ExchangeFigures& exchange() const { return exchange_; }
 
   int rank() const override { return inner_.rank(); }
   int size() const override { return inner_.size(); }
@@ -34,7 +34,7 @@ class MeteredCommunicator final : public Communicator {
   void count(std::size_t bytes) const;
 
   const Communicator& inner_;
-  mutable Exchange exchange_;
+  mutable ExchangeFigures exchange_;
 };
 
 }  // namespace rondo
