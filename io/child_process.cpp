@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <exception>
 
 #include "file_descriptor.hpp"
@@ -22,7 +23,7 @@ namespace {
 enum class Result : char { value = 'v', error = 'e' };
 
 /// What the child has to say: a value, or an error's code and message.
-Bytes outcome_of(const std::function<Bytes()>& work) {
+Bytes outcome_of(const std::string& subject, const std::function<Bytes()>& work) {
   MessageWriter message;
   try {
     const Bytes value = work();
@@ -36,12 +37,23 @@ Bytes outcome_of(const std::function<Bytes()>& work) {
   } catch (const std::exception& exception) {  // no memory for what the file asks for
     message.put(Result::error);
     message.put(ExitCode::bad_data);
-    message.put_all(std::string_view(exception.what()));
+    message.put_all(
+        std::string_view(fmt::format("{}: what it asks for cannot be had: {}", subject, exception.what())));
   }
   return message.take();
 }
 
-[[noreturn]] void be_child(int to_parent, pid_t parent, unsigned max_cpu_s,
+/// Bytes of address space that this process has.
+rlim_t address_space() {
+  unsigned long pages = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "re")) {
+    if (std::fscanf(file, "%lu", &pages) != 1) pages = 0;
+    std::fclose(file);
+  }
+  return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
+}
+
+[[noreturn]] void be_child(int to_parent, pid_t parent, const std::string& subject, const ChildLimits& limits,
                            const std::function<Bytes()>& work) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it shares the parent's lock on the run folder
   if (::getppid() != parent) ::_exit(1);
@@ -50,11 +62,15 @@ Bytes outcome_of(const std::function<Bytes()>& work) {
   }
   const rlimit no_core = {0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  const rlimit cpu = {max_cpu_s, max_cpu_s + 1};
+  const rlimit cpu = {limits.cpu_s, limits.cpu_s + 1};
   ::setrlimit(RLIMIT_CPU, &cpu);
+  if (const rlim_t used = address_space(); used > 0) {
+    const rlimit memory = {used + limits.memory_bytes, used + limits.memory_bytes};
+    ::setrlimit(RLIMIT_AS, &memory);
+  }
   try {
     const FileDescriptor out(to_parent);
-    const Bytes bytes = outcome_of(work);
+    const Bytes bytes = outcome_of(subject, work);
     write_all(out, bytes.data(), bytes.size(), "pipe");
   } catch (...) {
     ::_exit(1);
@@ -81,13 +97,14 @@ std::string describe(int status) {
 
 }  // namespace
 
-Bytes in_child_process(const std::string& subject, unsigned max_cpu_s, const std::function<Bytes()>& work) {
+Bytes in_child_process(const std::string& subject, const ChildLimits& limits,
+                       const std::function<Bytes()>& work) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) throw_system_error(ExitCode::io, "cannot make", "pipe", errno);
   const FileDescriptor from_child(ends[0]);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) be_child(ends[1], parent, max_cpu_s, work);
+  if (child == 0) be_child(ends[1], parent, subject, limits, work);
   ::close(ends[1]);
   if (child < 0) throw_system_error(ExitCode::io, "cannot start a process to read", subject, errno);
   const Bytes bytes = read_to_end(from_child);

@@ -128,12 +128,12 @@ class Loader {
     }
     const hssize_t count = H5Sget_simple_extent_npoints(space.id());
     const std::size_t size = H5Tget_size(type.id());
-    const std::uint64_t most_bytes = file_bytes_ * (layout == H5D_CHUNKED ? kMaxDeflateRatio : 1);
-    if (count < 0 || size == 0 || static_cast<std::uint64_t>(count) > (most_bytes - loaded_bytes_) / size) {
+    std::uint64_t& room = layout == H5D_CHUNKED ? compressed_room_ : plain_room_;
+    if (count < 0 || size == 0 || static_cast<std::uint64_t>(count) > room / size) {
       refuse(place, fmt::format("{} values of {} bytes do not fit into the file's {} bytes", count, size,
                                 file_bytes_));
     }
-    if (layout == H5D_CHUNKED) loaded_bytes_ += static_cast<std::uint64_t>(count) * size;
+    room -= static_cast<std::uint64_t>(count) * size;
     value.kind = kind_of(type);
     read(value, type, static_cast<std::size_t>(count), place, [&](hid_t memory_type, void* values) {
       return H5Dread(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
@@ -169,11 +169,17 @@ class Loader {
 
   std::string shown_;
   std::uint64_t file_bytes_;
-  std::uint64_t loaded_bytes_ = 0;  ///< of compressed datasets
+  // Values may not share bytes of the file: a name may stand in it a thousand times for the same dataset.
+  std::uint64_t plain_room_ = file_bytes_;
+  std::uint64_t compressed_room_ = max_content_bytes(file_bytes_);
   Hdf5Content content_;
 };
 
 }  // namespace
+
+std::uint64_t max_content_bytes(std::uint64_t file_bytes) {
+  return file_bytes * kMaxDeflateRatio;
+}
 
 Hdf5Content load_hdf5(const std::filesystem::path& path, const std::string& shown) {
   const Hdf5Silence silence;

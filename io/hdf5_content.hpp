@@ -24,6 +24,9 @@ struct Hdf5Value {
 /// By path: "sends/" a group, "sends/chunk" a dataset, "sends/@count" an attribute of the group.
 using Hdf5Content = std::map<std::string, Hdf5Value>;
 
+/// What the values of a file of this length can take at most: as much as the format's compression can save.
+std::uint64_t max_content_bytes(std::uint64_t file_bytes);
+
 /// Reads it all with libhdf5, which may crash on what it is given: to be called in a process of its own.
 /// Follows no link out of the file, loads no plugin, and refuses extents that the file's length does not
 /// allow. Throws Error(bad_data) that begins with `shown`.

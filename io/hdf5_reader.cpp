@@ -11,7 +11,14 @@
 namespace rondo {
 namespace {
 
-constexpr unsigned kMaxCpuSeconds = 300;
+/// Plenty for a file of this length, even one of nothing but zeros, compressed.
+ChildLimits limits_of(const std::filesystem::path& path) {
+  const std::uint64_t content = max_content_bytes(std::filesystem::file_size(path));
+  constexpr std::uint64_t kCopies = 16;  // bytes become doubles, which are packed, in a buffer that grows
+  const ChildLimits least;
+  return {.cpu_s = least.cpu_s + static_cast<unsigned>(std::min<std::uint64_t>(content >> 24, 600)),
+          .memory_bytes = least.memory_bytes + kCopies * content};
+}
 
 const char* kind_name(Hdf5Value::Kind kind) {
   switch (kind) {
@@ -118,7 +125,7 @@ const Hdf5Value& Hdf5GroupReader::dataset(const char* name, Hdf5Value::Kind kind
 Hdf5InputFile::Hdf5InputFile(const std::filesystem::path& path)
     : shown_(fmt::format("'{}'", path.string())),
       content_(std::make_shared<const Hdf5Content>(unpack_content(in_child_process(
-          shown_, kMaxCpuSeconds, [&] { return pack_content(load_hdf5(path, shown_)); })))) {}
+          shown_, limits_of(path), [&] { return pack_content(load_hdf5(path, shown_)); })))) {}
 
 Hdf5GroupReader Hdf5InputFile::root() const {
   return {content_, shown_, ""};

@@ -108,7 +108,13 @@ class RunLock::Held {
     constexpr mode_t kMode = 0644;
     file_.emplace(::open(path_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kMode));
     if (file_->valid()) return true;
-    if (errno == EEXIST) file_.emplace(::open(path_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, kMode));
+    // A folder from elsewhere may have a link there that leads to any file of this user's.
+    if (errno == EEXIST)
+      file_.emplace(::open(path_.c_str(), O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, kMode));
+    if (!file_->valid() && errno == ELOOP) {
+      throw Error(ExitCode::cannot_create,
+                  fmt::format("'{}' is a symbolic link, which may lead anywhere; remove it", path_.string()));
+    }
     if (!file_->valid())
       throw_system_error(ExitCode::cannot_create, "cannot lock the folder", folder_, errno);
     return false;

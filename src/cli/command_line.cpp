@@ -122,10 +122,20 @@ std::string execute(Words arguments, const Communicator& communicator) {
   return command.run(settings, communicator);
 }
 
+/// Names in files from elsewhere are shown to a terminal, which obeys control characters.
+std::string printable(std::string text) {
+  const auto obeyed = [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < ' ' && c != '\n' && c != '\t') || byte == 0x7f;
+  };
+  std::replace_if(text.begin(), text.end(), obeyed, '?');
+  return text;
+}
+
 /// Collective. Standard output may be a full disk.
 void print(const std::string& text, const Communicator& communicator) {
   on_root(communicator, [&] {
-    std::cout << text << std::flush;
+    std::cout << printable(text) << std::flush;
     if (!std::cout) throw Error(ExitCode::io, "cannot write to standard output");
     return Bytes{};
   });
@@ -140,7 +150,7 @@ int run_command_line(const std::vector<std::string>& arguments, const Communicat
     return static_cast<int>(ExitCode::ok);
   } catch (const Error& error) {
     if (communicator.is_root()) {
-      std::cerr << "rondo: " << error.what() << '\n';
+      std::cerr << "rondo: " << cli::printable(error.what()) << '\n';
       if (error.code() == ExitCode::internal) {
         std::cerr << "rondo: this is a fault of Rondo, sorry; please report it with the command line and the "
                      "input\n";

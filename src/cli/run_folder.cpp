@@ -145,6 +145,13 @@ void RunFolder::make_folders() {
   if ((fs::status(path_).permissions() & writable) == fs::perms::none) {
     cannot_write(path_, "it is read-only; choose another --output or chmod u+w it");
   }
+  // A folder from elsewhere may have links there, and whole files behind them would be replaced and removed.
+  for (const char* name : {kRounds, kStates}) {
+    if (fs::is_symlink(path_ / name)) {
+      cannot_write(path_,
+                   fmt::format("its folder {} is a symbolic link, which may lead anywhere; remove it", name));
+    }
+  }
 }
 
 void RunFolder::check_contents() const {

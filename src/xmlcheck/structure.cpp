@@ -18,9 +18,13 @@ using msccl::Step;
 using msccl::StepType;
 using msccl::ThreadBlock;
 
-/// Beyond these the symbolic execution would take gigabytes.
+/// Beyond these the symbolic execution would take gigabytes. A small file may ask for less: what the steps of
+/// an executor's program can fill.
 constexpr std::int64_t kMaxChunks = 50'000'000;
 constexpr std::int64_t kMaxMoves = 500'000'000;
+constexpr std::int64_t kFreeChunks = 1'000'000;
+constexpr std::int64_t kFreeMoves = 10'000'000;
+constexpr std::int64_t kPerStep = 256;  // executors take at most 72 chunks in a step
 
 /// Buffers that hold a part a GPU, so that chunks divide evenly.
 bool has_parts(Coll coll) {
@@ -173,19 +177,22 @@ class StructureCheck {
   }
 
   void check_size() const {
-    std::int64_t chunks = 0, moves = 0;
+    std::int64_t chunks = 0, moves = 0, steps = 0;
     for (int g = 0; g < program_.num_gpus(); ++g) {
       const BufferSizes sizes = expected_sizes(program_, g);
       chunks += std::int64_t{sizes.input} + sizes.output + gpu(g).scratch_chunks;
       for (const ThreadBlock& tb : gpu(g).tbs) {
+        steps += std::ssize(tb.steps);
         for (const Step& step : tb.steps) moves += step.type == StepType::nop ? 0 : step.count;
       }
     }
-    if (chunks > kMaxChunks || moves > kMaxMoves) {
+    const std::int64_t max_chunks = std::min(kMaxChunks, kFreeChunks + kPerStep * steps);
+    const std::int64_t max_moves = std::min(kMaxMoves, kFreeMoves + kPerStep * steps);
+    if (chunks > max_chunks || moves > max_moves) {
       throw Error(ExitCode::unavailable,
-                  fmt::format("the buffers have {} chunks and the steps move {}; at most {} and {} can be "
+                  fmt::format("the buffers have {} chunks and the {} steps move {}; at most {} and {} can be "
                               "checked",
-                              chunks, moves, kMaxChunks, kMaxMoves));
+                              chunks, steps, moves, max_chunks, max_moves));
     }
   }
 

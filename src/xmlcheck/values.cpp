@@ -4,11 +4,14 @@
 
 #include <algorithm>
 
+#include "rondo/core/error.hpp"
+
 namespace rondo::xmlcheck {
 namespace {
 
 /// Programs may double a sum in every step; beyond this it is wrong in any case.
 constexpr std::int64_t kMany = std::int64_t{1} << 40;
+constexpr std::size_t kMaxTerms = 100'000'000;
 
 }  // namespace
 
@@ -27,6 +30,14 @@ Values::Terms Values::merged(const Terms& a, const Terms& b) {
 }
 
 Values::Id Values::intern(Terms terms) {
+  // A program of few steps may build sums of sums without end.
+  num_terms_ += terms.size();
+  if (num_terms_ > kMaxTerms) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("the sums that the steps build have more than {} terms; that is too many to be checked",
+                    kMaxTerms));
+  }
   const auto [known, is_new] = ids_.try_emplace(std::move(terms), static_cast<Id>(sums_.size()));
   if (is_new) sums_.push_back(&known->first);
   return known->second;

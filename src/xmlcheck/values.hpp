@@ -39,6 +39,7 @@ class Values {
   Id intern(Terms terms);
 
   std::map<Terms, Id> ids_;
+  std::size_t num_terms_ = 0;       ///< in all that was ever asked for: each took its time
   std::vector<const Terms*> sums_;  ///< per id: the key in ids_
   std::map<std::pair<Id, Id>, Id> sum_of_;
 };

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cassert>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -8,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "rondo/core/error.hpp"
 #include "rondo/parallel/communicator.hpp"
 
 /// What ranks of one job say to each other: plain values one after another, in this machine's byte order.
@@ -44,7 +44,8 @@ class MessageWriter {
   Bytes bytes_;
 };
 
-/// Takes them off again in the same order.
+/// Takes them off again in the same order. Throws Error(bad_data) where there are no more bytes: a process
+/// that a hostile file has in its hands may say anything.
 class MessageReader {
  public:
   explicit MessageReader(const Bytes& bytes) : bytes_(bytes) {}
@@ -58,17 +59,22 @@ class MessageReader {
   /// A std::vector or a std::string of what put_all() put.
   template <class Values>
   Values get_all() {
-    Values values(static_cast<std::size_t>(get<std::uint64_t>()), typename Values::value_type{});
-    copy_out(values.data(), values.size() * sizeof(typename Values::value_type));
+    using Value = typename Values::value_type;
+    const auto count = get<std::uint64_t>();
+    if (count > (bytes_.size() - at_) / sizeof(Value)) refuse();
+    Values values(static_cast<std::size_t>(count), Value{});
+    copy_out(values.data(), values.size() * sizeof(Value));
     return values;
   }
 
  private:
   void copy_out(void* data, std::size_t size) {
-    assert(size <= bytes_.size() - at_);
+    if (size > bytes_.size() - at_) refuse();
     if (size > 0) std::memcpy(data, bytes_.data() + at_, size);
     at_ += size;
   }
+
+  [[noreturn]] static void refuse() { throw Error(ExitCode::bad_data, "a message ends too early"); }
 
   const Bytes& bytes_;
   std::size_t at_ = 0;

@@ -44,6 +44,15 @@ TEST(WriteAtomically, ReplacesTheFileAndLeavesNothingElse) {
   EXPECT_EQ(folder.num_files(), 1U);
 }
 
+TEST(WriteAtomically, ReplacesALinkAndNotWhatItLeadsTo) {
+  const TemporaryFolder folder;
+  set_content(folder / "precious", "kept");
+  std::filesystem::create_symlink(folder / "precious", folder / "file");
+  write_text_file(folder / "file", "new");
+  EXPECT_EQ(content_of(folder / "precious"), "kept");
+  EXPECT_EQ(content_of(folder / "file"), "new");
+}
+
 TEST(WriteAtomically, GivesTheFileOrdinaryPermissions) {
   const TemporaryFolder folder;
   const mode_t before = ::umask(022);

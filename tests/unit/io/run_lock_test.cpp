@@ -37,6 +37,14 @@ class RunLockTest : public testing::Test {
   TemporaryFolder folder;
 };
 
+TEST_F(RunLockTest, FollowsNoLinkOutOfTheFolder) {
+  const TemporaryFolder elsewhere;
+  set_content(elsewhere / "precious", "kept");
+  std::filesystem::create_symlink(elsewhere / "precious", folder / "lock");
+  expect_refused({"lock", "symbolic link", "remove it"});
+  EXPECT_EQ(content_of(elsewhere / "precious"), "kept");
+}
+
 TEST_F(RunLockTest, NamesItsOwnerAndGoesWithIt) {
   {
     const RunLock lock(folder.path(), {}, kQuick);

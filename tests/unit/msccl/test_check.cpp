@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "by_hand.hpp"
+#include "rondo/core/error.hpp"
 #include "rondo/xmlcheck/check.hpp"
 
 /// Every kind of finding, on programs small enough to be followed by hand.
@@ -44,6 +45,28 @@ TEST(CheckXml, AcceptsWhatIsRight) {
     expect_valid(ring_allgather(5), executor);
     expect_valid(relayed_alltoall(), executor);
   }
+}
+
+TEST(CheckXml, FewStepsMayNotAskForMuchMemory) {
+  const auto expect_beyond = [](const Program& program) {
+    try {
+      check(program, {});
+      ADD_FAILURE() << "checked";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::unavailable) << error.what();
+    }
+  };
+  Program scratch = ring_allgather(2);
+  scratch.gpus[0].scratch_chunks = 2'000'000;
+  expect_beyond(scratch);
+  Program loop = ring_allgather(2);
+  loop.coll = Coll::allreduce;  // whose buffers hold a whole loop
+  loop.chunks_per_loop = 2'000'000'000;
+  for (Gpu& gpu : loop.gpus) gpu = {};
+  expect_beyond(loop);
+  // As many as steps of executors could fill are checked.
+  scratch.gpus[0].scratch_chunks = 900'000;
+  expect_valid(scratch, "msccl");
 }
 
 TEST(CheckXml, InPlaceInputsArePartOfTheOutput) {
