@@ -1,7 +1,8 @@
 #include "rondo/io/round_files.hpp"
 #include "sealed_file.hpp"
 
+/// HDF5 of a round behind a right user block.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  rondo::fuzz::read_as_file(data, size, 0, [](const auto& path) { rondo::read_round_file(path); });
+  rondo::fuzz::read_sealed(data, size, 0, [](const auto& path) { rondo::read_round_file(path); });
   return 0;
 }
