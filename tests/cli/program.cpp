@@ -18,10 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<std::string> command_line(const std::vector<std::string>& arguments, int ranks) {
+std::vector<std::string> command_line(const std::vector<std::string>& arguments, int ranks,
+                                      const std::string& program) {
   std::vector<std::string> words;
   if (ranks > 1) words = {RONDO_MPIEXEC, "-n", std::to_string(ranks)};
-  words.emplace_back(RONDO_PROGRAM);
+  words.push_back(program);
   words.insert(words.end(), arguments.begin(), arguments.end());
   return words;
 }
@@ -38,8 +39,12 @@ fs::path stream_file() {
 }  // namespace
 
 Process::Process(const std::vector<std::string>& arguments, int ranks, const fs::path& folder)
+    : Process(RONDO_PROGRAM, arguments, ranks, folder) {}
+
+Process::Process(const std::string& program, const std::vector<std::string>& arguments, int ranks,
+                 const fs::path& folder)
     : out_(stream_file()), err_(stream_file()) {
-  std::vector<std::string> words = command_line(arguments, ranks);
+  std::vector<std::string> words = command_line(arguments, ranks, program);
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);

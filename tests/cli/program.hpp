@@ -22,6 +22,9 @@ class Process {
  public:
   /// Starts `rondo ARGUMENTS` in `folder`; on more than one rank under mpirun.
   Process(const std::vector<std::string>& arguments, int ranks, const std::filesystem::path& folder);
+  /// Another program.
+  Process(const std::string& program, const std::vector<std::string>& arguments, int ranks,
+          const std::filesystem::path& folder);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

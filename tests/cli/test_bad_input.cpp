@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "program.hpp"
 
@@ -12,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
+using Json = nlohmann::json;
 
 struct BadInput {
   std::string name;
@@ -19,6 +22,8 @@ struct BadInput {
   int exit_code;
   Words in_message;
   std::map<std::string, std::string> files = {};  ///< written before
+  /// Set: it begins with the folder of a solved problem, which this changes.
+  std::function<void(const fs::path&)> change_solved = {};
 };
 
 std::ostream& operator<<(std::ostream& out, const BadInput& bad) {
@@ -38,6 +43,19 @@ std::string topology(const std::string& from = "", const std::string& to = "") {
   const std::size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
   return text.replace(at, from.size(), to);
+}
+
+/// Changes bit 2 of a byte; counted from the end where `at` is negative.
+void damage(const fs::path& path, std::ptrdiff_t at) {
+  std::string text = read_file(path);
+  char& byte = text[static_cast<std::size_t>(at < 0 ? std::ssize(text) + at : at)];
+  byte = static_cast<char>(byte ^ 4);
+  write_file(path, text);
+}
+
+void cut_in_half(const fs::path& path) {
+  const std::string text = read_file(path);
+  write_file(path, text.substr(0, text.size() / 2));
 }
 
 /// `solve` of a small problem that is right but for what `more` says; later options of the same name replace.
@@ -70,6 +88,13 @@ BadInput bad_demand(const std::string& name, const std::string& demand, Words in
           65,
           std::move(in_message),
           {{"t.json", topology()}, {"d.json", demand}}};
+}
+
+BadInput bad_schedule(const std::string& name, const Words& arguments,
+                      const std::function<void(const fs::path&)>& change,
+                      const Words& in_message = {"schedule.h5"}) {
+  return {name,       arguments, 65,
+          in_message, {},        [=](const fs::path& folder) { change(folder / "out/schedule.h5"); }};
 }
 
 std::vector<BadInput> bad_inputs() {
@@ -161,6 +186,35 @@ std::vector<BadInput> bad_inputs() {
       {"output_is_a_file", solve("t.json"), 73, {"out", "file"}, {{"t.json", topology()}, {"out", "mine"}}},
       {"schedule_of_garbage", {"verify", "s.h5"}, 65, {"s.h5"}, {{"s.h5", std::string(2000, 'x')}}},
       {"schedule_too_short", {"verify", "s.h5"}, 65, {"s.h5"}, {{"s.h5", "rondo"}}},
+      {"solved_for_another_size",
+       solve("t.json", {{"size", "6KB"}}),
+       65,
+       {"out", "size_bytes", "3000", "6000", "--force"},
+       {},
+       [](const fs::path&) {}},
+      {"solved_for_another_fabric",
+       solve("t.json"),
+       65,
+       {"topology.links[0].latency_us"},
+       {},
+       [](const fs::path& folder) {
+         write_file(folder / "t.json", topology("\"latency_us\": 1", "\"latency_us\": 2"));
+       }},
+      {"rounds_lead_elsewhere",
+       solve("t.json"),
+       73,
+       {"out", "rounds", "symbolic link"},
+       {},
+       [](const fs::path& folder) { fs::create_symlink(folder, folder / "out/rounds"); }},
+      bad_topology("control_characters", "\"latency_us\"", "\"\\u001b[2J\"", {"unknown key '?[2J'"}),
+      bad_schedule("damaged_magic", {"verify", "out/schedule.h5"},
+                   [](const fs::path& path) { damage(path, 3); }),
+      bad_schedule("damaged_content", {"verify", "out/schedule.h5"},
+                   [](const fs::path& path) { damage(path, 700); }),
+      bad_schedule("damaged_end", {"verify", "out/schedule.h5"},
+                   [](const fs::path& path) { damage(path, -1); }),
+      bad_schedule("half_to_export", {"export", "out", "--output", "s.json"}, cut_in_half),
+      bad_schedule("half_to_solve", solve("t.json"), cut_in_half, {"schedule.h5", "--force"}),
       {"unknown_export_format",
        {"export", "s.h5", "--format", "xml", "--output", "s.xml"},
        64,
@@ -183,35 +237,111 @@ std::size_t count(const std::string& text, const std::string& word) {
   return found;
 }
 
-/// Runs on one rank and on four.
+/// What one rank said.
+Outcome outcome_of(const fs::path& folder, const std::string& name, int rank) {
+  const std::string stem = folder / "outcomes" / (name + "." + std::to_string(rank));
+  const std::string code = read_file(stem + ".code");
+  return {code.empty() ? -1 : std::stoi(code), read_file(stem + ".out"), read_file(stem + ".err")};
+}
+
+/// A folder with the result of solve(t.json), made once.
+const TemporaryFolder& solved_folder() {
+  static const TemporaryFolder folder;
+  if (!fs::exists(folder.path() / "t.json")) {
+    write_file(folder.path() / "t.json", topology());
+    const Outcome outcome = run(solve("t.json"), 1, folder.path());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  }
+  return folder;
+}
+
+/// All bad inputs, each in a folder of its own, given to the command line on one rank and then on four: in
+/// one start of commands_in_turn each, because a start takes longer than all that is tested.
+class Refusals {
+ public:
+  Refusals() {
+    Json cases = Json::array();
+    for (const BadInput& bad : bad_inputs()) {
+      const fs::path folder = in_turn_.path() / bad.name;
+      fs::create_directory(folder);
+      if (bad.change_solved) {
+        fs::copy(solved_folder().path(), folder, fs::copy_options::recursive);
+        bad.change_solved(folder);
+      }
+      for (const auto& [name, text] : bad.files) {
+        fs::create_directories((folder / name).parent_path());
+        write_file(folder / name, text);
+      }
+      before_[bad.name] = contents(folder);
+      cases.push_back({{"name", bad.name}, {"arguments", bad.arguments}});
+    }
+    write_file(in_turn_.path() / "cases.json", cases.dump());
+    fs::create_directory(in_turn_.path() / "outcomes");
+    for (const int ranks : {1, 4}) {
+      const Outcome outcome =
+          Process(RONDO_COMMANDS_IN_TURN, {in_turn_.path()}, ranks, in_turn_.path()).wait();
+      EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+      for (const BadInput& bad : bad_inputs()) keep_outcomes(bad.name, ranks);
+    }
+  }
+
+  struct OfRanks {
+    std::vector<Outcome> outcomes = {};  ///< of every rank
+    bool changed_files = false;
+  };
+  const OfRanks& of(const std::string& name, int ranks) const { return found_.at({name, ranks}); }
+
+ private:
+  void keep_outcomes(const std::string& name, int ranks) {
+    OfRanks& found = found_[{name, ranks}];
+    for (int rank = 0; rank < ranks; ++rank) {
+      found.outcomes.push_back(outcome_of(in_turn_.path(), name, rank));
+    }
+    found.changed_files = contents(in_turn_.path() / name) != before_[name];
+  }
+
+  const TemporaryFolder in_turn_;
+  std::map<std::string, std::map<std::string, std::string>> before_;
+  std::map<std::pair<std::string, int>, OfRanks> found_;
+};
+
+class BadInputs : public testing::TestWithParam<BadInput> {};
+
+TEST_P(BadInputs, AreRefused) {
+  static const Refusals refusals;
+  const BadInput& bad = GetParam();
+  for (const int ranks : {1, 4}) {
+    SCOPED_TRACE(testing::Message() << ranks << " ranks");
+    const auto& [outcomes, changed_files] = refusals.of(bad.name, ranks);
+    std::string err;
+    for (const Outcome& outcome : outcomes) {
+      EXPECT_EQ(outcome.exit_code, bad.exit_code) << outcome.err;
+      EXPECT_EQ(outcome.out.find("finish"), std::string::npos) << outcome.out;
+      err += outcome.err;
+    }
+    EXPECT_EQ(count(err, "rondo: "), 1U) << err;
+    for (const std::string& words : bad.in_message)
+      EXPECT_NE(err.find(words), std::string::npos) << words << " in\n" << err;
+    EXPECT_FALSE(changed_files);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BadInputs, testing::ValuesIn(bad_inputs()),
+                         [](const auto& bad) { return bad.param.name; });
+
+/// The program itself, on one rank and on four: what the command line returns is its exit code.
 void expect_refusal(const Words& arguments, int exit_code, const Words& in_message, const fs::path& folder) {
   const auto before = contents(folder);
   for (const int ranks : {1, 4}) {
     SCOPED_TRACE(testing::Message() << ranks << " ranks");
     const Outcome outcome = run(arguments, ranks, folder);
     EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
-    EXPECT_EQ(outcome.out.find("finish"), std::string::npos) << outcome.out;
     EXPECT_EQ(count(outcome.err, "rondo: "), 1U) << outcome.err;
     for (const std::string& words : in_message)
       EXPECT_NE(outcome.err.find(words), std::string::npos) << words << " in\n" << outcome.err;
     EXPECT_EQ(contents(folder), before);
   }
 }
-
-class BadInputs : public testing::TestWithParam<BadInput> {};
-
-TEST_P(BadInputs, AreRefused) {
-  const BadInput& bad = GetParam();
-  const TemporaryFolder folder;
-  for (const auto& [name, text] : bad.files) {
-    fs::create_directories((folder.path() / name).parent_path());
-    write_file(folder.path() / name, text);
-  }
-  expect_refusal(bad.arguments, bad.exit_code, bad.in_message, folder.path());
-}
-
-INSTANTIATE_TEST_SUITE_P(All, BadInputs, testing::ValuesIn(bad_inputs()),
-                         [](const auto& bad) { return bad.param.name; });
 
 TEST(BadFolder, ReadOnly) {
   const TemporaryFolder folder;
@@ -222,39 +352,10 @@ TEST(BadFolder, ReadOnly) {
   fs::permissions(folder.path() / "out", fs::perms::owner_all);
 }
 
-class SolvedFolder : public testing::Test {
- protected:
-  SolvedFolder() {
-    write_file(folder_.path() / "t.json", topology());
-    const Outcome outcome = run(solve("t.json"), 1, folder_.path());
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  }
-  const TemporaryFolder folder_;
-};
-
-TEST_F(SolvedFolder, OfAnotherProblem) {
-  expect_refusal(solve("t.json", {{"size", "6KB"}}), 65, {"out", "size_bytes", "3000", "6000", "--force"},
-                 folder_.path());
-}
-
-TEST_F(SolvedFolder, OfAnotherFabric) {
-  write_file(folder_.path() / "t.json", topology("\"latency_us\": 1", "\"latency_us\": 2"));
-  expect_refusal(solve("t.json"), 65, {"topology.links[0].latency_us"}, folder_.path());
-}
-
-TEST_F(SolvedFolder, WithACorruptedSchedule) {
-  const fs::path schedule = folder_.path() / "out/schedule.h5";
-  const std::string whole = read_file(schedule);
-  for (const std::size_t at : {std::size_t{3}, std::size_t{700}, whole.size() - 1}) {
-    SCOPED_TRACE(testing::Message() << "byte " << at);
-    std::string damaged = whole;
-    damaged[at] = static_cast<char>(damaged[at] ^ 4);
-    write_file(schedule, damaged);
-    expect_refusal({"verify", "out/schedule.h5"}, 65, {"schedule.h5"}, folder_.path());
-  }
-  write_file(schedule, whole.substr(0, whole.size() / 2));
-  expect_refusal({"export", "out", "--output", "s.json"}, 65, {"schedule.h5"}, folder_.path());
-  expect_refusal(solve("t.json"), 65, {"schedule.h5", "--force"}, folder_.path());
+TEST(BadFile, EndsTheProgramWithItsCode) {
+  const TemporaryFolder folder;
+  write_file(folder.path() / "t.json", topology("\"latency_us\": 1", "\"latency_us\": -1"));
+  expect_refusal(solve("t.json"), 65, {"t.json", "latency"}, folder.path());
 }
 
 }  // namespace
