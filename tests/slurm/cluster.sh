@@ -1,9 +1,10 @@
-# Source this. A throwaway Slurm of two virtual nodes, all of it below one folder and in namespaces of its own: nothing in
-# the system's configuration, no port that anybody outside sees. Needs root, in a container as well.
+# Source this. A throwaway Slurm of two virtual nodes and a third to lose, all of it below one folder and in namespaces of its
+# own: nothing in the system's configuration, no port that anybody outside sees. Needs root, in a container as well.
 #   enter_namespaces SCRIPT ARGUMENTS...   runs the script anew in a network and a mount namespace
-#   start_cluster FOLDER                   until sinfo shows two idle nodes
+#   start_cluster FOLDER                   until sinfo shows all nodes idle
 #   stop_cluster                           ends all that was started
-#   start_node N, stop_node N              N is n1 or n2; stop_node is a power cut: the daemon and all that runs there
+#   start_node N, stop_node N              N of $nodes; stop_node is a power cut: the daemon and all that runs there
+nodes="n1 n2 n3"
 
 # What is missing for start_cluster; nothing where it can run.
 why_no_cluster() {
@@ -26,7 +27,7 @@ start_cluster() {
   # Without an address beside 127.0.0.1 the resolver does not find localhost.
   ip address add 10.255.0.1/32 dev lo
   export OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_oob_tcp_if_include=lo  # which Open MPI leaves out unasked
-  mkdir -p "$cluster"/{munge,state,spool-n1,spool-n2,tmp-n1,tmp-n2}
+  mkdir -p "$cluster"/{munge,state}
   chmod 755 "$cluster"
   chmod 700 "$cluster/munge"
   head -c 1024 /dev/urandom > "$cluster/munge/key"
@@ -67,20 +68,22 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=2,bf_interval=2,sched_min
 SlurmdTimeout=10
 KillWait=5
 JobRequeue=1
-NodeName=n1 NodeAddr=127.0.0.1 NodeHostname=localhost Port=26821 CPUs=4
-NodeName=n2 NodeAddr=127.0.0.1 NodeHostname=localhost Port=26822 CPUs=4
-PartitionName=all Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
+NodeName=n1 NodeAddr=127.0.0.1 NodeHostname=localhost Port=26821 CPUs=32 Weight=2
+NodeName=n2 NodeAddr=127.0.0.1 NodeHostname=localhost Port=26822 CPUs=32 Weight=2
+NodeName=n3 NodeAddr=127.0.0.1 NodeHostname=localhost Port=26823 CPUs=32 Weight=1
+PartitionName=two Nodes=n1,n2 Default=YES MaxTime=INFINITE State=UP
+PartitionName=all Nodes=n1,n2,n3 MaxTime=INFINITE State=UP
 CONF
   slurmctld -c 2>> "$cluster/slurmctld.log"
-  start_node n1
-  start_node n2
-  wait_for 20 "two idle nodes" eval '[ "$(timeout 2 sinfo -h -N -o %t | grep -c idle)" -eq 2 ]'
+  local node
+  for node in $nodes; do start_node "$node"; done
+  wait_for 20 "idle nodes" eval '[ "$(timeout 2 sinfo -h -N -p all -o %t | grep -c idle)" -eq "$(wc -w <<< "$nodes")" ]'
 }
 
 # Every node has a /dev/shm of its own: the segments of two nodes' MPI ranks would collide.
 start_node() {
   rm -rf "$cluster/spool-$1"
-  mkdir -p "$cluster/spool-$1"
+  mkdir -p "$cluster/spool-$1" "$cluster/tmp-$1"
   unshare --mount --propagation private sh -c "mount -t tmpfs none /dev/shm && exec slurmd -N $1" \
     2>> "$cluster/slurmd-$1.log"
 }
@@ -99,7 +102,7 @@ stop_cluster() {
   timeout 5 scancel --user root 2>/dev/null || true
   wait_for 10 "an empty queue" eval '[ -z "$(timeout 2 squeue -h)" ]' 2>/dev/null || true
   local file pid
-  for file in "$cluster"/slurmd-n1.pid "$cluster"/slurmd-n2.pid "$cluster"/slurmctld.pid "$cluster"/munge/pid; do
+  for file in "$cluster"/slurmd-*.pid "$cluster"/slurmctld.pid "$cluster"/munge/pid; do
     [ -r "$file" ] || continue
     pid=$(cat "$file")
     kill "$pid" 2>/dev/null || continue

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tests/slurm/run.sh RONDO [CASE...]: the scripts of slurm/ on a throwaway Slurm of two virtual nodes, with real runs that are
-# killed, requeued, cut short and started twice. Every one has to end with the schedule of an undisturbed run. Exit code 77
-# where no such cluster can be made, with the reason.
+# tests/slurm/run.sh RONDO [CASE...]: the scripts of slurm/ on a throwaway Slurm of virtual nodes, with real runs that are
+# killed, requeued, cut short and started twice. Every one has to end with the schedule of an undisturbed run. All cases run
+# at the same time: they mostly wait for Slurm. Exit code 77 where no such cluster can be made, with the reason.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -28,29 +28,32 @@ trap finish EXIT
 start_cluster "$folder"
 cd "$folder/work"
 
-# Seventeen rounds, seconds in all.
+# More than a hundred rounds, a file each: seconds of writing, and little of reckoning.
 cat > rounds.cfg <<CFG
 #SLURM --nodes=2 --ntasks-per-node=2
 #OUTPUT by-submit
 topology = star:chassis=2,intra=ndv2
 collective = allgather
 size = 100MB
-chunks = 2
+chunks = 16
+gap = 10%
 engine = rounds
 decompose = ncflow
 round-epochs = 4
 CFG
 digest() { sed -n 's/^ "schedule_digest": "\(.*\)",$/\1/p' "$1/report.json"; }
-rounds_of() { find "$1/rounds" -name 'round-*.h5' 2>/dev/null | wc -l; }
 state_of_job() { scontrol --oneliner show job "$1" 2>/dev/null | sed 's/.*JobState=\([A-Z_]*\).*/\1/'; }
 restarts() { scontrol show job "$1" | sed -n 's/.*Restarts=\([0-9]*\).*/\1/p'; }
 has_ended() { case $(state_of_job "$1") in COMPLETED | FAILED | CANCELLED | TIMEOUT | NODE_FAIL) ;; *) return 1 ;; esac; }
 fail() { echo "FAILED: $*" >&2; exit 1; }
 expect_completed() {
-  wait_for "${2:-60}" "end of job $1 ($(state_of_job "$1"))" has_ended "$1"
+  wait_for "${2:-90}" "end of job $1 ($(state_of_job "$1"))" has_ended "$1"
   [ "$(state_of_job "$1")" = COMPLETED ] || fail "job $1 is $(state_of_job "$1")"
 }
-expect_same() { [ "$(digest "$1")" = "$expected" ] || fail "$1: digest $(digest "$1") instead of $expected"; }
+expect_same() {  # as the undisturbed run, which may still be at work
+  wait_for 60 "undisturbed run" test -e by-submit/report.json
+  [ "$(digest "$1")" = "$(digest by-submit)" ] || fail "$1: digest $(digest "$1") instead of $(digest by-submit)"
+}
 # As submit.sh, but from a copy: Slurm keeps the script.
 submit() { sbatch --parsable --output=%j.log --nodes=2 --ntasks-per-node=2 "$@"; }
 # submit_rounds DIR [options of sbatch]: returns once the run has a round.
@@ -58,10 +61,10 @@ submit_rounds() {
   local run=$1
   shift
   job=$(submit "$@" "$root/slurm/solve.sbatch" rounds.cfg --output "$run")
-  wait_for 30 "round of $run" test -e "$run/rounds/round-00001.h5"
+  wait_for 60 "round of $run" test -e "$run/rounds/round-00001.h5"
   [ ! -e "$run/report.json" ] || fail "$run ended before it was disturbed"
 }
-a_rank() { pgrep -f "^$RONDO solve .*--output $1\$" | head -n "${2:-1}" | tail -n 1; }
+ranks_of() { pgrep -f "^$RONDO solve .*--output $1\$"; }
 expect_resumed() {  # DIR JOB: it was requeued and did no finished round again
   [ "$(restarts "$2")" -ge 1 ] || fail "job $2 was not requeued"
   [ "$(sed -n 's/.*"rounds_resumed": *\([0-9]*\).*/\1/p' "$1/report.json")" -ge 1 ] || fail "$1 resumed no round"
@@ -71,17 +74,18 @@ expect_resumed() {  # DIR JOB: it was requeued and did no finished round again
 case_undisturbed() {
   job=$("$root/slurm/submit.sh" rounds.cfg --output=%j.log)
   expect_completed "$job"
-  expected=$(digest by-submit)
-  [ -n "$expected" ] && "$RONDO" verify by-submit >/dev/null
+  [ -n "$(digest by-submit)" ] && "$RONDO" verify by-submit >/dev/null
 }
-case_mpirun() {
-  job=$(RONDO_LAUNCHER=mpirun submit "$root/slurm/solve.sbatch" rounds.cfg --output by-mpirun)
+case_mpirun() {  # and its way for USR1 to the ranks
+  RONDO_LAUNCHER=mpirun submit_rounds by-mpirun
+  scancel --batch --signal=USR1 "$job"
   expect_completed "$job"
-  expect_same by-mpirun
+  grep -q 'ended with 75' "$job.log" || fail "no code 75 in $job.log"
+  expect_resumed by-mpirun "$job"
 }
 case_killed_rank() {
   submit_rounds killed
-  kill -KILL "$(a_rank killed 3)"
+  kill -KILL "$(ranks_of killed | sed -n 3p)"
   expect_completed "$job"
   expect_resumed killed "$job"
 }
@@ -91,30 +95,38 @@ case_requeue() {
   expect_completed "$job"
   expect_resumed requeued "$job"
 }
-case_signal_before_the_time_limit() {
+case_time_limit() {
   # Slurm looks every half minute. Until its signal is there the ranks stand still.
-  submit_rounds limited --time=1 --signal=B:USR1@55
-  pkill -STOP -f "^$RONDO solve .*--output limited\$"
+  submit_rounds limited --time=1 --signal=B:USR1@60
+  kill -STOP $(ranks_of limited)
   wait_for 45 "signal before the time limit" grep -q 'told to stop' "$job.log"
-  pkill -CONT -f "^$RONDO solve .*--output limited\$"
-  expect_completed "$job" 90
+  kill -CONT $(ranks_of limited)
+  expect_completed "$job"
   expect_resumed limited "$job"
   grep -q 'ended with 75' "$job.log" || fail "no code 75 in $job.log"
 }
-case_node_down() {
-  submit_rounds lost
-  stop_node n2
-  sleep 1
-  start_node n2
-  expect_completed "$job" 90
+on_n3() { scontrol show job "$1" | grep ' NodeList=.*3' >/dev/null; }
+case_node_down() {  # as an administrator says
+  submit_rounds down --partition=all
+  on_n3 "$job" || fail "job $job is not on n3"
+  scontrol update nodename=n3 state=down reason=test
+  expect_completed "$job"
+  expect_resumed down "$job"
+}
+case_node_lost() {  # its power fails, and the job goes on elsewhere
+  submit_rounds lost --partition=all
+  on_n3 "$job" || fail "job $job is not on n3"
+  stop_node n3
+  expect_completed "$job"
+  ! on_n3 "$job" || fail "job $job ended on the lost node"
   expect_resumed lost "$job"
 }
 case_started_twice() {
   local second folder
   for folder in twice twice-2 twice-3; do
     submit_rounds "$folder"
-    second=$(submit --no-requeue --nodes=1 --ntasks=1 --oversubscribe "$root/slurm/solve.sbatch" rounds.cfg --output "$folder")
-    wait_for 40 "end of the second start" has_ended "$second"
+    second=$(submit --no-requeue --nodes=1 --ntasks=1 "$root/slurm/solve.sbatch" rounds.cfg --output "$folder")
+    wait_for 60 "end of the second start" has_ended "$second"
     # On a busy machine the second one may begin when the first one has ended, and find its result.
     [ "$(state_of_job "$second")" = COMPLETED ] && has_ended "$job" || break
   done
@@ -125,24 +137,37 @@ case_started_twice() {
 }
 case_array() {
   printf '%s\n' '#SLURM --ntasks=1' '#SIZES 1KB 1MB 1GB' '#OUTPUT sizes' 'topology = dgx1' 'collective = allgather' \
-    'engine = list' > sizes.cfg
-  job=$("$root/slurm/submit.sh" sizes.cfg --output=%j.log)
-  wait_for 60 "end of the array" eval '! squeue -h -j '"$job"' | grep -q .'
+    'engine = list' 'gap = 50%' > sizes.cfg
+  job=$("$root/slurm/submit.sh" sizes.cfg --output=%A-%a.log)
+  wait_for 90 "end of the array" eval '! squeue -h -j '"$job"' | grep -q .'
   local size
   for size in 1KB 1MB 1GB; do "$RONDO" verify sizes/$size >/dev/null; done
 }
 case_scaling() {
-  printf '%s\n' 'topology = dgx1' 'collective = allgather' 'size = 1MB' 'engine = list' > small.cfg
+  printf '%s\n' 'topology = dgx1' 'collective = allgather' 'size = 1MB' 'engine = list' 'gap = 50%' > small.cfg
   job=$(submit "$root/slurm/scaling.sbatch" small.cfg scaling)
   expect_completed "$job"
-  [ "$(wc -l < scaling/scaling.tsv)" -eq 4 ] || fail "scaling.tsv has not three rows"
+  [ "$(cut -f1 scaling/scaling.tsv | xargs)" = 'ranks 1 2 4' ] || fail "scaling.tsv has not three rows"
+  awk -F'\t' 'NF != 5 || /\t\t/ || /\t$/ { exit 1 }' scaling/scaling.tsv || fail "$(cat scaling/scaling.tsv)"
 }
 
-cases=(undisturbed mpirun killed_rank requeue signal_before_the_time_limit node_down started_twice array scaling)
-[ $# -eq 0 ] || cases=(undisturbed "$@")
-for name in "${cases[@]}"; do
+# The one that waits longest comes first.
+cases=(time_limit undisturbed mpirun killed_rank requeue node_down started_twice array scaling)
+[ $# -eq 0 ] || read -r -a cases <<< "$(printf "%s\n" undisturbed "$@" | sort -u | xargs)"
+run_case() {
+  local began tenths
   began=$(date +%s%N)
-  "case_$name"
+  "case_$1"
   tenths=$((($(date +%s%N) - began) / 100000000))
-  printf '%-30s ok %5d.%d s\n' "$name" $((tenths / 10)) $((tenths % 10))
+  printf '%-20s ok %5d.%d s\n' "$1" $((tenths / 10)) $((tenths % 10))
+}
+began=$SECONDS
+declare -A processes=()
+for name in "${cases[@]}"; do
+  (run_case "$name") &
+  processes[$name]=$!
 done
+failed=()
+for name in "${cases[@]}"; do wait "${processes[$name]}" || failed+=("$name"); done
+echo "all at the same time: $((SECONDS - began)) s"
+[ ${#failed[@]} -eq 0 ] || fail "${failed[*]}"

@@ -20,6 +20,7 @@ class Rondo(CMakePackage):
     depends_on("pkgconfig", type="build")
     depends_on("mpi")
     depends_on("hdf5@1.10:+mpi")
+    depends_on("petsc@3.18:+mpi+double~complex")
     depends_on("clp@1.17:")
     depends_on("cbc@2.10:")
     depends_on("metis@5:")
