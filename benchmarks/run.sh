@@ -2,6 +2,7 @@
 # benchmarks/run.sh NAME [options]: runs benchmark NAME on the release build.
 #   table8, fabrics  against published figures; every fabric
 #   allgather        AllGather from 16 to 4096 GPUs: TACOS' problems, large and damaged fabrics, growth of the time
+#   improvement      what large-neighbourhood search closes of the portfolio's gap in a minute; 1 rank against 2
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
 #   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
 #   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs
@@ -19,6 +20,11 @@
 #   --executed-on N,N,...  ranks (default 1,2,4); solved, exported and checked on one
 # Of allgather:
 #   --gpus N         only fabrics of at most N GPUs
+# Of improvement:
+#   --only SUBSTRING only the fabrics with this in their name
+#   --seconds S      --time-limit of each fabric's search (default 54)
+#   --repeat N       runs on 1 and on 2 ranks (default 5)
+#   --work W         --improve-work of those (default 1e7)
 # Of scaling:
 #   --fabric SPEC    (default star:chassis=16,intra=ndv2)
 #   --repeat N       runs for each number of ranks (default 5)

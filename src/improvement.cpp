@@ -1,167 +1,265 @@
 #include "improvement.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <tuple>
+#include <utility>
 
 #include "rondo/core/random.hpp"
+#include "rondo/engines/justification.hpp"
+#include "rondo/engines/neighbours.hpp"
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
 
 namespace rondo {
 namespace {
 
-constexpr std::size_t kTriesPerRound = 16;
-constexpr int kIdleRounds = 24;
-/// The share of the schedule that is freed, halved from one level to the next.
-constexpr std::size_t kLevels = 7;
-constexpr double kWidest = 0.9;
+constexpr std::size_t kTriesPerRound = 8;
+/// Transfers that are placed in the time in which list scheduling places one.
+constexpr double kFasterThanList = 3;
+/// Plans of more transfers are left to later levels, where starts of fewer are known.
+constexpr double kEasyTransfers = 4e4;
+/// Rounds in a row without a success that counts end a level, and so many rounds in all. A success counts
+/// that closes this share of the gap or takes this share of the pressure.
+constexpr std::uint64_t kIdleRounds = 4;
+constexpr std::uint64_t kIdleRoundsInMostChunks = 24;
+constexpr std::uint64_t kMostRounds = 128;
+constexpr double kShareOfGap = 0.005;
+constexpr double kShareOfPressure = 1e-4;
+/// Of the work that is left, for every level but the last.
+constexpr double kShareOfWork = 0.5;
 
-/// Smaller is better.
-struct Quality {
-  double finish_us = std::numeric_limits<double>::infinity();
-  double mean_done_us = std::numeric_limits<double>::infinity();  ///< over GPUs, of their last arrival
-  friend auto operator<=>(const Quality&, const Quality&) = default;
+/// How far the search is after a whole number of rounds.
+struct ImprovementState {
+  std::uint64_t rounds = 0;
+  std::uint64_t idle_rounds = 0;   ///< in a row, at this number of chunks
+  std::uint64_t level_rounds = 0;  ///< at this number of chunks
+  std::uint64_t successes = 0;
+  double work = 0;
+  double work_left_for_level = 0;
+  int chunks = 0;                              ///< of the plan; 0: not begun
+  std::vector<std::vector<LinkId>> ways = {};  ///< the hops that a plan space does not begin with
 };
 
-Quality quality_of(const Schedule& schedule, const Topology& topology) {
-  std::vector<double> done(topology.num_gpus(), 0);
-  for (const Send& send : schedule.sends) {
-    const NodeId to = topology.link(send.link).dst;
-    if (!topology.is_gpu(to)) continue;
-    double& latest = done[topology.gpu_of(to).index()];
-    latest = std::max(latest, send.arrival_us);
-  }
-  double sum = 0;
-  for (const double t : done) sum += t;
-  return {schedule.finish_us, sum / static_cast<double>(done.size())};
+Bytes pack(const ImprovementState& state, const TransferPlan& plan) {
+  MessageWriter message;
+  message.put(state.rounds);
+  message.put(state.idle_rounds);
+  message.put(state.level_rounds);
+  message.put(state.successes);
+  message.put(state.work);
+  message.put(state.work_left_for_level);
+  message.put(state.chunks);
+  message.put(state.ways.size());
+  for (const auto& way : state.ways) message.put_all(way);
+  message.put_all(plan.transfers);
+  message.put(plan.quality);
+  return message.take();
 }
 
-/// One neighbour of the incumbent.
-struct Try {
-  std::size_t level = 0;
-  double from_us = 0;
-  std::string policy;
-  std::uint64_t seed = 0;
-};
+std::pair<ImprovementState, TransferPlan> unpack(const Bytes& bytes) {
+  MessageReader message(bytes);
+  ImprovementState state;
+  state.rounds = message.get<std::uint64_t>();
+  state.idle_rounds = message.get<std::uint64_t>();
+  state.level_rounds = message.get<std::uint64_t>();
+  state.successes = message.get<std::uint64_t>();
+  state.work = message.get<double>();
+  state.work_left_for_level = message.get<double>();
+  state.chunks = message.get<int>();
+  for (auto n = message.get<std::size_t>(); n > 0; --n)
+    state.ways.push_back(message.get_all<std::vector<LinkId>>());
+  TransferPlan plan;
+  plan.transfers = message.get_all<std::vector<PlannedTransfer>>();
+  plan.quality = message.get<PlanQuality>();
+  return {state, plan};
+}
 
 class Improver {
  public:
-  Improver(const ImprovementTask& task, std::vector<Move> incumbent, double finish_us,
-           const Communicator& communicator)
-      : task_(task), communicator_(communicator), random_(mix_bits(task.options.seed + 1)) {
-    best_.moves = std::move(incumbent);
-    best_.finish_us = finish_us;
-    quality_.finish_us = finish_us;
+  Improver(const ImprovementTask& task, const Communicator& communicator, const std::optional<Bytes>& from)
+      : task_(task), communicator_(communicator), space_(make_plan_space(task.topology, task.demand)) {
+    hops_of_fabric_ = space_.hops.size();
+    for (const auto& start : task.starts) known_finish_us_ = std::min(known_finish_us_, start.finish_us);
+    if (!from) return;
+    std::tie(state_, incumbent_.plan) = unpack(*from);
+    space_ = with_chunks(space_, state_.chunks);
+    for (const auto& way : state_.ways) space_.add(make_hop(task.topology, way));
+    incumbent_ = survey(std::move(incumbent_.plan), space_);
   }
 
   Improvement run() {
-    double work = 0;
-    if (kTriesPerRound * task_.work_per_schedule > task_.work_limit) return std::move(best_);
-    for (int idle = 0; idle < kIdleRounds && !task_.stop(best_.finish_us);) {
-      if (work >= task_.work_limit) {
-        best_.out_of_work = true;
+    if (state_.chunks == 0 && !begin()) return {};
+    bool out_of_work = false;
+    while (!task_.stop(std::min(finish_us(), known_finish_us_))) {
+      if (state_.work >= task_.work_limit) {
+        out_of_work = true;
         break;
       }
-      const std::vector<Try> tries = draw();
-      idle = play(tries) ? 0 : idle + 1;
-      for (const Try& t : tries) work += work_of(t);
+      const bool last_level = !can_split() && !better_start_in_more_chunks();
+      const bool idle = state_.idle_rounds >= (last_level ? kIdleRoundsInMostChunks : kIdleRounds);
+      if (idle && last_level) break;
+      const bool enough = state_.level_rounds >= kMostRounds || state_.work_left_for_level <= 0;
+      if (!last_level && (idle || enough)) {
+        if (!next_level()) break;
+      } else {
+        play_round();
+      }
+      task_.progress(state_.rounds, state_.chunks, finish_us());
+      task_.keep([&] { return pack(state_, incumbent_.plan); }, false);
     }
-    return std::move(best_);
+    task_.keep([&] { return pack(state_, incumbent_.plan); }, true);
+    Improvement found;
+    found.tries = state_.rounds * kTriesPerRound;
+    found.successes = state_.successes;
+    found.out_of_work = out_of_work;
+    if (finish_us() < known_finish_us_) {
+      found.schedule = schedule_of(incumbent_.plan, space_);
+      found.chunks = state_.chunks;
+    }
+    return found;
   }
 
  private:
-  std::vector<Try> draw() {
-    std::vector<Try> tries;
-    double sum = 0;
-    for (const double credit : credit_) sum += credit;
-    while (tries.size() < kTriesPerRound) {
-      Try t;
-      for (double mark = random_.unit() * sum; t.level + 1 < kLevels && mark >= credit_[t.level]; ++t.level)
-        mark -= credit_[t.level];
-      const double share = kWidest * std::exp2(-static_cast<double>(t.level) - random_.unit());
-      t.from_us = best_.finish_us * (1 - share);
-      t.policy = task_.policies[random_.below(task_.policies.size())];
-      t.seed = random_.next();
-      tries.push_back(std::move(t));
-    }
-    return tries;
-  }
+  double finish_us() const { return incumbent_.plan.quality.finish_us; }
+  double transfers(int chunks) const { return task_.demand.with_chunks(chunks).num_deliveries(); }
 
-  /// Keeping costs about a quarter of deciding.
-  double work_of(const Try& t) const {
-    return task_.work_per_schedule * (1 - 0.75 * t.from_us / best_.finish_us);
-  }
-
-  EngineResult result_of(const Try& t) const {
-    EngineOptions options = task_.options;
-    options.policy = t.policy;
-    options.seed = t.seed;
-    const auto end =
-        std::ranges::partition_point(best_.moves, [&](const Move& m) { return m.start_us < t.from_us; });
-    options.kept = {{best_.moves.begin(), end}, t.from_us};
-    return task_.engine(task_.demand, options);
-  }
-
-  bool play(const std::vector<Try>& tries) {
-    std::vector<double> work;
-    for (const Try& t : tries) work.push_back(work_of(t));
-    Quality my_quality;
-    std::size_t my_try = tries.size();
-    std::vector<Move> my_moves;
-    const auto outcomes = map_parts(communicator_, work, [&](std::size_t i) {
-      EngineResult result = result_of(tries[i]);
-      const Quality quality = quality_of(*result.schedule, task_.topology);
-      if (std::tie(quality, i) < std::tie(my_quality, my_try)) {
-        my_quality = quality;
-        my_try = i;
-        my_moves = std::move(result.moves);
-      }
-      MessageWriter message;
-      message.put(quality);
-      return message.take();
-    });
-    Quality winner;
-    std::size_t won = tries.size();
-    for (std::size_t i = 0; i < tries.size(); ++i) {
-      if (outcomes[i].error) throw *outcomes[i].error;
-      const auto quality = MessageReader(outcomes[i].value).get<Quality>();
-      double& credit = credit_[tries[i].level];
-      credit = std::max(kLeastCredit, credit * (quality < quality_ ? 1.5 : 0.97));
-      if (quality < winner) {
-        winner = quality;
-        won = i;
-      }
-    }
-    best_.tries += tries.size();
-    if (!(winner < quality_)) return false;
-    ++best_.successes;
-    quality_ = winner;
-    best_.finish_us = winner.finish_us;
-    MessageWriter message;
-    if (communicator_.rank() == outcomes[won].rank) message.put_all(my_moves);
-    best_.moves = MessageReader(communicator_.broadcast(message.take(), outcomes[won].rank))
-                      .get_all<std::vector<Move>>();
+  /// Takes a start for the incumbent; false where no plan can be made of it.
+  bool take(const ImprovementTask::Start& start) {
+    PlanSpace space = with_chunks(space_, start.chunks);
+    std::optional<TransferPlan> plan = plan_of(start.schedule(), space);
+    if (!plan) return false;
+    TransferPlan tight = justified(*plan, space);
+    enter_level(std::move(space), std::move(tight));
     return true;
   }
 
-  static constexpr double kLeastCredit = 0.05;
+  void enter_level(PlanSpace space, TransferPlan plan) {
+    space_ = std::move(space);
+    incumbent_ = survey(std::move(plan), space_);
+    state_.chunks = space_.demand.chunks_per_contribution();
+    state_.idle_rounds = 0;
+    state_.level_rounds = 0;
+    state_.work_left_for_level = kShareOfWork * (task_.work_limit - state_.work);
+    state_.ways.clear();
+    for (std::size_t h = hops_of_fabric_; h < space_.hops.size(); ++h) {
+      state_.ways.emplace_back();
+      for (const HopLink& part : space_.hops[h].links) state_.ways.back().push_back(part.link);
+    }
+  }
+
+  bool begin() {
+    const ImprovementTask::Start* first = nullptr;
+    for (const auto& start : task_.starts) {
+      const bool fits = transfers(start.chunks) <= kMostPlannedTransfers;
+      if (fits && (!first || transfers(start.chunks) <= kEasyTransfers)) first = &start;
+      // More chunks than of the best are no help.
+      if (start.finish_us <= known_finish_us_) break;
+    }
+    if (!first) return false;
+    if (kTriesPerRound * work_of_try(first->chunks) > task_.work_limit) return false;
+    return take(*first);
+  }
+
+  bool can_split() const {
+    return 2 * state_.chunks <= task_.most_chunks && transfers(2 * state_.chunks) <= kMostPlannedTransfers;
+  }
+  const ImprovementTask::Start* better_start_in_more_chunks() const {
+    const ImprovementTask::Start* best = nullptr;
+    for (const auto& start : task_.starts) {
+      if (start.chunks > state_.chunks && start.finish_us < (best ? best->finish_us : finish_us()) &&
+          transfers(start.chunks) <= kMostPlannedTransfers) {
+        best = &start;
+      }
+    }
+    return best;
+  }
+
+  /// False where more chunks bring nothing.
+  bool next_level() {
+    const double before_us = finish_us();
+    const ImprovementTask::Start* start = better_start_in_more_chunks();
+    if (can_split()) {
+      PlanSpace halves = with_chunks(space_, 2 * state_.chunks);
+      TransferPlan split = split_in_halves(incumbent_.plan, halves);
+      std::vector<double> key;
+      for (const PlannedTransfer& t : split.transfers) key.push_back(t.start_us);
+      split = justified(placed_forward(split, halves, key), halves);
+      const bool earlier = closes_gap(split.quality);
+      if (!(start && start->finish_us < split.quality.finish_us) && earlier) {
+        enter_level(std::move(halves), std::move(split));
+        return true;
+      }
+    }
+    return start && take(*start) && finish_us() < before_us;
+  }
+
+  bool closes_gap(const PlanQuality& better) const {
+    return finish_us() - better.finish_us > kShareOfGap * (finish_us() - task_.bound_us);
+  }
+  bool counts(const PlanQuality& better) const {
+    const double pressure = incumbent_.plan.quality.pressure_us;
+    return closes_gap(better) || pressure - better.pressure_us > kShareOfPressure * pressure;
+  }
+  double work_of_try(int chunks) const { return transfers(chunks) / kFasterThanList; }
+
+  void play_round() {
+    TransferPlan mine;
+    std::size_t my_try = kTriesPerRound;
+    const auto outcomes =
+        map_parts(communicator_, std::vector<double>(kTriesPerRound, 1), [&](std::size_t i) {
+          const std::uint64_t seed = mix_bits(task_.seed + 1) + state_.rounds * kTriesPerRound + i;
+          TransferPlan plan = neighbour_of(incumbent_, space_, task_.bound_us, seed);
+          MessageWriter message;
+          message.put(plan.quality);
+          // Of equal ones the first counts: a rank works on its parts in no fixed order.
+          if (my_try == kTriesPerRound || std::pair(plan.quality, i) < std::pair(mine.quality, my_try)) {
+            mine = std::move(plan);
+            my_try = i;
+          }
+          return message.take();
+        });
+    PlanQuality best = incumbent_.plan.quality;
+    int owner = -1;
+    for (const PartOutcome& outcome : outcomes) {
+      if (outcome.error) throw *outcome.error;
+      const auto quality = MessageReader(outcome.value).get<PlanQuality>();
+      if (!(quality < best)) continue;
+      best = quality;
+      owner = outcome.rank;
+    }
+    ++state_.rounds;
+    ++state_.level_rounds;
+    const double work = static_cast<double>(kTriesPerRound) * work_of_try(state_.chunks);
+    state_.work += work;
+    state_.work_left_for_level -= work;
+    state_.idle_rounds = owner >= 0 && counts(best) ? 0 : state_.idle_rounds + 1;
+    if (owner < 0) return;
+    ++state_.successes;
+    MessageWriter message;
+    if (communicator_.rank() == owner) message.put_all(mine.transfers);
+    TransferPlan winner{
+        MessageReader(communicator_.broadcast(message.take(), owner)).get_all<std::vector<PlannedTransfer>>(),
+        best};
+    drop_useless(winner, space_);
+    incumbent_ = survey(std::move(winner), space_);
+  }
 
   const ImprovementTask& task_;
   const Communicator& communicator_;
-  Random random_;
-  Improvement best_;
-  Quality quality_;
-  std::array<double, kLevels> credit_ = {1, 1, 1, 1, 1, 1, 1};
+  PlanSpace space_;
+  std::size_t hops_of_fabric_ = 0;
+  double known_finish_us_ = std::numeric_limits<double>::infinity();
+  ImprovementState state_;
+  SurveyedPlan incumbent_;
 };
 
 }  // namespace
 
-Improvement improve(const ImprovementTask& task, std::vector<Move> incumbent, double finish_us,
-                    const Communicator& communicator) {
-  return Improver(task, std::move(incumbent), finish_us, communicator).run();
+Improvement improve(const ImprovementTask& task, const Communicator& communicator,
+                    const std::optional<Bytes>& from) {
+  return Improver(task, communicator, from).run();
 }
 
 }  // namespace rondo

@@ -1,42 +1,59 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "rondo/engines/engine.hpp"
+#include "rondo/core/collective.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
 #include "rondo/parallel/communicator.hpp"
 
 namespace rondo {
 
-/// What is to be improved, and with what.
+/// What is to be improved, and how far.
 struct ImprovementTask {
   const Topology& topology;
-  const Demand& demand;  ///< in the chunks of the incumbent
-  const PreparedEngine& engine;
-  EngineOptions options;                   ///< of every try; policy, seed and kept moves are the search's own
-  std::vector<std::string> policies = {};  ///< that tries draw from
-  double work_per_schedule = 1;            ///< of a try that keeps nothing
-  double work_limit = 0;
-  /// Collective, alike on every rank: whether a limit other than work has come, given the incumbent's finish.
+  const Demand& demand;  ///< in any number of chunks
+  double bound_us = 0;
+  std::uint64_t seed = 0;
+  /// The best schedules known, one a number of chunks, ascending; the same on every rank.
+  struct Start {
+    int chunks = 1;
+    double finish_us = 0;
+    std::function<Schedule()> schedule = {};
+  };
+  std::vector<Start> starts = {};
+  int most_chunks = 1;    ///< that plans may be split into; of the starts there may be more
+  double work_limit = 0;  ///< in transfers that list scheduling would place in the same time
+  /// Collective, alike on every rank: whether a limit other than work has come, given the best finish.
   std::function<bool(double finish_us)> stop = {};
+  /// Called between rounds on every rank.
+  std::function<void(std::uint64_t rounds, int chunks, double finish_us)> progress = [](auto...) {};
+  /// Collective, after every whole round: `state` is how far the search is, for a later improve() of the same
+  /// task; `ends`: nothing comes after it.
+  std::function<void(const std::function<Bytes()>& state, bool ends)> keep = [](const auto&, bool) {};
 };
 
 struct Improvement {
-  std::vector<Move> moves;  ///< of the best schedule
-  double finish_us = 0;
-  std::size_t tries = 0;
-  std::size_t successes = 0;
+  std::optional<Schedule> schedule = std::nullopt;  ///< if it ends earlier than every start
+  int chunks = 0;
+  std::uint64_t tries = 0;
+  std::uint64_t successes = 0;
   bool out_of_work = false;
 };
 
-/// Collective. Large-neighbourhood search (Shaw, "Using constraint programming and local search methods to
-/// solve vehicle routing problems", CP 1998): again and again the moves of the incumbent from some instant on
-/// are freed and the engine goes on from there with another policy and seed; of the tries of one round, which
-/// are dealt over the ranks, the best replaces the incumbent if it ends earlier, or, ending at the same time,
-/// has its GPUs done earlier on average. How much is freed is learned from what succeeded. The same on any
-/// number of ranks. Ends where `stop` says so, at the work limit, or after rounds without success.
-Improvement improve(const ImprovementTask& task, std::vector<Move> incumbent, double finish_us,
-                    const Communicator& communicator);
+/// Collective. Large-neighbourhood search over plans of few chunks first, whose neighbours (neighbours.hpp)
+/// are quickly known; of the neighbours of a round, which are dealt over the ranks, the best replaces the
+/// incumbent if it ends earlier, or, ending at the same time, leaves the most loaded links free earlier.
+/// Where nothing better comes for a while every chunk is split in half, or the best start in more chunks is
+/// taken if that is better. `from`: a state that an earlier run of the same task has kept. The same on any
+/// number of ranks. Ends where `stop` says so, at the work limit, or after rounds without success in the most
+/// chunks. Plans are not made of schedules that copy in switches, nor of more transfers than
+/// kMostPlannedTransfers: these stay as they are.
+Improvement improve(const ImprovementTask& task, const Communicator& communicator,
+                    const std::optional<Bytes>& from = {});
+inline constexpr double kMostPlannedTransfers = 7e5;
 
 }  // namespace rondo

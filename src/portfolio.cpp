@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kMostChunks = 128;
 constexpr double kMostSends = 4e5;
+constexpr double kMostChunksEver = 1 << 20;
 constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a later round varies
 
 /// Large multicast problems are given fewer policies rather than fewer chunk counts: chunks matter more.
@@ -27,12 +28,17 @@ std::vector<std::string> policies_of(const EngineInfo& engine, const Demand& dem
 
 }  // namespace
 
-std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options) {
-  if (options.chunks > 0) return {options.chunks};
+int most_chunks(const Demand& demand, const SolveOptions& options) {
+  if (options.chunks > 0) return options.chunks;
   double smallest = demand.contributions().front().bytes;
   for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
+  return static_cast<int>(std::clamp(std::floor(smallest / options.min_chunk_bytes), 1.0, kMostChunksEver));
+}
+
+std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options) {
+  if (options.chunks > 0) return {options.chunks};
   const double most =
-      std::min({static_cast<double>(kMostChunks), std::floor(smallest / options.min_chunk_bytes),
+      std::min({static_cast<double>(kMostChunks), static_cast<double>(most_chunks(demand, options)),
                 std::floor(kMostSends / demand.num_deliveries())});
   std::vector<int> counts{1};
   for (int c = 2; c <= most; c *= 2) counts.push_back(c);

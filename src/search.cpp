@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <tuple>
 
 #include "improvement.hpp"
@@ -23,6 +24,7 @@ namespace rondo {
 namespace {
 
 constexpr const char* kCheckpoint = "search";
+constexpr const char* kImprovementCheckpoint = "improvement";
 
 /// What makes one trial better than another: among those that meet the gap the fewest chunks count first.
 constexpr int kGapNotMet = std::numeric_limits<int>::max();
@@ -88,7 +90,9 @@ class Search {
   void run_batch(const std::vector<Candidate>& batch);
   void prepare_on_all_ranks();
   Trial try_candidate(const Candidate& candidate, std::size_t trial);
-  void improve_winner(const Demand& demand, EngineResult& found);
+  EngineResult run_engine(const Candidate& candidate);
+  std::vector<ImprovementTask::Start> starts_of_improvement(const Schedule& best);
+  int improve_winner(EngineResult& found);
   std::pair<int, double> merit(const Trial& trial) const {
     const bool met = options_.gap && trial.finish_us <= engine_options_.stop_at_us;
     return {met ? trial.candidate.chunks : kGapNotMet, trial.finish_us};
@@ -157,8 +161,7 @@ Bytes Search::pack(const Standing& standing) const {
   return pack_search(standing.state, best);
 }
 
-Trial Search::try_candidate(const Candidate& candidate, std::size_t trial) {
-  if (interrupt_ && interrupt_->load()) return {candidate, kInfinity};  // its batch is not kept
+EngineResult Search::run_engine(const Candidate& candidate) {
   EngineOptions options = engine_options_;
   options.policy = candidate.policy;
   options.seed = candidate.seed;
@@ -166,13 +169,19 @@ Trial Search::try_candidate(const Candidate& candidate, std::size_t trial) {
     options.limits.time_limit_s = std::max(0.0, *options_.time_limit_s - clock_.seconds());
   PreparedEngine& engine = prepared_[candidate.engine];
   if (!engine) engine = engines_[candidate.engine].prepare(instance_, options, tools_);
+  return engine(instance_.demand.with_chunks(candidate.chunks), options);
+}
+
+Trial Search::try_candidate(const Candidate& candidate, std::size_t trial) {
+  if (interrupt_ && interrupt_->load()) return {candidate, kInfinity};  // its batch is not kept
+  EngineResult result = run_engine(candidate);
   const Demand demand = instance_.demand.with_chunks(candidate.chunks);
-  EngineResult result = engine(demand, options);
   if (!result.schedule) return {candidate, kInfinity};
 
   const double finish = result.schedule->finish_us;
   Trial outcome{candidate, finish, result.schedule->sends.size(),
-                most_sends_on_a_link(*result.schedule, *instance_.topology), !result.moves.empty()};
+                most_sends_on_a_link(*result.schedule, *instance_.topology),
+                !demand.is_pairwise() && (options_.engine == "auto" || !result.moves.empty())};
   // Of equal ones the earlier trial counts, as in run_batch: a rank works on its parts in no fixed order.
   if (std::pair(merit(outcome), trial) < std::pair(now_.mine.merit, now_.mine.trial)) {
     const std::string whose = fmt::format("engine {} with {} chunks", label(candidate), candidate.chunks);
@@ -290,31 +299,61 @@ void Search::run() {
   }
 }
 
-void Search::improve_winner(const Demand& demand, EngineResult& found) {
-  if (options_.improve_work <= 0 || found.moves.empty()) return;
-  const Candidate& candidate = now_.state.trials[now_.state.best].candidate;
-  ImprovementTask task{*instance_.topology, demand, prepared_[candidate.engine], engine_options_};
-  task.policies = options_.policy.empty() ? engines_[candidate.engine].policies
-                                          : std::vector<std::string>{options_.policy};
-  task.work_per_schedule = candidate.work;
+/// The best schedules of the portfolio, one a number of chunks; made again where they are needed.
+std::vector<ImprovementTask::Start> Search::starts_of_improvement(const Schedule& best) {
+  const SearchState& state = now_.state;
+  std::map<int, const Trial*> by_chunks;
+  for (const Trial& trial : state.trials) {
+    if (!trial.improvable || !std::isfinite(trial.finish_us)) continue;
+    const Trial*& known = by_chunks[trial.candidate.chunks];
+    if (!known || trial.finish_us < known->finish_us) known = &trial;
+  }
+  std::vector<ImprovementTask::Start> starts;
+  for (const auto& [chunks, trial] : by_chunks) {
+    const bool is_best = trial == &state.trials[state.best];
+    starts.push_back({chunks, trial->finish_us, [this, is_best, trial, &best] {
+                        return is_best ? best : *run_engine(trial->candidate).schedule;
+                      }});
+  }
+  return starts;
+}
+
+/// Collective. Returns the number of chunks of `found`.
+int Search::improve_winner(EngineResult& found) {
+  const Trial& trial = now_.state.trials[now_.state.best];
+  if (options_.improve_work <= 0 || !trial.improvable) return trial.candidate.chunks;
+  ImprovementTask task{*instance_.topology, instance_.demand, bound_.us, options_.seed,
+                       starts_of_improvement(*found.schedule)};
+  task.most_chunks = most_chunks(instance_.demand, options_);
   task.work_limit = options_.time_limit_s ? kInfinity : options_.improve_work * (options_.gap ? 10 : 1);
-  std::size_t rounds = 0;
-  task.stop = [&](double finish_us) {
-    if (communicator_.is_root() && ++rounds % 16 == 0)
-      progress_(fmt::format("improvement: {} rounds, best {:.6g} us, gap {:.3f}%", rounds, finish_us,
-                            100 * (finish_us / bound_.us - 1)));
-    return stop(finish_us);
+  task.stop = [&](double finish_us) { return stop(finish_us); };
+  task.progress = [&](std::uint64_t rounds, int chunks, double finish_us) {
+    if (!communicator_.is_root() || rounds % 16 != 0) return;
+    progress_(fmt::format("improvement: {} rounds, {} chunks, {:.6g} us, gap {:.3f}%", rounds, chunks,
+                          finish_us, 100 * (finish_us / bound_.us - 1)));
+  };
+  bool is_kept = true;
+  task.keep = [&](const std::function<Bytes()>& state, bool ends) {
+    if (ends && (is_kept || !interrupted())) return;
+    // The portfolio is over: its last state goes first, so that a later start finds both.
+    if (ends) {
+      checkpoints_.keep(communicator_, kCheckpoint, [&] { return pack(now_); });
+      checkpoints_.keep(communicator_, kImprovementCheckpoint, state);
+    } else {
+      is_kept = checkpoints_.offer(communicator_, kImprovementCheckpoint, state);
+    }
   };
   const double before_us = found.schedule->finish_us;
-  const Improvement improvement = improve(task, std::move(found.moves), before_us, communicator_);
+  Improvement improvement =
+      improve(task, communicator_, checkpoints_.newest(communicator_, kImprovementCheckpoint));
   if (improvement.out_of_work && options_.gap) limits_hit_.push_back("work");
   found.figures["improvement_tries"] = static_cast<double>(improvement.tries);
   found.figures["improvement_successes"] = static_cast<double>(improvement.successes);
   found.figures["finish_before_improvement_us"] = before_us;
-  if (improvement.successes == 0) return;
-  EngineOptions options = engine_options_;
-  options.kept = {improvement.moves, improvement.finish_us};
-  found.schedule = task.engine(demand, options).schedule;
+  found.figures["chunks_before_improvement"] = trial.candidate.chunks;
+  if (!improvement.schedule) return trial.candidate.chunks;
+  found.schedule = std::move(improvement.schedule);
+  return improvement.chunks;
 }
 
 SynthesisResult Search::winner() {
@@ -331,9 +370,9 @@ SynthesisResult Search::winner() {
   assert(!have_it || now_.mine.trial == state.best);
   EngineResult found = unpack_result(
       communicator_.broadcast(have_it ? pack_result(*now_.mine.result) : Bytes{}, now_.best_rank));
-  const Demand demand = instance_.demand.with_chunks(candidate.chunks);
   const Stopwatch improvement_clock;
-  improve_winner(demand, found);
+  const int chunks = improve_winner(found);
+  const Demand demand = instance_.demand.with_chunks(chunks);
   SynthesisResult result{{*instance_.topology, demand, std::move(*found.schedule), bound_, producer()}};
   result.wall_parts_s["improvement"] = improvement_clock.seconds();
   result.engine = label(candidate);
@@ -346,8 +385,8 @@ SynthesisResult Search::winner() {
     result.candidates.push_back({label(trial.candidate), trial.candidate.chunks, trial.finish_us});
   result.by_chunks = best_by_chunks(state.trials);
   const Schedule& schedule = result.proven.schedule;
-  result.by_chunks[candidate.chunks] = {schedule.finish_us, schedule.sends.size(),
-                                        most_sends_on_a_link(schedule, *instance_.topology)};
+  result.by_chunks[chunks] = {schedule.finish_us, schedule.sends.size(),
+                              most_sends_on_a_link(schedule, *instance_.topology)};
   return result;
 }
 

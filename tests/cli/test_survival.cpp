@@ -70,6 +70,25 @@ TEST_F(Survival, AStoppedSearchEndsWithTheScheduleOfAnUndisturbedOne) {
   EXPECT_FALSE(fs::exists(at("out/states")));
 }
 
+TEST_F(Survival, AKilledImprovementEndsWithTheScheduleOfAnUndisturbedOne) {
+  const std::string command =
+      "solve --topology rails:boxes=2,gpus=4 --degrade 0.1:0.5 --collective allgather --size 1GB "
+      "--engine list --chunks 16 --improve-work 1e6 --output out --checkpoint-every 0";
+  succeed(split(command));
+  const std::string undisturbed = digest();
+  fs::remove_all(at("out"));
+
+  Process process(split(command), 1, folder_.path());
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  while (!fs::exists(at("out/states/improvement-00002.state")) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(1ms);
+  process.signal(SIGKILL);
+  process.wait();
+  ASSERT_TRUE(fs::exists(at("out/states"))) << "it ended before the signal";
+  succeed({"resume", "out"}, 2);
+  EXPECT_EQ(digest(), undisturbed);
+}
+
 TEST_F(Survival, AnUnfinishedRunIsNeitherThrownAwayNorMixedUp) {
   leave_unfinished(SIGTERM, 75);
   const auto expect_refused = [&](const Words& arguments, const std::string& reason) {

@@ -61,35 +61,98 @@ TEST(KeptMoves, AllOfThemGiveTheScheduleAgain) {
   }
 }
 
-TEST(Improvement, MendsAScheduleThatSendsOneAfterAnother) {
-  const auto ring = ring_one_way(4);
-  const Demand demand = allgather(*ring);
-  const PreparedEngine engine = prepare_list({ring, demand}, {}, {});
-  std::vector<Move> serial = engine(demand, {}).moves;
-  for (std::size_t i = 0; i < serial.size(); ++i) serial[i].start_us = 1001 * static_cast<double>(i);
-  ImprovementTask task{*ring, demand, engine, {}, list_policies()};
+/// Of one start, in any order of calls the same.
+ImprovementTask task_of(const Topology& topology, const Demand& demand, double bound_us,
+                        const Schedule& schedule) {
+  ImprovementTask task{topology, demand, bound_us};
+  task.starts = {{demand.chunks_per_contribution(), schedule.finish_us, [schedule] { return schedule; }}};
+  task.most_chunks = demand.chunks_per_contribution();
   task.work_limit = 1e5;
   task.stop = [](double) { return false; };
-  const Improvement result = improve(task, serial, 12012, *make_local_communicator());
-  // At most nine tenths of the schedule are freed, of which the best takes 3003.
-  EXPECT_LE(result.finish_us, 3003 + 0.1 * 12012 + 1001);
-  EXPECT_GE(result.finish_us, 3003);
-  EngineOptions options;
-  options.kept = {result.moves, result.finish_us};
-  const Schedule schedule = *engine(demand, options).schedule;
-  const ReplayResult replayed = replay(*ring, demand, schedule.sends);
+  return task;
+}
+
+Schedule one_after_another(const std::shared_ptr<const Topology>& ring, const Demand& demand) {
+  const EngineResult quick = prepare_list({ring, demand}, {}, {})(demand, {});
+  Schedule slow;
+  for (const Move& move : quick.moves) {
+    const Hop hop = HopTable(*ring).hop(move.hop);
+    append_sends(*ring, hop, move.chunk, demand.bytes(move.chunk), slow.finish_us, slow.sends);
+    slow.finish_us = slow.sends.back().arrival_us;
+  }
+  return slow;
+}
+
+TEST(Improvement, MendsAScheduleThatSendsOneAfterAnother) {
+  // Twelve transfers of 1001 us one after another, where each GPU might send all the time: three steps.
+  const auto ring = ring_one_way(4);
+  const Demand demand = allgather(*ring);
+  const Schedule slow = one_after_another(ring, demand);
+  EXPECT_DOUBLE_EQ(slow.finish_us, 12012);
+  const Improvement result = improve(task_of(*ring, demand, 3003, slow), *make_local_communicator());
+  ASSERT_TRUE(result.schedule);
+  EXPECT_DOUBLE_EQ(result.schedule->finish_us, 3003);
+  const ReplayResult replayed = replay(*ring, demand, result.schedule->sends);
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
-  EXPECT_DOUBLE_EQ(replayed.finish_us, result.finish_us);
+  EXPECT_DOUBLE_EQ(replayed.finish_us, 3003);
+}
+
+TEST(Improvement, SplitsChunksWhereThatEndsEarlier) {
+  // A line of three: whole chunks pass the middle one after the other, halves on each other's heels. GPU 2
+  // has to get 2000 us of data over its only link; the first of it from GPU 1.
+  const std::vector<Link> links{{NodeId{0}, NodeId{1}, 1, 0},
+                                {NodeId{1}, NodeId{0}, 1, 0},
+                                {NodeId{1}, NodeId{2}, 1, 0},
+                                {NodeId{2}, NodeId{1}, 1, 0}};
+  const auto line =
+      std::make_shared<const Topology>(TopologyData{"line", "", std::vector<Node>(3), links, {}});
+  // Broadcast from 0: one chunk takes 2000 us, two 1500, four 1250.
+  const Demand demand = make_demand(Collective::broadcast, 1e6, 3, 1);
+  const Schedule whole = *prepare_list({line, demand}, {}, {})(demand, {}).schedule;
+  EXPECT_DOUBLE_EQ(whole.finish_us, 2000);
+  ImprovementTask task = task_of(*line, demand, 1000, whole);
+  task.most_chunks = 4;
+  const Improvement result = improve(task, *make_local_communicator());
+  ASSERT_TRUE(result.schedule);
+  EXPECT_EQ(result.chunks, 4);
+  EXPECT_DOUBLE_EQ(result.schedule->finish_us, 1250);
+  const ReplayResult replayed = replay(*line, demand.with_chunks(4), result.schedule->sends);
+  EXPECT_TRUE(replayed.valid()) << *replayed.violation;
 }
 
 TEST(Improvement, StopsWhenToldTo) {
   const auto ring = ring_one_way(3);
   const Demand demand = allgather(*ring);
-  const PreparedEngine engine = prepare_list({ring, demand}, {}, {});
-  ImprovementTask task{*ring, demand, engine, {}, list_policies()};
-  task.work_limit = 1e5;
+  ImprovementTask task = task_of(*ring, demand, 2002, one_after_another(ring, demand));
   task.stop = [](double) { return true; };
-  EXPECT_EQ(improve(task, engine(demand, {}).moves, 2002, *make_local_communicator()).tries, 0U);
+  EXPECT_EQ(improve(task, *make_local_communicator()).tries, 0U);
+}
+
+TEST(Improvement, GoesOnFromAnyOfItsStates) {
+  const auto star = std::make_shared<const Topology>(
+      degrade(generate_topology("star", {{"chassis", "3"}, {"gpus", "3"}}), 0.1, 0.5, 1));
+  const Demand demand = allgather(*star, 2);
+  const Schedule start = *prepare_list({star, demand}, {}, {})(demand, {}).schedule;
+  ImprovementTask task = task_of(*star, demand, 1, start);
+  task.most_chunks = 4;
+  task.work_limit = 2e4;
+  std::vector<Bytes> states;
+  task.keep = [&](const std::function<Bytes()>& state, bool) { states.push_back(state()); };
+  const Improvement whole = improve(task, *make_local_communicator());
+  ASSERT_TRUE(whole.schedule);
+  ASSERT_GT(states.size(), 8U);
+  task.keep = [](const auto&, bool) {};
+  for (const std::size_t i : {std::size_t{0}, states.size() / 2, states.size() - 2}) {
+    const Improvement rest = improve(task, *make_local_communicator(), states[i]);
+    EXPECT_EQ(rest.tries, whole.tries);
+    EXPECT_EQ(rest.chunks, whole.chunks);
+    ASSERT_TRUE(rest.schedule);
+    EXPECT_EQ(rest.schedule->finish_us, whole.schedule->finish_us);
+    EXPECT_TRUE(
+        std::ranges::equal(rest.schedule->sends, whole.schedule->sends, [](const Send& a, const Send& b) {
+          return a.chunk == b.chunk && a.link == b.link && a.start_us == b.start_us;
+        }));
+  }
 }
 
 }  // namespace

@@ -64,21 +64,28 @@ TEST(Synthesize, GoesOnFromAnyOfItsStatesToTheSameSchedule) {
   const Demand demand = make_demand(Collective::allgather, 1e5, mesh->num_gpus(), 1);
   SolveOptions options;
   options.engine = "list";
-  std::vector<Bytes> states;
+  std::vector<std::pair<std::string, Bytes>> states;
   const auto run = [&](StateStore kept) {
     const RunStore store{.checkpoints = std::make_shared<Checkpoints>(std::move(kept), 0)};
     return synthesize(
         mesh, demand, options, *make_local_communicator(), [](const std::string&) {}, nullptr, store);
   };
   const SynthesisResult whole =
-      run({.keep = [&](const std::string&, const Bytes& state) { states.push_back(state); }});
+      run({.keep = [&](const std::string& name, const Bytes& state) { states.emplace_back(name, state); }});
   ASSERT_GT(states.size(), 3U);
+  EXPECT_EQ(states.front().first, "search");
+  EXPECT_EQ(states.back().first, "improvement");
   const auto same = [](const Send& a, const Send& b) {
     return a.chunk == b.chunk && a.link == b.link && a.start_us == b.start_us;
   };
   for (const std::size_t i : {std::size_t{0}, states.size() / 2, states.size() - 2}) {
-    const SynthesisResult resumed =
-        run({.newest = [&](const std::string&) { return std::optional(states[i]); }});
+    const SynthesisResult resumed = run({.newest = [&](const std::string& name) {
+      std::optional<Bytes> newest;
+      for (std::size_t k = 0; k <= i; ++k) {
+        if (states[k].first == name) newest = states[k].second;
+      }
+      return newest;
+    }});
     EXPECT_EQ(resumed.engine, whole.engine) << i;
     const std::vector<Send>& sends = whole.proven.schedule.sends;
     const std::vector<Send>& again = resumed.proven.schedule.sends;
