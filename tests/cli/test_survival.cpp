@@ -73,7 +73,7 @@ TEST_F(Survival, AStoppedSearchEndsWithTheScheduleOfAnUndisturbedOne) {
 TEST_F(Survival, AKilledImprovementEndsWithTheScheduleOfAnUndisturbedOne) {
   const std::string command =
       "solve --topology rails:boxes=2,gpus=4 --degrade 0.1:0.5 --collective allgather --size 1GB "
-      "--engine list --chunks 16 --improve-work 1e6 --output out --checkpoint-every 0";
+      "--engine list --chunks 8 --improve-work 1e5 --output out --checkpoint-every 0.02";
   succeed(split(command));
   const std::string undisturbed = digest();
   fs::remove_all(at("out"));
