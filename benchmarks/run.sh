@@ -22,8 +22,8 @@
 #   --gpus N         only fabrics of at most N GPUs
 # Of improvement:
 #   --only SUBSTRING only the fabrics with this in their name
-#   --seconds S      --time-limit of each fabric's search (default 54)
-#   --repeat N       runs on 1 and on 2 ranks (default 5)
+#   --seconds S      --time-limit of each fabric's search (default 54; 0: none of these runs)
+#   --repeat N       runs on 1 and on 2 ranks (default 5; 0: none)
 #   --work W         --improve-work of those (default 1e7)
 # Of scaling:
 #   --fabric SPEC    (default star:chassis=16,intra=ndv2)

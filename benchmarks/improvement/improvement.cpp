@@ -93,7 +93,7 @@ bool within_a_minute(const BenchmarkOptions& options, nlohmann::ordered_json& ro
 }
 
 bool on_one_and_two_ranks(const BenchmarkOptions& options, const Case& c, nlohmann::ordered_json& rows) {
-  const int repeats = options.number("--repeat", 1);
+  const int repeats = options.number("--repeat", 0);
   const Arguments work{"--improve-work", options.own.at("--work")};
   std::vector<double> seconds[2];
   nlohmann::ordered_json digests = nlohmann::ordered_json::array();
@@ -125,10 +125,11 @@ bool on_one_and_two_ranks(const BenchmarkOptions& options, const Case& c, nlohma
 int run(const BenchmarkOptions& options) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   nlohmann::ordered_json ratios = nlohmann::ordered_json::array();
-  bool good = within_a_minute(options, rows);
+  bool good = options.number("--seconds", 0) == 0 || within_a_minute(options, rows);
   for (const Case& c :
        {Case{"ndv2-4"}, Case{"torus:dims=8x8", {"--degrade", "0.05:0.5"}}, Case{"rails:boxes=4,rails=2"}}) {
-    if (selected(options, c)) good = on_one_and_two_ranks(options, c, ratios) && good;
+    if (selected(options, c) && options.number("--repeat", 0) > 0)
+      good = on_one_and_two_ranks(options, c, ratios) && good;
   }
   write_results(options, rows, {{"one_and_two_ranks", ratios}});
   return good ? 0 : 1;
