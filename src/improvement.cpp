@@ -16,8 +16,6 @@ namespace rondo {
 namespace {
 
 constexpr std::size_t kTriesPerRound = 8;
-/// Transfers that are placed in the time in which list scheduling places one.
-constexpr double kFasterThanList = 3;
 /// Plans of more transfers are left to later levels, where starts of fewer are known.
 constexpr double kEasyTransfers = 4e4;
 /// Rounds in a row without a success that counts end a level, and so many rounds in all. A success counts
@@ -158,7 +156,7 @@ class Improver {
       if (start.finish_us <= known_finish_us_) break;
     }
     if (!first) return false;
-    if (kTriesPerRound * work_of_try(first->chunks) > task_.work_limit) return false;
+    if (kTriesPerRound * transfers(first->chunks) > task_.work_limit) return false;
     return take(*first);
   }
 
@@ -202,7 +200,6 @@ class Improver {
     const double pressure = incumbent_.plan.quality.pressure_us;
     return closes_gap(better) || pressure - better.pressure_us > kShareOfPressure * pressure;
   }
-  double work_of_try(int chunks) const { return transfers(chunks) / kFasterThanList; }
 
   void play_round() {
     TransferPlan mine;
@@ -231,7 +228,7 @@ class Improver {
     }
     ++state_.rounds;
     ++state_.level_rounds;
-    const double work = static_cast<double>(kTriesPerRound) * work_of_try(state_.chunks);
+    const double work = static_cast<double>(kTriesPerRound) * transfers(state_.chunks);
     state_.work += work;
     state_.work_left_for_level -= work;
     state_.idle_rounds = owner >= 0 && counts(best) ? 0 : state_.idle_rounds + 1;

@@ -26,7 +26,7 @@ struct ImprovementTask {
   };
   std::vector<Start> starts = {};
   int most_chunks = 1;    ///< that plans may be split into; of the starts there may be more
-  double work_limit = 0;  ///< in transfers that list scheduling would place in the same time
+  double work_limit = 0;  ///< transfers of all neighbours, about what list scheduling of as many sends takes
   /// Collective, alike on every rank: whether a limit other than work has come, given the best finish.
   std::function<bool(double finish_us)> stop = {};
   /// Called between rounds on every rank.

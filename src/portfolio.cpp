@@ -8,7 +8,8 @@ namespace {
 
 constexpr int kMostChunks = 128;
 constexpr double kMostSends = 4e5;
-constexpr double kMostChunksEver = 1 << 20;
+/// What improvement may split into: executors have to keep up.
+constexpr double kMostChunksOfImprovement = 2 * kMostChunks;
 constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a later round varies
 
 /// Large multicast problems are given fewer policies rather than fewer chunk counts: chunks matter more.
@@ -28,18 +29,19 @@ std::vector<std::string> policies_of(const EngineInfo& engine, const Demand& dem
 
 }  // namespace
 
-int most_chunks(const Demand& demand, const SolveOptions& options) {
+int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options) {
   if (options.chunks > 0) return options.chunks;
   double smallest = demand.contributions().front().bytes;
   for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
-  return static_cast<int>(std::clamp(std::floor(smallest / options.min_chunk_bytes), 1.0, kMostChunksEver));
+  return static_cast<int>(
+      std::clamp(std::floor(smallest / options.min_chunk_bytes), 1.0, kMostChunksOfImprovement));
 }
 
 std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options) {
   if (options.chunks > 0) return {options.chunks};
-  const double most =
-      std::min({static_cast<double>(kMostChunks), static_cast<double>(most_chunks(demand, options)),
-                std::floor(kMostSends / demand.num_deliveries())});
+  const double most = std::min({static_cast<double>(kMostChunks),
+                                static_cast<double>(most_chunks_of_improvement(demand, options)),
+                                std::floor(kMostSends / demand.num_deliveries())});
   std::vector<int> counts{1};
   for (int c = 2; c <= most; c *= 2) counts.push_back(c);
   if (most > counts.back()) counts.push_back(static_cast<int>(most));

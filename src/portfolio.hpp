@@ -28,8 +28,8 @@ struct Trial {
   bool improvable = false;  ///< the engine tells the moves
 };
 
-/// Into how many chunks `options` let a contribution of `demand` be split, whatever the work; at least 1.
-int most_chunks(const Demand& demand, const SolveOptions& options);
+/// Into how many chunks improvement may split a contribution of `demand`, whatever the work; at least 1.
+int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options);
 
 /// Chunk counts worth a try for `demand` of one chunk a contribution: 1, 2, 4, ... and the largest one that
 /// keeps chunks at `min_chunk_bytes` and the schedule at 400,000 sends; options.chunks alone where it is set.

@@ -6,7 +6,6 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <tuple>
 
 #include "improvement.hpp"
@@ -301,18 +300,12 @@ void Search::run() {
 
 /// The best schedules of the portfolio, one a number of chunks; made again where they are needed.
 std::vector<ImprovementTask::Start> Search::starts_of_improvement(const Schedule& best) {
-  const SearchState& state = now_.state;
-  std::map<int, const Trial*> by_chunks;
-  for (const Trial& trial : state.trials) {
-    if (!trial.improvable || !std::isfinite(trial.finish_us)) continue;
-    const Trial*& known = by_chunks[trial.candidate.chunks];
-    if (!known || trial.finish_us < known->finish_us) known = &trial;
-  }
   std::vector<ImprovementTask::Start> starts;
-  for (const auto& [chunks, trial] : by_chunks) {
-    const bool is_best = trial == &state.trials[state.best];
-    starts.push_back({chunks, trial->finish_us, [this, is_best, trial, &best] {
-                        return is_best ? best : *run_engine(trial->candidate).schedule;
+  const std::vector<Trial>& trials = now_.state.trials;
+  for (const std::size_t i : best_improvable(trials)) {
+    starts.push_back({trials[i].candidate.chunks, trials[i].finish_us, [this, i, &best] {
+                        return i == now_.state.best ? best
+                                                    : *run_engine(now_.state.trials[i].candidate).schedule;
                       }});
   }
   return starts;
@@ -324,7 +317,7 @@ int Search::improve_winner(EngineResult& found) {
   if (options_.improve_work <= 0 || !trial.improvable) return trial.candidate.chunks;
   ImprovementTask task{*instance_.topology, instance_.demand, bound_.us, options_.seed,
                        starts_of_improvement(*found.schedule)};
-  task.most_chunks = most_chunks(instance_.demand, options_);
+  task.most_chunks = most_chunks_of_improvement(instance_.demand, options_);
   task.work_limit = options_.time_limit_s ? kInfinity : options_.improve_work * (options_.gap ? 10 : 1);
   task.stop = [&](double finish_us) { return stop(finish_us); };
   task.progress = [&](std::uint64_t rounds, int chunks, double finish_us) {

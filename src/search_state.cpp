@@ -65,6 +65,18 @@ EngineResult unpack_result(const Bytes& bytes) {
   return result;
 }
 
+std::vector<std::size_t> best_improvable(const std::vector<Trial>& trials) {
+  std::map<int, std::size_t> best;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (!trials[i].improvable || !std::isfinite(trials[i].finish_us)) continue;
+    const auto [known, is_new] = best.try_emplace(trials[i].candidate.chunks, i);
+    if (!is_new && trials[i].finish_us < trials[known->second].finish_us) known->second = i;
+  }
+  std::vector<std::size_t> positions;
+  for (const auto& [chunks, i] : best) positions.push_back(i);
+  return positions;
+}
+
 void put_trial(MessageWriter& message, const Trial& trial) {
   message.put(trial.candidate.engine);
   message.put(trial.candidate.chunks);

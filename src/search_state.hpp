@@ -31,6 +31,9 @@ std::vector<Trial> best_by_engine(const std::vector<Trial>& trials);
 /// The best schedule of every number of chunks that one was found with.
 std::map<int, SynthesisResult::Trade> best_by_chunks(const std::vector<Trial>& trials);
 
+/// Positions of the best improvable schedules, one a number of chunks, ascending.
+std::vector<std::size_t> best_improvable(const std::vector<Trial>& trials);
+
 void put_trial(MessageWriter& message, const Trial& trial);
 Trial get_trial(MessageReader& message);
 
