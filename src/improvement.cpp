@@ -91,16 +91,15 @@ class Improver {
     if (state_.chunks == 0 && !begin()) return {};
     bool out_of_work = false;
     while (!task_.stop(std::min(finish_us(), known_finish_us_))) {
-      if (state_.work >= task_.work_limit) {
-        out_of_work = true;
-        break;
-      }
       const bool last_level = !can_split() && !better_start_in_more_chunks();
       const bool idle = state_.idle_rounds >= (last_level ? kIdleRoundsInMostChunks : kIdleRounds);
-      if (idle && last_level) break;
-      const bool enough = state_.level_rounds >= kMostRounds || state_.work_left_for_level <= 0;
-      if (!last_level && (idle || enough)) {
-        if (!next_level()) break;
+      out_of_work = state_.work >= task_.work_limit;
+      const bool no_more_rounds = out_of_work || task_.last_call();
+      const bool enough =
+          no_more_rounds || state_.level_rounds >= kMostRounds || state_.work_left_for_level <= 0;
+      // Splitting costs little and often brings most: what has been found goes through all levels.
+      if (last_level ? idle || no_more_rounds : idle || enough) {
+        if (last_level || !next_level()) break;
       } else {
         play_round();
       }

@@ -29,6 +29,9 @@ struct ImprovementTask {
   double work_limit = 0;  ///< transfers of all neighbours, about what list scheduling of as many sends takes
   /// Collective, alike on every rank: whether a limit other than work has come, given the best finish.
   std::function<bool(double finish_us)> stop = {};
+  /// Collective, alike on every rank: whether `stop` is near, so that what is left of the time is for
+  /// splitting.
+  std::function<bool()> last_call = [] { return false; };
   /// Called between rounds on every rank.
   std::function<void(std::uint64_t rounds, int chunks, double finish_us)> progress = [](auto...) {};
   /// Collective, after every whole round: `state` is how far the search is, for a later improve() of the same

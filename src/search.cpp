@@ -24,6 +24,8 @@ namespace {
 
 constexpr const char* kCheckpoint = "search";
 constexpr const char* kImprovementCheckpoint = "improvement";
+/// Of a time limit; the rest is for splitting chunks.
+constexpr double kShareBeforeLastCall = 0.85;
 
 /// What makes one trial better than another: among those that meet the gap the fewest chunks count first.
 constexpr int kGapNotMet = std::numeric_limits<int>::max();
@@ -320,6 +322,10 @@ int Search::improve_winner(EngineResult& found) {
   task.most_chunks = most_chunks_of_improvement(instance_.demand, options_);
   task.work_limit = options_.time_limit_s ? kInfinity : options_.improve_work * (options_.gap ? 10 : 1);
   task.stop = [&](double finish_us) { return stop(finish_us); };
+  task.last_call = [&] {
+    return options_.time_limit_s &&
+           communicator_.max(clock_.seconds()) >= kShareBeforeLastCall * *options_.time_limit_s;
+  };
   task.progress = [&](std::uint64_t rounds, int chunks, double finish_us) {
     if (!communicator_.is_root() || rounds % 16 != 0) return;
     progress_(fmt::format("improvement: {} rounds, {} chunks, {:.6g} us, gap {:.3f}%", rounds, chunks,
