@@ -8,13 +8,13 @@
 namespace rondo {
 namespace {
 
-constexpr const char* kDigest = "0123456789abcdef";
+constexpr const char* kDigestInBlock = "0123456789abcdef";
 
 class UserBlockTest : public testing::Test {
  protected:
   void SetUp() override {
     set_content(path, std::string(kUserBlockBytes, '\0') + "the payload");
-    seal_user_block(path, kDigest, 7);
+    seal_user_block(path, kDigestInBlock, 7);
     sealed = content_of(path);
   }
   void expect_refused(std::initializer_list<std::string> fragments) {
@@ -31,14 +31,14 @@ TEST_F(UserBlockTest, TellsWhatWasSealed) {
   EXPECT_EQ(sealed.substr(kUserBlockBytes), "the payload");
   const UserBlock block = verify_user_block(path);
   EXPECT_EQ(block.version, 1U);
-  EXPECT_EQ(block.problem_digest, kDigest);
+  EXPECT_EQ(block.problem_digest, kDigestInBlock);
   EXPECT_EQ(block.round, 7);
   EXPECT_EQ(block.payload_bytes, 11U);
   EXPECT_EQ(block.payload_checksum.size(), 32U);
 }
 
 TEST_F(UserBlockTest, SealingAgainGivesTheSameBytes) {
-  seal_user_block(path, kDigest, 7);
+  seal_user_block(path, kDigestInBlock, 7);
   EXPECT_EQ(content_of(path), sealed);
 }
 
@@ -85,7 +85,7 @@ TEST_F(UserBlockTest, NamesWhatDiffers) {
 
 TEST_F(UserBlockTest, NeedsAFile) {
   expect_error(ExitCode::no_input, {"absent"}, [&] { verify_user_block(folder / "absent"); });
-  expect_error(ExitCode::cannot_create, {"absent"}, [&] { seal_user_block(folder / "absent", kDigest, 0); });
+  expect_error(ExitCode::cannot_create, {"absent"}, [&] { seal_user_block(folder / "absent", kDigestInBlock, 0); });
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "by_hand.hpp"
+#include "findings_text.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/xmlcheck/check.hpp"
 
 /// Every kind of finding, on programs small enough to be followed by hand.
 namespace rondo::xmlcheck {
@@ -12,12 +12,6 @@ using namespace msccl;
 
 CheckResult checked(const Program& program, const char* executor = "msccl") {
   return check(program, {.executor = &find_executor(executor)});
-}
-
-std::string text_of(const CheckResult& result) {
-  std::string text;
-  for (const Finding& finding : result.findings) text += finding.where + ": " + finding.what + "\n";
-  return text;
 }
 
 void expect_valid(const Program& program, const char* executor = "msccl") {

@@ -1,19 +1,13 @@
 #include <gtest/gtest.h>
 
 #include "by_hand.hpp"
-#include "rondo/xmlcheck/check.hpp"
+#include "findings_text.hpp"
 
 /// Programs that combine data, and rooted ones.
 namespace rondo::xmlcheck {
 namespace {
 
 using namespace msccl;
-
-std::string text_of(const CheckResult& result) {
-  std::string text;
-  for (const Finding& finding : result.findings) text += finding.where + ": " + finding.what + "\n";
-  return text;
-}
 
 Step reducing(StepType type, Range src, Range dst = {}) {
   return {.type = type, .src = src, .dst = dst, .count = 1};
