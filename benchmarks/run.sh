@@ -5,7 +5,8 @@
 #   improvement      what large-neighbourhood search closes of the portfolio's gap in a minute; 1 rank against 2
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
 #   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
-#   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs
+#   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs; with
+#                    --only pdhg --json benchmarks/results/pdhg.json PDHG alone: 1 rank against 2, CLP, 5 million columns
 #   execution        every fabric's schedules and MSCCL XML with real bytes, against MPI's collectives
 # Of all:
 #   --ranks N        MPI ranks of each solve (default 2)

@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "rondo/core/error.hpp"
+#include "rondo/core/stopwatch.hpp"
 #include "rondo/engines/flow_parts.hpp"
 #include "rondo/engines/steady_columns.hpp"
+#include "rondo/parallel/messages.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
+#include "rondo/solvers/pdhg.hpp"
 
 namespace rondo {
 namespace {
@@ -36,11 +39,72 @@ void take_apart(const SolveOptions& options, const Communicator& communicator, T
   };
 }
 
+Bytes pack_iterate(const PdhgIterate& iterate) {
+  MessageWriter message;
+  message.put_all(iterate.x);
+  message.put_all(iterate.row_dual);
+  message.put(iterate.primal_weight);
+  message.put(iterate.iterations);
+  return message.take();
+}
+
+PdhgIterate unpack_iterate(const Bytes& bytes) {
+  MessageReader message(bytes);
+  PdhgIterate iterate;
+  iterate.x = message.get_all<std::vector<double>>();
+  iterate.row_dual = message.get_all<std::vector<double>>();
+  iterate.primal_weight = message.get<double>();
+  iterate.iterations = message.get<std::int64_t>();
+  return iterate;
+}
+
+/// One run solves several models; each has states of its own.
+PdhgStore pdhg_store(const Communicator& communicator, Checkpoints& checkpoints) {
+  const auto name = [](std::uint64_t model) { return fmt::format("pdhg-{:016x}", model); };
+  PdhgStore store;
+  store.newest = [=, &communicator, &checkpoints](std::uint64_t model) -> std::optional<PdhgIterate> {
+    const std::optional<Bytes> found = checkpoints.newest(communicator, name(model));
+    if (!found) return std::nullopt;
+    return unpack_iterate(*found);
+  };
+  store.offer = [=, &communicator, &checkpoints](std::uint64_t model,
+                                                 const std::function<PdhgIterate()>& iterate, bool last) {
+    const auto state = [&] { return pack_iterate(iterate()); };
+    if (last) {
+      checkpoints.keep(communicator, name(model), state);
+    } else {
+      checkpoints.offer(communicator, name(model), state);
+    }
+  };
+  return store;
+}
+
+/// Seconds between two lines about a run.
+constexpr double kProgressEvery = 1;
+
+PdhgOptions pdhg_options(const SolveOptions& options, const Communicator& communicator,
+                         const Progress& progress, const std::atomic<bool>* interrupt,
+                         Checkpoints* checkpoints) {
+  PdhgOptions pdhg;
+  pdhg.tolerance = options.lp_tolerance;
+  pdhg.interrupt = interrupt;
+  if (checkpoints != nullptr) pdhg.store = pdhg_store(communicator, *checkpoints);
+  pdhg.progress = [&communicator, progress, since = Stopwatch()](const PdhgProgress& p) mutable {
+    if (!communicator.is_root() || since.seconds() < kProgressEvery) return;
+    since = {};
+    progress(fmt::format("pdhg: {} iterations, gap {:.2g}, residuals {:.2g} and {:.2g}", p.iterations, p.gap,
+                         p.primal_residual, p.dual_residual));
+  };
+  return pdhg;
+}
+
 }  // namespace
 
 Toolbox prepare_toolbox(const SolveOptions& options, const Communicator& communicator,
-                        const Progress& progress, const std::atomic<bool>* interrupt) {
-  Toolbox tools = make_toolbox(options.lp_solver, options.lp_tolerance, communicator);
+                        const Progress& progress, const std::atomic<bool>* interrupt,
+                        Checkpoints* checkpoints) {
+  Toolbox tools = make_toolbox(options.lp_solver, communicator,
+                               pdhg_options(options, communicator, progress, interrupt, checkpoints));
   tools.on_all_ranks = options.lp_solver != "clp" || options.decompose != "none";
   const bool solves_flows = options.engine == "lp" || options.engine == "flow";
   if (solves_flows && options.decompose != "none") take_apart(options, communicator, tools);

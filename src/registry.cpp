@@ -1,5 +1,7 @@
 #include "rondo/pipeline/registry.hpp"
 
+#include <utility>
+
 #include "rondo/core/error.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/formulations/formulations.hpp"
@@ -147,12 +149,12 @@ Toolbox make_toolbox() {
           make_clp_solver(), make_cbc_solver(),  make_clp_column_master};
 }
 
-Toolbox make_toolbox(const std::string& lp_solver, double tolerance, const Communicator& communicator) {
+Toolbox make_toolbox(const std::string& lp_solver, const Communicator& communicator, PdhgOptions pdhg) {
   check_lp_solver(lp_solver);
   Toolbox tools = make_toolbox();
   if (lp_solver == "clp" || lp_solver == "pdhg") tools.method = LpMethod::program;
   if (lp_solver == "columns") tools.method = LpMethod::columns;
-  if (lp_solver == "pdhg") tools.lp = make_pdhg_solver(communicator, {.tolerance = tolerance});
+  if (lp_solver == "pdhg") tools.lp = make_pdhg_solver(communicator, std::move(pdhg));
   return tools;
 }
 

@@ -24,7 +24,7 @@ SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Deman
   const Instance instance{std::move(topology), demand};
 
   const Stopwatch bounds_clock;
-  const Toolbox tools = prepare_toolbox(options, communicator, progress, interrupt);
+  const Toolbox tools = prepare_toolbox(options, communicator, progress, interrupt, store.checkpoints.get());
   const Bounds bounds = lower_bounds(instance, tools, options.symmetry);
   const LowerBound& bound = bounds.best();
   const double bounds_s = bounds_clock.seconds();

@@ -2,8 +2,10 @@
 // fabrics by columns and by simplex, PDHG on one rank and on more, flows in parts, and TE-CCL's Table 4 on
 // stand-ins.
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -50,6 +52,7 @@ struct Case {
   std::string section;
   std::vector<std::string> arguments;  ///< of `rondo solve`
   int ranks = 0;                       ///< 0: as asked for
+  int repeat = 0;                      ///< 0: as asked for
   std::string name() const {
     std::string name = section;
     for (const std::string& argument : arguments) name += " " + argument;
@@ -96,9 +99,45 @@ void add_damaged(std::vector<Case>& cases) {
     cases.push_back({"damaged", alltoall(fabric, "1GB", with({"--lp-solver", "columns", "--gap", "1%"}))});
 }
 
+constexpr const char* kScaling = "pdhg-scaling";
+constexpr int kScalingRuns = 5;
+
+/// Time-expanded flows without symmetry: one that simplex still solves, and one of millions of columns.
 void add_pdhg(std::vector<Case>& cases) {
-  const Arguments own{"--engine", "lp", "--lp-solver", "pdhg", "--symmetry", "off", "--chunks", "1"};
-  for (const int ranks : {1, 2}) cases.push_back({"pdhg", alltoall("ndv2-2", "1MB", own), ranks});
+  const auto whole = [](const char* fabric, const char* solver, const Arguments& more) {
+    Arguments own{"--engine", "lp", "--symmetry", "off", "--chunks", "1", "--lp-solver", solver};
+    own.insert(own.end(), more.begin(), more.end());
+    return alltoall(fabric, "1MB", own);
+  };
+  for (const int ranks : {1, 2})
+    cases.push_back({kScaling, whole("ndv2-2", "pdhg", {"--lp-tolerance", "1e-4"}), ranks, kScalingRuns});
+  cases.push_back({"pdhg-clp", whole("ndv2-2", "clp", {}), 1});
+  cases.push_back(
+      {"pdhg-large",
+       whole("star:chassis=8,intra=ndv2", "pdhg", {"--lp-tolerance", "1e-3", "--epoch-multiplier", "7.3"}),
+       2});
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+/// Of the rows of a section, by their ranks.
+Json median_seconds(const Json& rows, const std::string& section) {
+  std::map<int, std::vector<double>> seconds;
+  for (const Json& row : rows) {
+    if (row["section"] == section && row.contains("report"))
+      seconds[row["ranks"]].push_back(row["report"]["figures"]["solver_s"]);
+  }
+  Json medians = Json::array();
+  for (const auto& [ranks, runs] : seconds) {
+    const double s = median(runs);
+    medians.push_back({{"ranks", ranks}, {"runs", runs.size()}, {"solver_s", s}});
+    std::printf("%s: %d ranks, median of %zu runs %.3f s, %.2f times as fast as on the fewest\n",
+                section.c_str(), ranks, runs.size(), s, medians[0]["solver_s"].get<double>() / s);
+  }
+  return medians;
 }
 
 void add_parts(std::vector<Case>& cases) {
@@ -177,11 +216,14 @@ int main(int argc, char** argv) {
   for (const Case& c : cases) {
     if (!chosen(c.name())) continue;
     const int ranks = c.ranks > 0 ? c.ranks : options.ranks;
-    for (int k = 0; k < options.number("--repeat", 1); ++k) {
+    const int repeat = c.repeat > 0 ? c.repeat : options.number("--repeat", 1);
+    for (int k = 0; k < repeat; ++k) {
       const CaseResult r = solve_case(options.rondo, ranks, c.arguments, timeout_s);
       std::printf("%s, %d ranks\n", c.name().c_str(), ranks);
       if (!r.failure().empty()) {
         std::printf("  %s\n", r.failure().c_str());
+        rows.push_back(
+            {{"section", c.section}, {"ranks", ranks}, {"timeout_s", timeout_s}, {"failure", r.failure()}});
         all_well = false;
         continue;
       }
@@ -195,6 +237,6 @@ int main(int argc, char** argv) {
       save_results(options, rows, {{"flows", flows}});
     }
   }
-  write_results(options, rows, {{"flows", flows}});
+  write_results(options, rows, {{"flows", flows}, {"pdhg_scaling", median_seconds(rows, kScaling)}});
   return all_well ? 0 : 1;
 }

@@ -1,9 +1,11 @@
 #include "rondo/engines/flow_parts.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
@@ -13,11 +15,15 @@ namespace {
 
 SolvedFlow solve_whole(const Instance& instance, const Formulation& formulation, const SolveLimits& limits,
                        const Solver& solver) {
-  const BuiltModel built = formulation(instance);
+  Instance shared = instance;
+  shared.share = solver.share();
+  const BuiltModel built = formulation(shared);
   const Solution solution = solver.solve(built.model, limits);
   SolvedFlow solved{solution.status};
   solved.columns = built.model.num_columns();
   solved.largest_part_s = solution.seconds;
+  solved.iterations = solution.iterations;
+  solved.dual_bound = solution.dual_bound;
   if (solution.status != SolveStatus::optimal) return solved;
   solved.field = built.decode(solution);
   solved.objective = solution.objective;
@@ -27,10 +33,8 @@ SolvedFlow solve_whole(const Instance& instance, const Formulation& formulation,
 Bytes to_message(const SolvedFlow& solved) {
   MessageWriter message;
   message.put(solved.status);
-  message.put(solved.objective);
-  message.put(solved.columns);
-  message.put(solved.largest_part_s);
-  message.put(solved.field.finish_us);
+  message.put(std::array{solved.objective, solved.dual_bound, solved.largest_part_s, solved.field.finish_us});
+  message.put(std::array{std::int64_t{solved.columns}, solved.iterations});
   message.put_all(solved.field.entries);
   return message.take();
 }
@@ -39,10 +43,11 @@ SolvedFlow from_message(const Bytes& bytes) {
   MessageReader message(bytes);
   SolvedFlow solved;
   solved.status = message.get<SolveStatus>();
-  solved.objective = message.get<double>();
-  solved.columns = message.get<int>();
-  solved.largest_part_s = message.get<double>();
-  solved.field.finish_us = message.get<double>();
+  std::tie(solved.objective, solved.dual_bound, solved.largest_part_s, solved.field.finish_us) =
+      std::tuple_cat(message.get<std::array<double, 4>>());
+  const auto counts = message.get<std::array<std::int64_t, 2>>();
+  solved.columns = static_cast<int>(counts[0]);
+  solved.iterations = counts[1];
   solved.field.entries = message.get_all<std::vector<FlowField::Entry>>();
   return solved;
 }
@@ -136,7 +141,11 @@ SolvedFlow solve_parts(const std::vector<Instance>& parts, const Formulation& fo
   all.objective = -kInfinity;
   for (const SolvedFlow& part : solve_each(parts, formulation, limits, solver, communicator)) {
     if (part.status != SolveStatus::optimal) all.status = part.status;
-    all.objective = std::max(all.objective, part.objective);
+    if (part.objective > all.objective) {
+      all.objective = part.objective;
+      all.dual_bound = part.dual_bound;
+    }
+    all.iterations = std::max(all.iterations, part.iterations);
     all.columns = std::max(all.columns, part.columns);
     all.largest_part_s = std::max(all.largest_part_s, part.largest_part_s);
     all.field.finish_us = std::max(all.field.finish_us, part.field.finish_us);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 
 #include "rondo/core/error.hpp"
@@ -29,6 +30,8 @@ struct TimedFlow {
   double delivered = 0;
   int columns = 0;
   double solver_s = 0;
+  double delivered_at_most = 1;  ///< by the solver's dual bound
+  std::int64_t iterations = 0;
 };
 
 /// Epochs at either end of a coarse grid, in longest ways.
@@ -173,7 +176,8 @@ class LeastTimeSearch {
                               "limit or use engine flow",
                               solved.columns, to_string(solved.status), tools_.lp->name()));
     }
-    return {std::move(solved.field), -solved.objective, solved.columns, solved.largest_part_s};
+    return {std::move(solved.field),           -solved.objective, solved.columns, solved.largest_part_s,
+            std::min(1.0, -solved.dual_bound), solved.iterations};
   }
 
   Instance instance_;
@@ -201,6 +205,9 @@ PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options
       {"intervals", static_cast<double>(search.num_intervals())},
       {"columns", flow.columns},
       {"solver_s", flow.solver_s},
+      {"solver_iterations", static_cast<double>(flow.iterations)},
+      {"delivered", flow.delivered},
+      {"delivered_at_most", flow.delivered_at_most},
       {"columns_per_epoch", static_cast<double>(steady.columns)},
       {"columns_per_epoch_without_symmetry", static_cast<double>(steady.all_columns)}};
   return [topology, table, figures](const Demand& demand, const EngineOptions& call) {

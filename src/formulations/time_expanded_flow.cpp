@@ -2,6 +2,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 
 #include "origins.hpp"
@@ -72,17 +73,19 @@ class Stretches {
 
 class FlowBuilder {
  public:
-  explicit FlowBuilder(const Instance& instance)
+  FlowBuilder(const Instance& instance, ColumnRange kept)
       : topology_(*instance.topology),
         grid_(*instance.grid),
         interval_starts_(interval_starts(instance)),
         unit_bytes_(mean_contribution_bytes(instance.demand)),
         origins_(origins_of(instance, "a time-expanded flow")),
         loads_(instance, origins_),
-        landing_(flow_landing_epochs(topology_, grid_.tau_us)) {}
+        landing_(flow_landing_epochs(topology_, grid_.tau_us)) {
+    model_.kept = kept;
+  }
 
   BuiltModel build() {
-    delivered_ = model_.add_column(0, 1, -1);
+    delivered_ = add_column(1, -1, 1);
     for (const Origin& origin : origins_) add_origin(origin);
     for (const int first : loads_.orbits().first) {
       const LinkId link{first};
@@ -95,6 +98,20 @@ class FlowBuilder {
   }
 
  private:
+  int add_column(double upper, double cost, double implied_upper) {
+    model_.implied_upper.push_back(implied_upper);
+    return model_.add_column(0, upper, cost);
+  }
+  /// Nothing is in two places at a time, and where cycles that take no time are cancelled, nothing crosses a
+  /// link twice in an epoch: no flow in an epoch and no buffer is more than all there is.
+  double all_of(const Origin& origin) const {
+    return std::accumulate(origin.wanted.begin(), origin.wanted.end(), 0.0) / unit_bytes_;
+  }
+  /// What a link carries in an epoch.
+  double capacity_of(double bandwidth_GBps) const {
+    return bandwidth_GBps * kBytesPerUsPerGBps * grid_.tau_us / unit_bytes_;
+  }
+
   /// Flow of one origin over an orbit of links in epochs from .. to - 1 of an interval.
   struct Flow {
     std::size_t interval;
@@ -156,6 +173,7 @@ class FlowBuilder {
 
   Flows add_flows(const Origin& origin) {
     const Window window = window_of(origin);
+    const double all = all_of(origin);
     Flows flows(origin.links.first.size());
     for (int o = 0; o < origin.links.count(); ++o) {
       const Link& link = member_of(origin, o);
@@ -167,7 +185,8 @@ class FlowBuilder {
         const int from = std::max(interval_starts_[i], static_cast<int>(first));
         const int to = std::min(interval_starts_[i + 1], static_cast<int>(last) + 1);
         if (from >= to) continue;
-        flows[static_cast<std::size_t>(o)].push_back({i, from, to, model_.add_column(0, kInfinity, 0)});
+        const double most = (to - from) * std::min(all, capacity_of(link.bandwidth_GBps));
+        flows[static_cast<std::size_t>(o)].push_back({i, from, to, add_column(kInfinity, 0, most)});
       }
     }
     return flows;
@@ -193,14 +212,16 @@ class FlowBuilder {
       Balance& balance = balances[v];
       balance.stretches.close();
       for (std::size_t i = 0; i < balance.stretches.count(); ++i) balance.row.push_back(model_.add_row(0, 0));
-      if (topology_.is_gpu(node)) add_buffers(balance.row, origin.wanted[node.index()] / unit_bytes_);
+      if (topology_.is_gpu(node)) add_buffers(origin, node, balance.row);
     }
     return balances;
   }
 
-  void add_buffers(const std::vector<int>& row, double wanted) {
+  void add_buffers(const Origin& origin, NodeId node, const std::vector<int>& row) {
+    const double wanted = origin.wanted[node.index()] / unit_bytes_;
+    const double all = all_of(origin);
     for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-      const int column = model_.add_column(0, kInfinity, 0);
+      const int column = add_column(kInfinity, 0, all);
       model_.add_entry(row[i], column, -1);
       model_.add_entry(row[i + 1], column, 1);
     }
@@ -232,7 +253,7 @@ class FlowBuilder {
   }
 
   void add_capacity(std::span<const LinkId> links, double bandwidth_GBps) {
-    const double capacity = bandwidth_GBps * kBytesPerUsPerGBps * grid_.tau_us / unit_bytes_;
+    const double capacity = capacity_of(bandwidth_GBps);
     const std::vector<LinkLoads::Share> shares = loads_.on(links);
     const auto flows_of = [&](const LinkLoads::Share& share) -> const std::vector<Flow>& {
       return flows_[share.origin][static_cast<std::size_t>(share.link_orbit)];
@@ -288,7 +309,10 @@ BuiltModel time_expanded_flow(const Instance& instance) {
   if (!instance.grid || instance.grid->num_epochs < 1) {
     throw Error(ExitCode::internal, "a time-expanded flow needs a grid with its number of epochs");
   }
-  return FlowBuilder(instance).build();
+  const bool whole = instance.share.parts == 1;
+  // How many columns there are has to be known before entries are kept of a share of them.
+  const int columns = whole ? 0 : FlowBuilder(instance, {0, 0}).build().model.num_columns();
+  return FlowBuilder(instance, whole ? ColumnRange{} : instance.share.of(columns)).build();
 }
 
 }  // namespace rondo

@@ -41,6 +41,7 @@ void check_consistent(const LinearModel& model) {
   expect_size("column_lower", model.column_lower.size(), columns);
   expect_size("column_upper", model.column_upper.size(), columns);
   expect_size("integer", model.integer.size(), columns);
+  expect_size("implied_upper", model.implied_upper.size(), model.implied_upper.empty() ? 0 : columns);
   expect_size("row_upper", model.row_upper.size(), rows);
   expect_size("entry_column", model.entry_column.size(), model.entry_row.size());
   expect_size("entry_value", model.entry_value.size(), model.entry_row.size());

@@ -1,118 +1,149 @@
 #include "pdhg_problem.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+
+#include "rondo/core/error.hpp"
 
 namespace rondo {
 namespace {
 
 constexpr int kRuizSteps = 10;
-constexpr int kMostSweeps = 200;
-/// What implied bounds give away to rounding errors.
-constexpr double kSlack = 1e-9;
 
-/// Rows with about equally many entries.
-OwnRange rows_by_entries(MPI_Comm comm, const LinearModel& model) {
-  std::vector<std::int64_t> until(model.row_lower.size() + 1, 0);
-  for (const int row : model.entry_row) ++until[static_cast<std::size_t>(row) + 1];
-  for (std::size_t i = 1; i < until.size(); ++i) until[i] += until[i - 1] + 1;  // a row costs as well
-  int rank = 0;
-  int size = 1;
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
-  const auto at = [&](int r) {
-    const std::int64_t goal = until.back() * r / size;
-    return static_cast<int>(std::lower_bound(until.begin(), until.end(), goal) - until.begin());
-  };
-  return {at(rank), rank + 1 == size ? model.num_rows() : at(rank + 1)};
+ColumnShare own_share(MPI_Comm comm) {
+  ColumnShare share;
+  MPI_Comm_rank(comm, &share.part);
+  MPI_Comm_size(comm, &share.parts);
+  return share;
 }
 
-/// Divides rows and columns by the roots of `row_size` and `column_size`, which hold all columns.
-void divide(PdhgProblem& problem, std::vector<double>& column_scale, const std::vector<double>& row_size,
-            const std::vector<double>& column_size) {
-  const auto factor = [](double size) { return size > 0 ? 1 / std::sqrt(size) : 1.0; };
-  OwnRows& rows = problem.rows;
-  for (int i = 0; i < rows.size(); ++i) {
-    const auto row = static_cast<std::size_t>(i);
-    problem.row_scale[row] *= factor(row_size[row]);
-    for (int e = rows.start[row]; e < rows.start[row + 1]; ++e) {
-      const auto entry = static_cast<std::size_t>(e);
-      rows.value[entry] *=
-          factor(row_size[row]) * factor(column_size[static_cast<std::size_t>(rows.column[entry])]);
-    }
+OwnColumns columns_of(const LinearModel& model, OwnRange range) {
+  OwnColumns columns;
+  columns.start.assign(static_cast<std::size_t>(range.size()) + 1, 0);
+  const auto owned = [&](int column) { return column >= range.begin && column < range.end; };
+  for (const int column : model.entry_column) {
+    if (owned(column)) ++columns.start[static_cast<std::size_t>(column - range.begin) + 1];
   }
-  for (std::size_t j = 0; j < column_scale.size(); ++j) column_scale[j] *= factor(column_size[j]);
+  for (std::size_t i = 1; i < columns.start.size(); ++i) columns.start[i] += columns.start[i - 1];
+  columns.row.resize(static_cast<std::size_t>(columns.start.back()));
+  columns.value.resize(columns.row.size());
+  std::vector<int> next = columns.start;
+  for (std::size_t e = 0; e < model.entry_row.size(); ++e) {
+    if (!owned(model.entry_column[e])) continue;
+    const auto at =
+        static_cast<std::size_t>(next[static_cast<std::size_t>(model.entry_column[e] - range.begin)]++);
+    columns.row[at] = model.entry_row[e];
+    columns.value[at] = model.entry_value[e];
+  }
+  return columns;
 }
 
-void precondition(MPI_Comm comm, PdhgProblem& problem, std::vector<double>& column_scale) {
-  const OwnRows& rows = problem.rows;
+/// Rank r begins where the fewest entries are in rows before it and columns from its first one on, or in rows
+/// behind it and columns before its first one.
+OwnRange rows_near_columns(MPI_Comm comm, const OwnColumns& columns, int num_rows) {
+  const ColumnShare share = own_share(comm);
+  std::vector<int> begins{0};
+  std::vector<double> ahead(static_cast<std::size_t>(num_rows));  // entries a row of later ranks less others
+  for (int r = 1; r < share.parts; ++r) {
+    std::fill(ahead.begin(), ahead.end(), 0.0);
+    for (const int row : columns.row) ahead[static_cast<std::size_t>(row)] += share.part >= r ? 1 : -1;
+    reduce_sum(comm, ahead);
+    double misplaced = 0;
+    double least = 0;
+    int begin = 0;
+    for (int i = 0; i < num_rows; ++i) {
+      misplaced += ahead[static_cast<std::size_t>(i)];
+      if (misplaced >= least) continue;
+      least = misplaced;
+      begin = i + 1;
+    }
+    begins.push_back(begin);
+  }
+  begins.push_back(num_rows);
+  const auto own = static_cast<std::size_t>(share.part);
+  return {begins[own], begins[own + 1]};
+}
+
+double factor(double size) {
+  return size > 0 ? 1 / std::sqrt(size) : 1.0;
+}
+
+/// Returns the scale of all rows.
+std::vector<double> precondition(MPI_Comm comm, PdhgProblem& problem, int num_rows) {
+  OwnColumns& columns = problem.columns;
+  std::vector<double> row_scale(static_cast<std::size_t>(num_rows), 1.0);
+  std::vector<double> row_size(row_scale.size());
+  std::vector<double> column_size(problem.column_scale.size());
   for (int step = 0; step <= kRuizSteps; ++step) {
     const bool last = step == kRuizSteps;  // Pock and Chambolle
-    std::vector<double> row_size(problem.row_scale.size(), 0.0);
-    std::vector<double> column_size(column_scale.size(), 0.0);
-    for (std::size_t i = 0; i < row_size.size(); ++i) {
-      for (int e = rows.start[i]; e < rows.start[i + 1]; ++e) {
-        const double value = std::abs(rows.value[static_cast<std::size_t>(e)]);
-        double& column = column_size[static_cast<std::size_t>(rows.column[static_cast<std::size_t>(e)])];
-        row_size[i] = last ? row_size[i] + value : std::max(row_size[i], value);
-        column = last ? column + value : std::max(column, value);
-      }
+    std::fill(row_size.begin(), row_size.end(), 0.0);
+    std::fill(column_size.begin(), column_size.end(), 0.0);
+    const auto entries_of = [&](std::size_t j, const auto& visit) {
+      for (int e = columns.start[j]; e < columns.start[j + 1]; ++e)
+        visit(static_cast<std::size_t>(e),
+              static_cast<std::size_t>(columns.row[static_cast<std::size_t>(e)]));
+    };
+    for (std::size_t j = 0; j < column_size.size(); ++j) {
+      entries_of(j, [&](std::size_t entry, std::size_t row) {
+        const double value = std::abs(columns.value[entry]);
+        column_size[j] = last ? column_size[j] + value : std::max(column_size[j], value);
+        row_size[row] = last ? row_size[row] + value : std::max(row_size[row], value);
+      });
     }
-    last ? reduce_sum(comm, column_size) : reduce_max(comm, column_size);
-    divide(problem, column_scale, row_size, column_size);
+    last ? reduce_sum(comm, row_size) : reduce_max(comm, row_size);
+    for (double& size : row_size) size = factor(size);
+    for (std::size_t j = 0; j < column_size.size(); ++j) {
+      const double of_column = factor(column_size[j]);
+      problem.column_scale[j] *= of_column;
+      entries_of(
+          j, [&](std::size_t entry, std::size_t row) { columns.value[entry] *= of_column * row_size[row]; });
+    }
+    for (std::size_t i = 0; i < row_scale.size(); ++i) row_scale[i] *= row_size[i];
   }
+  return row_scale;
 }
 
 double larger_finite(double lower, double upper) {
   return std::max(std::isfinite(lower) ? std::abs(lower) : 0.0, std::isfinite(upper) ? std::abs(upper) : 0.0);
 }
 
-}  // namespace
-
-OwnRows rows_of(const LinearModel& model, OwnRange range) {
-  OwnRows rows;
-  rows.start.assign(static_cast<std::size_t>(range.size()) + 1, 0);
-  const auto owned = [&](int row) { return row >= range.begin && row < range.end; };
-  for (const int row : model.entry_row) {
-    if (owned(row)) ++rows.start[static_cast<std::size_t>(row - range.begin) + 1];
-  }
-  for (std::size_t i = 1; i < rows.start.size(); ++i) rows.start[i] += rows.start[i - 1];
-  rows.column.resize(static_cast<std::size_t>(rows.start.back()));
-  rows.value.resize(rows.column.size());
-  std::vector<int> next = rows.start;
-  for (std::size_t e = 0; e < model.entry_row.size(); ++e) {
-    if (!owned(model.entry_row[e])) continue;
-    const auto at =
-        static_cast<std::size_t>(next[static_cast<std::size_t>(model.entry_row[e] - range.begin)]++);
-    rows.column[at] = model.entry_column[e];
-    rows.value[at] = model.entry_value[e];
-  }
-  return rows;
+/// The finaliser of SplitMix64.
+std::uint64_t mixed(std::uint64_t value) {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
+  return value ^ (value >> 31);
 }
+
+}  // namespace
 
 PdhgProblem scaled_problem(MPI_Comm comm, const LinearModel& model) {
   PdhgProblem p;
-  p.own_columns = own_range(comm, model.num_columns());
-  p.own_rows = rows_by_entries(comm, model);
-  p.rows = rows_of(model, p.own_rows);
-  p.row_scale.assign(static_cast<std::size_t>(p.own_rows.size()), 1.0);
-  std::vector<double> column_scale(static_cast<std::size_t>(model.num_columns()), 1.0);
-  precondition(comm, p, column_scale);
+  const ColumnRange share = own_share(comm).of(model.num_columns());
+  if (share.begin < model.kept.begin || share.end > model.kept.end)
+    throw Error(ExitCode::internal, "pdhg: the model has not been built for this rank's share");
+  p.own_columns = {share.begin, share.end};
+  p.columns = columns_of(model, p.own_columns);
+  p.own_rows = rows_near_columns(comm, p.columns, model.num_rows());
+  p.column_scale.assign(static_cast<std::size_t>(p.own_columns.size()), 1.0);
+  const std::vector<double> row_scale = precondition(comm, p, model.num_rows());
 
   std::vector<double> squares(4, 0.0);  // of scaled and given costs and bounds
   for (int j = p.own_columns.begin; j < p.own_columns.end; ++j) {
     const auto column = static_cast<std::size_t>(j);
-    const double scale = column_scale[column];
-    p.column_scale.push_back(scale);
+    const double scale = p.column_scale[static_cast<std::size_t>(j - p.own_columns.begin)];
+    const double implied = model.implied_upper.empty() ? kInfinity : model.implied_upper[column];
     p.cost.push_back(model.cost[column] * scale);
     p.lower.push_back(model.column_lower[column] / scale);
     p.upper.push_back(model.column_upper[column] / scale);
+    p.implied_upper.push_back(std::min(model.column_upper[column], implied) / scale);
     squares[0] += p.cost.back() * p.cost.back();
     squares[1] += model.cost[column] * model.cost[column];
   }
   for (int i = p.own_rows.begin; i < p.own_rows.end; ++i) {
     const auto row = static_cast<std::size_t>(i);
-    const double scale = p.row_scale[static_cast<std::size_t>(i - p.own_rows.begin)];
+    const double scale = row_scale[row];
+    p.row_scale.push_back(scale);
     p.row_lower.push_back(model.row_lower[row] * scale);
     p.row_upper.push_back(model.row_upper[row] * scale);
     const double scaled = larger_finite(p.row_lower.back(), p.row_upper.back());
@@ -126,76 +157,31 @@ PdhgProblem scaled_problem(MPI_Comm comm, const LinearModel& model) {
   p.cost_scale = 1 / (1 + std::sqrt(squares[0]));
   p.bound_scale = 1 / (1 + std::sqrt(squares[2]));
   for (double& cost : p.cost) cost *= p.cost_scale;
-  for (std::vector<double>* values : {&p.lower, &p.upper, &p.row_lower, &p.row_upper}) {
+  for (std::vector<double>* values : {&p.lower, &p.upper, &p.implied_upper, &p.row_lower, &p.row_upper}) {
     for (double& value : *values) value *= p.bound_scale;
   }
   return p;
 }
 
-bool tighten(const OwnRows& rows, const std::vector<double>& row_lower, const std::vector<double>& row_upper,
-             ColumnBounds& bounds) {
-  bool changed = false;
-  // `sign` x the row <= `side`
-  const auto one_side = [&](std::size_t i, double sign, double side) {
-    if (!std::isfinite(side)) return;
-    double least = 0;
-    int infinite = 0;
-    const auto contribution = [&](std::size_t e) {
-      const double a = sign * rows.value[e];
-      const auto j = static_cast<std::size_t>(rows.column[e]);
-      return a == 0 ? 0.0 : a * (a > 0 ? bounds.lower[j] : bounds.upper[j]);
-    };
-    const auto first = static_cast<std::size_t>(rows.start[i]);
-    const auto last = static_cast<std::size_t>(rows.start[i + 1]);
-    for (std::size_t e = first; e < last; ++e) {
-      const double value = contribution(e);
-      std::isfinite(value) ? least += value : infinite += 1;
-    }
-    if (infinite > 1) return;
-    for (std::size_t e = first; e < last; ++e) {
-      const double a = sign * rows.value[e];
-      if (a == 0) continue;
-      const auto j = static_cast<std::size_t>(rows.column[e]);
-      double& bound = a > 0 ? bounds.upper[j] : bounds.lower[j];
-      const double own = contribution(e);
-      if (std::isfinite(bound) || (infinite == 1 && std::isfinite(own))) continue;
-      const double others = std::isfinite(own) ? least - own : least;
-      const double limit = (side - others) / a;
-      bound = limit + (a > 0 ? 1 : -1) * kSlack * (1 + std::abs(limit));
-      changed = true;
-    }
+std::uint64_t fingerprint(MPI_Comm comm, const LinearModel& model, OwnRange own_columns) {
+  const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+  const auto next = [](std::uint64_t sum, std::uint64_t value) {
+    return mixed(sum * 0x9e3779b97f4a7c15ULL + value);
   };
-  for (int i = 0; i < rows.size(); ++i) {
-    const auto row = static_cast<std::size_t>(i);
-    one_side(row, 1, row_upper[row]);
-    one_side(row, -1, -row_lower[row]);
+  std::uint64_t entries = 0;  // in any order
+  for (std::size_t e = 0; e < model.entry_row.size(); ++e) {
+    const int column = model.entry_column[e];
+    if (column < own_columns.begin || column >= own_columns.end) continue;
+    const auto row = static_cast<std::uint64_t>(model.entry_row[e]);
+    entries += next(next(row, static_cast<std::uint64_t>(column)), bits(model.entry_value[e]));
   }
-  return changed;
-}
-
-ColumnBounds implied_bounds(MPI_Comm comm, const LinearModel& model, OwnRange own_rows, double cutoff) {
-  const OwnRows rows = rows_of(model, own_rows);
-  const auto own = [&](const std::vector<double>& all) {
-    return std::vector<double>(all.begin() + own_rows.begin, all.begin() + own_rows.end);
-  };
-  const std::vector<double> row_lower = own(model.row_lower);
-  const std::vector<double> row_upper = own(model.row_upper);
-  OwnRows cutoff_row{{0, model.num_columns()}, {}, model.cost};
-  for (int j = 0; j < model.num_columns(); ++j) cutoff_row.column.push_back(j);
-
-  ColumnBounds bounds{model.column_lower, model.column_upper};
-  for (int sweep = 0; sweep < kMostSweeps; ++sweep) {
-    bool changed = tighten(cutoff_row, {-kInfinity}, {cutoff}, bounds);
-    changed = tighten(rows, row_lower, row_upper, bounds) || changed;
-    reduce_max(comm, bounds.lower);
-    for (double& value : bounds.upper) value = -value;
-    reduce_max(comm, bounds.upper);
-    for (double& value : bounds.upper) value = -value;
-    std::vector<double> any{changed ? 1.0 : 0.0};
-    reduce_max(comm, any);
-    if (any[0] == 0) break;
+  std::uint64_t sum = reduce_sum(comm, entries);
+  for (const std::vector<double>* values :
+       {&model.cost, &model.column_lower, &model.column_upper, &model.row_lower, &model.row_upper}) {
+    sum = next(sum, values->size());
+    for (const double value : *values) sum = next(sum, bits(value));
   }
-  return bounds;
+  return sum;
 }
 
 }  // namespace rondo

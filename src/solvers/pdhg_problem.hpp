@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "petsc_matrix.hpp"
@@ -11,8 +12,9 @@ namespace rondo {
 /// C and R by Ruiz and then by Pock and Chambolle (ICCV 2011), after which the norm of A^ is at most 1.
 struct PdhgProblem {
   OwnRange own_columns, own_rows;
-  OwnRows rows;                                 ///< of A^
+  OwnColumns columns;                           ///< of A^
   std::vector<double> cost, lower, upper;       ///< by own columns
+  std::vector<double> implied_upper;            ///< by own columns; those that some optimal solution keeps
   std::vector<double> row_lower, row_upper;     ///< by own rows
   std::vector<double> column_scale, row_scale;  ///< of own columns, rows
   double cost_scale = 1;
@@ -21,21 +23,11 @@ struct PdhgProblem {
   double bound_norm = 0;
 };
 
-/// Collective.
+/// Collective. Columns are dealt in even shares; rows in their order, so that few entries are in rows that
+/// another rank owns.
 PdhgProblem scaled_problem(MPI_Comm comm, const LinearModel& model);
 
-struct ColumnBounds {
-  std::vector<double> lower, upper;  ///< one a column of the model
-};
-
-/// Collective. Bounds of the columns that the rows and cost'x <= cutoff imply, where the model has none.
-ColumnBounds implied_bounds(MPI_Comm comm, const LinearModel& model, OwnRange own_rows, double cutoff);
-
-/// One sweep over rows of the model: tightens infinite bounds; returns whether any became finite.
-bool tighten(const OwnRows& rows, const std::vector<double>& row_lower, const std::vector<double>& row_upper,
-             ColumnBounds& bounds);
-
-/// The model's rows of a range.
-OwnRows rows_of(const LinearModel& model, OwnRange range);
+/// Collective. Tells models from one another; the same on any number of ranks.
+std::uint64_t fingerprint(MPI_Comm comm, const LinearModel& model, OwnRange own_columns);
 
 }  // namespace rondo

@@ -82,13 +82,9 @@ void reduce_max(MPI_Comm comm, std::vector<double>& values) {
   reduce(comm, values, MPI_MAX);
 }
 
-OwnRange own_range(MPI_Comm comm, int count) {
-  int rank = 0;
-  int size = 1;
-  MPI_Comm_rank(comm, &rank);
-  MPI_Comm_size(comm, &size);
-  const auto at = [&](int r) { return static_cast<int>(static_cast<std::int64_t>(count) * r / size); };
-  return {at(rank), at(rank + 1)};
+std::uint64_t reduce_sum(MPI_Comm comm, std::uint64_t value) {
+  check_mpi(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_SUM, comm), "MPI_Allreduce");
+  return value;
 }
 
 std::vector<double> gather_all(MPI_Comm comm, const std::vector<double>& own) {
@@ -106,32 +102,33 @@ std::vector<double> gather_all(MPI_Comm comm, const std::vector<double>& own) {
   return all;
 }
 
-PetscMatrix::PetscMatrix(MPI_Comm comm, const OwnRows& rows, OwnRange own_columns, int num_columns) {
-  check(MatCreateMPIAIJWithArrays(comm, rows.size(), own_columns.size(), PETSC_DETERMINE, num_columns,
-                                  rows.start.data(), rows.column.data(), rows.value.data(), &matrix_),
-        "MatCreateMPIAIJWithArrays");
-  check(VecCreateMPIWithArray(comm, 1, own_columns.size(), num_columns, nullptr, &by_columns_),
+PetscMatrix::PetscMatrix(MPI_Comm comm, const OwnColumns& columns, OwnRange own_rows, int num_rows) {
+  check(
+      MatCreateMPIAIJWithArrays(comm, columns.size(), own_rows.size(), PETSC_DETERMINE, num_rows,
+                                columns.start.data(), columns.row.data(), columns.value.data(), &transposed_),
+      "MatCreateMPIAIJWithArrays");
+  check(VecCreateMPIWithArray(comm, 1, columns.size(), PETSC_DETERMINE, nullptr, &by_columns_),
         "VecCreateMPIWithArray");
-  check(VecCreateMPIWithArray(comm, 1, rows.size(), PETSC_DETERMINE, nullptr, &by_rows_),
+  check(VecCreateMPIWithArray(comm, 1, own_rows.size(), num_rows, nullptr, &by_rows_),
         "VecCreateMPIWithArray");
 }
 
 PetscMatrix::~PetscMatrix() {
   VecDestroy(&by_rows_);
   VecDestroy(&by_columns_);
-  MatDestroy(&matrix_);
+  MatDestroy(&transposed_);
 }
 
 void PetscMatrix::multiply(const std::vector<double>& x, std::vector<double>& result) const {
   const Lent from(by_columns_, x.data());
   const Lent to(by_rows_, result.data());
-  check(MatMult(matrix_, by_columns_, by_rows_), "MatMult");
+  check(MatMultTranspose(transposed_, by_columns_, by_rows_), "MatMultTranspose");
 }
 
 void PetscMatrix::multiply_transposed(const std::vector<double>& y, std::vector<double>& result) const {
   const Lent from(by_rows_, y.data());
   const Lent to(by_columns_, result.data());
-  check(MatMultTranspose(matrix_, by_rows_, by_columns_), "MatMultTranspose");
+  check(MatMult(transposed_, by_rows_, by_columns_), "MatMult");
 }
 
 }  // namespace rondo

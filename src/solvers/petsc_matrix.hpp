@@ -20,6 +20,8 @@ MPI_Comm mpi_of(const Communicator& communicator);
 /// Sums over the ranks, or the greatest values, in place.
 void reduce_sum(MPI_Comm comm, std::vector<double>& values);
 void reduce_max(MPI_Comm comm, std::vector<double>& values);
+/// Modulo 2^64.
+std::uint64_t reduce_sum(MPI_Comm comm, std::uint64_t value);
 
 /// A range of rows or columns, [begin, end).
 struct OwnRange {
@@ -28,25 +30,24 @@ struct OwnRange {
   int size() const { return end - begin; }
 };
 
-/// This rank's share of `count`, shares as even as can be.
-OwnRange own_range(MPI_Comm comm, int count);
-
 /// The values of all ranks' ranges, in the order of the ranks.
 std::vector<double> gather_all(MPI_Comm comm, const std::vector<double>& own);
 
-/// Own rows, compressed; columns are those of the whole matrix.
-struct OwnRows {
+/// Own columns, compressed; rows are those of the whole matrix.
+struct OwnColumns {
   std::vector<int> start = {0};
-  std::vector<int> column;
+  std::vector<int> row;
   std::vector<double> value;
   int size() const { return static_cast<int>(start.size()) - 1; }
 };
 
-/// A distributed matrix; vectors are the owned pieces.
+/// A distributed matrix A; vectors are the owned pieces. A rank assembles its own columns, that is its rows
+/// of A', and only values of rows that other ranks own travel: in flows by origin those of the capacities,
+/// which are few.
 class PetscMatrix {
  public:
   /// Collective.
-  PetscMatrix(MPI_Comm comm, const OwnRows& rows, OwnRange own_columns, int num_columns);
+  PetscMatrix(MPI_Comm comm, const OwnColumns& columns, OwnRange own_rows, int num_rows);
   ~PetscMatrix();
   PetscMatrix(const PetscMatrix&) = delete;
   PetscMatrix& operator=(const PetscMatrix&) = delete;
@@ -57,7 +58,7 @@ class PetscMatrix {
   void multiply_transposed(const std::vector<double>& y, std::vector<double>& result) const;
 
  private:
-  Mat matrix_ = nullptr;
+  Mat transposed_ = nullptr;
   Vec by_columns_ = nullptr;
   Vec by_rows_ = nullptr;
 };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <tuple>
 
 #include "program.hpp"
 #include "rondo/io/json_files.hpp"
@@ -127,6 +128,40 @@ TEST_F(Survival, AKilledRunLeavesALockThatIsTakenOverAndAStateThatIsPassedOver) 
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_TRUE(contains(outcome.err, newest.filename().string())) << outcome.err;
   succeed({"verify", "out"});
+}
+
+TEST_F(Survival, AFirstOrderSolveGoesOnFromItsNewestIterateOnOtherRanks) {
+  const Words solve = split(
+      "solve --topology ndv2-2 --collective alltoall --size 1MB --engine lp --lp-solver pdhg --symmetry off "
+      "--chunks 1 --epoch-multiplier 12 --output out --checkpoint-every 0.05");
+  constexpr std::uintmax_t kLargeState = 100'000;  // of the flow over time, not of the bound's
+  const auto is_inside = [&] {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(at("out/states"), ignored)) {
+      if (entry.path().extension() == ".state" && entry.file_size(ignored) > kLargeState) return true;
+    }
+    return false;
+  };
+  const auto finish_us = [&] {
+    return Json::parse(read_file(at("out/report.json")))["finish_us"].get<double>();
+  };
+  succeed(solve);
+  const double undisturbed_us = finish_us();
+  for (const auto& [signal_number, ranks, exit_code] :
+       {std::tuple{SIGUSR1, 2, 75}, std::tuple{SIGKILL, 1, -1}}) {
+    fs::remove_all(at("out"));
+    Process process(solve, ranks, folder_.path());
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (!is_inside() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(2ms);
+    process.signal(signal_number);
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome outcome = process.wait();
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+    EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
+    EXPECT_TRUE(contains(succeed({"info", "out"}), "state pdhg-"));
+    succeed({"resume", "out"}, 3 - ranks);
+    EXPECT_NEAR(finish_us(), undisturbed_us, 1e-4 * undisturbed_us);
+  }
 }
 
 TEST_F(Survival, ASecondSignalEndsTheProcessAtOnce) {

@@ -211,5 +211,58 @@ TEST(Pdhg, TheSameOnAllRanksAndAsClp) {
   EXPECT_EQ(world->max(solution.objective), -world->max(-solution.objective));
 }
 
+TEST(Pdhg, GoesOnFromItsNewestIterateOnOtherRanks) {
+  const auto world = make_world_communicator();
+  const auto alone = make_local_communicator();
+  const BuiltModel built = make_toolbox().steady_state_flow(damaged_torus());
+  const Solution whole = make_pdhg_solver(*alone)->solve(built.model, {});
+  ASSERT_EQ(whole.status, SolveStatus::optimal);
+
+  std::optional<PdhgIterate> kept;
+  std::uint64_t kept_of = 0;
+  std::atomic<bool> interrupt{false};
+  PdhgOptions options;
+  options.interrupt = &interrupt;
+  options.store.offer = [&](std::uint64_t model, const std::function<PdhgIterate()>& iterate, bool last) {
+    const PdhgIterate here = iterate();
+    interrupt = here.iterations > whole.iterations / 2;
+    if (last) kept = here;
+    kept_of = model;
+  };
+  EXPECT_EQ(make_pdhg_solver(*world, options)->solve(built.model, {}).status, SolveStatus::no_solution);
+  ASSERT_TRUE(kept);
+
+  PdhgOptions resumed;
+  resumed.store.newest = [&](std::uint64_t model) {
+    EXPECT_EQ(model, kept_of);
+    return kept;
+  };
+  const Solution rest = make_pdhg_solver(*alone, resumed)->solve(built.model, {});
+  ASSERT_EQ(rest.status, SolveStatus::optimal);
+  EXPECT_LT(rest.iterations, whole.iterations);
+  EXPECT_NEAR(rest.objective, whole.objective, 1e-4 * whole.objective);
+}
+
+TEST(Pdhg, FlowsOverTimeFinishAlikeOnAnyRanks) {
+  const Instance instance = alltoall(generate_topology("star", {{"chassis", "3"}, {"gpus", "2"}}));
+  const auto synthesized_by = [&](const char* lp_solver, const Communicator& communicator) {
+    SolveOptions options;
+    options.engine = "lp";
+    options.chunks = 1;
+    options.gap = 1;
+    options.lp_solver = lp_solver;
+    options.symmetry = false;
+    options.epochs.multiplier = 2;
+    return synthesize(instance.topology, instance.demand, options, communicator, [](const std::string&) {});
+  };
+  const SynthesisResult exact = synthesized_by("clp", *make_local_communicator());
+  const SynthesisResult alone = synthesized_by("pdhg", *make_local_communicator());
+  const SynthesisResult together = synthesized_by("pdhg", *make_world_communicator());
+  EXPECT_EQ(together.figures.at("epochs"), exact.figures.at("epochs"));
+  EXPECT_NEAR(together.figures.at("delivered"), together.figures.at("delivered_at_most"), 1e-4);
+  const double finish_us = alone.proven.schedule.finish_us;
+  EXPECT_NEAR(together.proven.schedule.finish_us, finish_us, 1e-4 * finish_us);
+}
+
 }  // namespace
 }  // namespace rondo

@@ -25,6 +25,8 @@ struct Instance {
   /// Flows over time are the same in all epochs of an interval: the intervals' first epochs, ascending from
   /// 0. Empty: every epoch is one.
   std::vector<int> interval_starts = {};
+  /// Of the columns of large models: entries of others may be left out, see LinearModel::kept.
+  ColumnShare share = {};
 };
 
 /// A decoded solution, possibly fractional.

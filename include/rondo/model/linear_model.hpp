@@ -1,12 +1,30 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
 namespace rondo {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Columns begin .. end - 1; all of them unless said otherwise.
+struct ColumnRange {
+  int begin = 0;
+  int end = std::numeric_limits<int>::max();
+  bool contains(int column) const { return column >= begin && column < end; }
+};
+
+/// One of `parts` shares, as even as can be, of things that are numbered.
+struct ColumnShare {
+  int part = 0;
+  int parts = 1;
+  ColumnRange of(int columns) const {
+    const auto at = [&](int p) { return static_cast<int>(static_cast<std::int64_t>(columns) * p / parts); };
+    return {at(part), at(part + 1)};
+  }
+};
 
 /// minimise cost' x  subject to  row_lower <= A x <= row_upper,  column_lower <= x <= column_upper, some x
 /// integer. Infinite bounds are +-kInfinity. Entries of one (row, column) must not repeat.
@@ -20,6 +38,11 @@ struct LinearModel {
   std::vector<int> entry_row = {};
   std::vector<int> entry_column = {};
   std::vector<double> entry_value = {};
+  /// Upper bounds of the columns that some optimal solution keeps, for dual bounds; empty where there are
+  /// none beside column_upper.
+  std::vector<double> implied_upper = {};
+  /// Entries of other columns are not kept: a model may be built in shares.
+  ColumnRange kept = {};
 
   int num_columns() const { return static_cast<int>(cost.size()); }
   int num_rows() const { return static_cast<int>(row_lower.size()); }
@@ -39,6 +62,7 @@ struct LinearModel {
     return num_rows() - 1;
   }
   void add_entry(int row, int column, double value) {
+    if (!kept.contains(column)) return;
     entry_row.push_back(row);
     entry_column.push_back(column);
     entry_value.push_back(value);

@@ -11,6 +11,8 @@
 /// The one place that names concrete engines, formulations and solvers; also feeds --help.
 namespace rondo {
 
+struct PdhgOptions;  // rondo/solvers/pdhg.hpp
+
 struct EngineInfo {
   std::string name;
   std::string help;
@@ -47,8 +49,8 @@ const std::vector<LpSolverInfo>& lp_solvers();
 /// Throws Error(usage) listing the known names.
 void check_lp_solver(const std::string& name);
 /// `lp_solver`: of what is not solved by columns. The communicator is for solvers that work on all ranks; the
-/// toolbox must not outlive it. `tolerance`: relative, of solvers that have one.
-Toolbox make_toolbox(const std::string& lp_solver, double tolerance, const Communicator& communicator);
+/// toolbox must not outlive it.
+Toolbox make_toolbox(const std::string& lp_solver, const Communicator& communicator, PdhgOptions pdhg);
 /// CLP for linear programs.
 Toolbox make_toolbox();
 

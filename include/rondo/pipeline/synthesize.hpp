@@ -47,9 +47,11 @@ struct SolveOptions {
 using Progress = std::function<void(const std::string& line)>;
 
 /// What bounds and engines work with as the options have it: the LP solver, columns over all ranks, parts.
-/// Must not outlive the communicator. Throws Error for options that do not go together.
+/// Must outlive neither the communicator nor the checkpoints. Throws Error for options that do not go
+/// together.
 Toolbox prepare_toolbox(const SolveOptions& options, const Communicator& communicator,
-                        const Progress& progress, const std::atomic<bool>* interrupt = nullptr);
+                        const Progress& progress, const std::atomic<bool>* interrupt = nullptr,
+                        Checkpoints* checkpoints = nullptr);
 
 struct SynthesisResult {
   ProvenSchedule proven;    ///< replayed; bound derived from its certificate

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "pdhg_problem.hpp"
+#include "pdhg_bound.hpp"
 #include "pdhg_rules.hpp"
 
 namespace rondo {
@@ -64,19 +64,29 @@ TEST(PdhgRules, RaysNeedAGainThatOutweighsTheirViolation) {
   EXPECT_FALSE(is_certificate(0, 0));
 }
 
-TEST(PdhgProblem, RowsImplyBounds) {
+TEST(PdhgBound, RowsImplyBounds) {
   // 2a - b <= 4 and b + c = 3 with a, c >= 0 and b free: b >= -4 by the first row, then b <= 3 and c <= 7 by
   // the second, and in a second sweep a <= 3.5.
-  const OwnRows rows{{0, 2, 4}, {0, 1, 1, 2}, {2, -1, 1, 1}};
-  ColumnBounds bounds{{0, -kInfinity, 0}, {kInfinity, kInfinity, kInfinity}};
-  EXPECT_TRUE(tighten(rows, {-kInfinity, 3}, {4, 3}, bounds));
+  LinearModel model;
+  model.add_column(0, kInfinity, 1);
+  model.add_column(-kInfinity, kInfinity, 0);
+  model.add_column(0, kInfinity, 0);
+  model.add_row(-kInfinity, 4);
+  model.add_row(3, 3);
+  model.add_entry(0, 0, 2);
+  model.add_entry(0, 1, -1);
+  model.add_entry(1, 1, 1);
+  model.add_entry(1, 2, 1);
+  const ColumnBounds bounds = implied_bounds(model, kInfinity);
+  EXPECT_NEAR(bounds.lower[1], -4, 1e-6);
   EXPECT_NEAR(bounds.upper[1], 3, 1e-6);
   EXPECT_NEAR(bounds.upper[2], 7, 1e-6);
-  EXPECT_EQ(bounds.upper[0], kInfinity);
-  EXPECT_TRUE(tighten(rows, {-kInfinity, 3}, {4, 3}, bounds));
   EXPECT_NEAR(bounds.upper[0], 3.5, 1e-6);
   EXPECT_GE(bounds.upper[0], 3.5);  // never cut off
-  EXPECT_NEAR(bounds.lower[1], -4, 1e-6);
+  // Together with a <= 2, a solution of cost 2 being known, nothing changes for the others.
+  const ColumnBounds below = implied_bounds(model, 2);
+  EXPECT_NEAR(below.upper[0], 2, 1e-6);
+  EXPECT_NEAR(below.upper[2], 7, 1e-6);
 }
 
 }  // namespace
