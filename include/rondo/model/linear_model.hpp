@@ -16,7 +16,7 @@ struct ColumnRange {
   bool contains(int column) const { return column >= begin && column < end; }
 };
 
-/// One of `parts` shares, as even as can be, of things that are numbered.
+/// One of `parts` shares of the columns, as even as can be.
 struct ColumnShare {
   int part = 0;
   int parts = 1;
