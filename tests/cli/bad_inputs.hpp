@@ -1,0 +1,220 @@
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include "program.hpp"
+
+/// The bad inputs of test_bad_input.
+namespace rondo::test {
+
+namespace fs = std::filesystem;
+using Words = std::vector<std::string>;
+
+struct BadInput {
+  std::string name;
+  Words arguments;
+  int exit_code;
+  Words in_message;
+  std::map<std::string, std::string> files = {};  ///< written before
+  /// Set: it begins with the folder of a solved problem, which this changes.
+  std::function<void(const fs::path&)> change_solved = {};
+};
+
+inline std::ostream& operator<<(std::ostream& out, const BadInput& bad) {
+  return out << bad.name;
+}
+
+/// A ring of three GPUs; `from` is replaced by `to`.
+inline std::string topology(const std::string& from = "", const std::string& to = "") {
+  std::string text = R"({
+  "format": "rondo-topology", "version": 1, "name": "three", "source": "by hand",
+  "nodes": [{"id": 0, "kind": "gpu"}, {"id": 1, "kind": "gpu"}, {"id": 2, "kind": "gpu"}],
+  "links": [{"id": 0, "src": 0, "dst": 1, "bandwidth_GBps": 10, "latency_us": 1},
+            {"id": 1, "src": 1, "dst": 2, "bandwidth_GBps": 10, "latency_us": 1},
+            {"id": 2, "src": 2, "dst": 0, "bandwidth_GBps": 10, "latency_us": 1}]
+})";
+  if (from.empty()) return text;
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+/// Changes bit 2 of a byte; counted from the end where `at` is negative.
+inline void damage(const fs::path& path, std::ptrdiff_t at) {
+  std::string text = read_file(path);
+  char& byte = text[static_cast<std::size_t>(at < 0 ? std::ssize(text) + at : at)];
+  byte = static_cast<char>(byte ^ 4);
+  write_file(path, text);
+}
+
+inline void cut_in_half(const fs::path& path) {
+  const std::string text = read_file(path);
+  write_file(path, text.substr(0, text.size() / 2));
+}
+
+/// `solve` of a small problem that is right but for what `more` says; later options of the same name replace.
+inline Words solve(const std::string& fabric, std::map<std::string, std::string> more = {}) {
+  std::map<std::string, std::string> options = {
+      {"collective", "allgather"}, {"size", "3KB"}, {"engine", "list"}, {"gap", "100%"}, {"output", "out"}};
+  for (const auto& [name, value] : more) options[name] = value;
+  Words words = {"solve", "--topology", fabric};
+  for (const auto& [name, value] : options) {
+    if (!value.empty()) words.insert(words.end(), {"--" + name, value});
+  }
+  return words;
+}
+
+/// A topology file that is wrong in one place.
+inline BadInput bad_topology(const std::string& name, const std::string& from, const std::string& to,
+                             Words in_message, int exit_code = 65) {
+  in_message.push_back("t.json");
+  return {name, solve("t.json"), exit_code, std::move(in_message), {{"t.json", topology(from, to)}}};
+}
+
+inline BadInput bad_option(const std::string& name, const std::map<std::string, std::string>& options,
+                           Words in_message, int exit_code = 64) {
+  return {name, solve("t.json", options), exit_code, std::move(in_message), {{"t.json", topology()}}};
+}
+
+inline BadInput bad_demand(const std::string& name, const std::string& demand, Words in_message) {
+  return {name,
+          solve("t.json", {{"collective", ""}, {"size", ""}, {"demand", "d.json"}}),
+          65,
+          std::move(in_message),
+          {{"t.json", topology()}, {"d.json", demand}}};
+}
+
+inline BadInput bad_schedule(const std::string& name, const Words& arguments,
+                             const std::function<void(const fs::path&)>& change,
+                             const Words& in_message = {"schedule.h5"}) {
+  return {name,       arguments, 65,
+          in_message, {},        [=](const fs::path& folder) { change(folder / "out/schedule.h5"); }};
+}
+
+inline std::vector<BadInput> bad_inputs() {
+  const std::string link0 = R"("src": 0, "dst": 1, "bandwidth_GBps": 10, "latency_us": 1)";
+  return {
+      {"missing_topology", solve("none.json"), 66, {"none.json"}},
+      {"unknown_topology", solve("ndv3-2"), 66, {"ndv3-2", "did you mean 'ndv2-2'"}},
+      {"topology_is_a_folder", solve("./"), 66, {"./"}},
+      {"unknown_family", solve("tours:dims=2x2"), 64, {"tours", "did you mean 'torus'"}},
+      {"unknown_parameter", solve("torus:dimensions=2x2"), 64, {"dimensions", "dims"}},
+      {"missing_demand",
+       solve("dgx1", {{"collective", ""}, {"size", ""}, {"demand", "d.json"}}),
+       66,
+       {"d.json"}},
+      {"missing_config", {"solve", "--config", "c.cfg"}, 66, {"c.cfg"}},
+      {"missing_schedule", {"verify", "s.h5"}, 66, {"s.h5"}},
+      {"empty_file", solve("t.json"), 65, {"t.json"}, {{"t.json", ""}}},
+      {"truncated_json", solve("t.json"), 65, {"t.json", "line"}, {{"t.json", topology().substr(0, 200)}}},
+      {"invalid_json", solve("t.json"), 65, {"t.json", "line"}, {{"t.json", "{\"format\": rondo}"}}},
+      bad_topology("unknown_key", "\"latency_us\"", "\"latncy_us\"", {"latncy_us"}),
+      bad_topology("unsupported_key", "\"latency_us\": 1", "\"latency_us\": 1, \"bandwidth_steps\": []",
+                   {"bandwidth_steps"}, 69),
+      bad_topology("duplicate_id", "\"id\": 1, \"kind\"", "\"id\": 0, \"kind\"", {"id", "0"}),
+      bad_topology("repeated_key", "\"version\": 1", "\"version\": 1, \"version\": 1", {"version"}),
+      bad_topology("dangling_link", "\"dst\": 1", "\"dst\": 7", {"7"}),
+      bad_topology("zero_bandwidth", "\"bandwidth_GBps\": 10", "\"bandwidth_GBps\": 0", {"bandwidth", "0"}),
+      bad_topology("negative_bandwidth", "\"bandwidth_GBps\": 10", "\"bandwidth_GBps\": -3",
+                   {"bandwidth", "-3"}),
+      bad_topology("nan_bandwidth", "\"bandwidth_GBps\": 10", "\"bandwidth_GBps\": NaN", {"line"}),
+      bad_topology("huge_bandwidth", "\"bandwidth_GBps\": 10", "\"bandwidth_GBps\": 1e400", {"1e400"}),
+      bad_topology("negative_latency", "\"latency_us\": 1", "\"latency_us\": -0.5", {"latency", "-0.5"}),
+      {"unreachable_gpu",
+       solve("t.json"),
+       65,
+       {"GPU"},
+       {{"t.json", topology(link0, R"("src": 0, "dst": 2, "bandwidth_GBps": 10, "latency_us": 1)")}}},
+      {"one_gpu",
+       solve("t.json"),
+       65,
+       {"t.json", "GPU"},
+       {{"t.json",
+         R"({"format": "rondo-topology", "version": 1, "name": "one", "nodes": [{"id": 0, "kind": "gpu"}], "links": []})"}}},
+      bad_option("zero_chunks", {{"chunks", "0"}}, {"--chunks", "'0'", "from 1"}),
+      bad_option("chunks_no_number", {{"chunks", "many"}}, {"--chunks", "many"}),
+      bad_option("zero_size", {{"size", "0"}}, {"0"}),
+      bad_option("size_of_no_unit", {{"size", "1GBB"}}, {"1GBB", "GB"}),
+      bad_option("missing_size", {{"size", ""}}, {"--size is missing"}),
+      bad_option("missing_output", {{"output", ""}}, {"--output is missing"}),
+      bad_option("unknown_collective", {{"collective", "allgatter"}}, {"allgatter", "allgather", "alltoall"}),
+      bad_option("unknown_engine", {{"engine", "magic"}}, {"magic", "list", "milp"}),
+      bad_option("unknown_policy", {{"policy", "magic"}}, {"magic", "list"}),
+      bad_option("unknown_decomposition", {{"engine", "rounds"}, {"decompose", "foo"}},
+                 {"foo", "pop", "ncflow"}),
+      bad_option("unknown_lp_solver", {{"lp-solver", "gurobi"}}, {"gurobi", "clp", "columns", "pdhg"}),
+      bad_option("lax_lp_tolerance", {{"lp-tolerance", "0.5"}}, {"--lp-tolerance", "0.5", "0.01"}),
+      bad_option("unknown_spacing", {{"epoch-spacing", "wide"}}, {"--epoch-spacing", "wide", "coarse"}),
+      bad_option("unknown_symmetry", {{"symmetry", "yes"}}, {"--symmetry", "yes", "auto or off"}),
+      bad_option("unknown_start", {{"engine", "rounds"}, {"start", "maybe"}},
+                 {"--start", "maybe", "list or none"}),
+      bad_option("root_out_of_range", {{"collective", "broadcast"}, {"root", "3"}}, {"3", "2"}),
+      bad_option("gap_not_a_number", {{"gap", "nan"}}, {"--gap", "nan"}),
+      bad_option("negative_time_limit", {{"time-limit", "-1"}}, {"--time-limit", "-1", "more than 0"}),
+      bad_option("degrade_without_factor", {{"degrade", "0.5"}}, {"--degrade", "0.5", "FRACTION:FACTOR"}),
+      bad_option("degrade_beyond_all", {{"degrade", "2:0.5"}}, {"2", "0 to 1"}),
+      bad_option("unknown_forwarding", {{"switch-forwarding", "warp"}}, {"warp", "cut_through"}),
+      bad_option("unknown_option", {{"topolgy", "x"}}, {"topolgy", "did you mean 'topology'"}),
+      bad_option("size_and_demand", {{"demand", "d.json"}}, {"--demand", "--size"}),
+      {"unknown_option_in_config",
+       {"solve", "--config", "c.cfg"},
+       64,
+       {"c.cfg", "sise", "did you mean 'size'"},
+       {{"c.cfg", "sise = 1GB\n"}}},
+      {"unknown_command", {"slove"}, 64, {"slove", "did you mean 'solve'"}},
+      {"no_command", {}, 64, {"no command", "solve"}},
+      {"one_argument_too_many", {"verify", "a.h5", "b.h5"}, 64, {"b.h5", "one too many"}},
+      bad_demand(
+          "demand_from_nobody",
+          R"({"format": "rondo-demand", "version": 1, "chunks": [{"id": 0, "bytes": 10, "sources": [], "destinations": [1]}]})",
+          {"d.json", "sources"}),
+      bad_demand(
+          "demand_from_a_stranger",
+          R"({"format": "rondo-demand", "version": 1, "chunks": [{"id": 0, "bytes": 10, "sources": [3], "destinations": [1]}]})",
+          {"d.json", "3"}),
+      {"foreign_output_folder",
+       solve("t.json"),
+       73,
+       {"out", "notes.txt"},
+       {{"t.json", topology()}, {"out/notes.txt", "mine"}}},
+      {"output_is_a_file", solve("t.json"), 73, {"out", "file"}, {{"t.json", topology()}, {"out", "mine"}}},
+      {"schedule_of_garbage", {"verify", "s.h5"}, 65, {"s.h5"}, {{"s.h5", std::string(2000, 'x')}}},
+      {"schedule_too_short", {"verify", "s.h5"}, 65, {"s.h5"}, {{"s.h5", "rondo"}}},
+      {"solved_for_another_size",
+       solve("t.json", {{"size", "6KB"}}),
+       65,
+       {"out", "size_bytes", "3000", "6000", "--force"},
+       {},
+       [](const fs::path&) {}},
+      {"solved_for_another_fabric",
+       solve("t.json"),
+       65,
+       {"topology.links[0].latency_us"},
+       {},
+       [](const fs::path& folder) {
+         write_file(folder / "t.json", topology("\"latency_us\": 1", "\"latency_us\": 2"));
+       }},
+      {"rounds_lead_elsewhere",
+       solve("t.json"),
+       73,
+       {"out", "rounds", "symbolic link"},
+       {},
+       [](const fs::path& folder) { fs::create_symlink(folder, folder / "out/rounds"); }},
+      bad_topology("control_characters", "\"latency_us\"", "\"\\u001b[2J\"", {"unknown key '?[2J'"}),
+      bad_schedule("damaged_magic", {"verify", "out/schedule.h5"},
+                   [](const fs::path& path) { damage(path, 3); }),
+      bad_schedule("damaged_content", {"verify", "out/schedule.h5"},
+                   [](const fs::path& path) { damage(path, 700); }),
+      bad_schedule("damaged_end", {"verify", "out/schedule.h5"},
+                   [](const fs::path& path) { damage(path, -1); }),
+      bad_schedule("half_to_export", {"export", "out", "--output", "s.json"}, cut_in_half),
+      bad_schedule("half_to_solve", solve("t.json"), cut_in_half, {"schedule.h5", "--force"}),
+      {"unknown_export_format",
+       {"export", "s.h5", "--format", "xml", "--output", "s.xml"},
+       64,
+       {"xml", "json"}},
+  };
+}
+
+}  // namespace rondo::test
