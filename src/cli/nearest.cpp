@@ -30,7 +30,7 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
   std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
   const std::string* nearest = nullptr;
   for (const std::string& name : names) {
-    const auto [shorter, longer] = std::minmax(word.size(), name.size());
+    const auto [shorter, longer] = std::minmax({word.size(), name.size()});
     if (longer - shorter >= least) continue;  // as many letters have to be put in: a long word takes long
     const std::size_t distance = edit_distance(word, name);
     if (distance >= least) continue;
