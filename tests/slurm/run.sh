@@ -28,14 +28,14 @@ trap finish EXIT
 start_cluster "$folder"
 cd "$folder/work"
 
-# More than a hundred rounds, a file each: seconds of writing, and little of reckoning.
+# Some forty rounds, a file each: seconds of writing, and little of reckoning.
 cat > rounds.cfg <<CFG
 #SLURM --nodes=2 --ntasks-per-node=2
 #OUTPUT by-submit
 topology = star:chassis=2,intra=ndv2
 collective = allgather
 size = 100MB
-chunks = 16
+chunks = 6
 gap = 10%
 engine = rounds
 decompose = ncflow
@@ -54,8 +54,8 @@ expect_same() {  # as the undisturbed run, which may still be at work
   wait_for 60 "undisturbed run" test -e by-submit/report.json
   [ "$(digest "$1")" = "$(digest by-submit)" ] || fail "$1: digest $(digest "$1") instead of $(digest by-submit)"
 }
-# As submit.sh, but from a copy: Slurm keeps the script.
-submit() { sbatch --parsable --output=%j.log --nodes=2 --ntasks-per-node=2 "$@"; }
+# Two ranks, where the undisturbed run has four.
+submit() { sbatch --parsable --output=%j.log --nodes=2 --ntasks-per-node=1 "$@"; }
 # submit_rounds DIR [options of sbatch]: returns once the run has a round.
 submit_rounds() {
   local run=$1
@@ -85,7 +85,7 @@ case_mpirun() {  # and its way for USR1 to the ranks
 }
 case_killed_rank() {
   submit_rounds killed
-  kill -KILL "$(ranks_of killed | sed -n 3p)"
+  kill -KILL "$(ranks_of killed | tail -n 1)"
   expect_completed "$job"
   expect_resumed killed "$job"
 }
@@ -145,7 +145,7 @@ case_array() {
 }
 case_scaling() {
   printf '%s\n' 'topology = dgx1' 'collective = allgather' 'size = 1MB' 'engine = list' 'gap = 50%' > small.cfg
-  job=$(submit "$root/slurm/scaling.sbatch" small.cfg scaling)
+  job=$(submit --ntasks-per-node=2 "$root/slurm/scaling.sbatch" small.cfg scaling)
   expect_completed "$job"
   [ "$(cut -f1 scaling/scaling.tsv | xargs)" = 'ranks 1 2 4' ] || fail "scaling.tsv has not three rows"
   awk -F'\t' 'NF != 5 || /\t\t/ || /\t$/ { exit 1 }' scaling/scaling.tsv || fail "$(cat scaling/scaling.tsv)"
