@@ -50,6 +50,16 @@ std::vector<std::string> names_of(const std::vector<OptionGroup>& groups) {
   return names;
 }
 
+/// Boost.Program_options puts a value into its message wherever that says %value%: without end where the
+/// value says so itself. The same holds for the other names between percent signs.
+void refuse_placeholders(const std::string& text, const std::string& where) {
+  for (std::size_t at = text.find('%'); at != std::string::npos; at = text.find('%', at + 1)) {
+    const std::size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + 1);
+    if (end == std::string::npos || text[end] != '%' || end == at + 1) continue;
+    refuse(fmt::format("{}'{}' may not stand in an option", where, text.substr(at, end + 1 - at)));
+  }
+}
+
 /// Runs `parse`; what Boost.Program_options throws becomes an Error whose message begins with `where`.
 template <class Parse>
 void translating_errors(const std::vector<OptionGroup>& groups, const std::string& where,
@@ -104,6 +114,7 @@ Settings parse_settings(const std::vector<OptionGroup>& groups, const std::strin
   // Guessing is off: an abbreviation that is unique today may be another option tomorrow.
   const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
   po::variables_map map;
+  for (const std::string& argument : arguments) refuse_placeholders(argument, "");
   translating_errors(groups, "", [&] {
     auto parsed = po::command_line_parser(arguments).options(description).style(style).run();
     assign_positional(parsed, positional);
@@ -111,7 +122,9 @@ Settings parse_settings(const std::vector<OptionGroup>& groups, const std::strin
   });
   if (map.count("config") > 0) {
     const auto path = map["config"].as<std::string>();
-    std::istringstream config(read_file(path));
+    const std::string text = read_file(path);
+    refuse_placeholders(text, path + ": ");
+    std::istringstream config(text);
     translating_errors(groups, path + ": ",
                        [&] { po::store(po::parse_config_file(config, description), map); });
   }
