@@ -89,12 +89,13 @@ class Improver {
 
   Improvement run() {
     if (state_.chunks == 0 && !begin()) return {};
-    bool out_of_work = false;
+    Improvement found;
     while (!task_.stop(std::min(finish_us(), known_finish_us_))) {
       const bool last_level = !can_split() && !better_start_in_more_chunks();
       const bool idle = state_.idle_rounds >= (last_level ? kIdleRoundsInMostChunks : kIdleRounds);
-      out_of_work = state_.work >= task_.work_limit;
-      const bool no_more_rounds = out_of_work || task_.last_call();
+      found.out_of_work = state_.work >= task_.work_limit;
+      found.out_of_time = task_.last_call();
+      const bool no_more_rounds = found.out_of_work || found.out_of_time;
       const bool enough =
           no_more_rounds || state_.level_rounds >= kMostRounds || state_.work_left_for_level <= 0;
       // Splitting costs little and often brings most: what has been found goes through all levels.
@@ -107,10 +108,8 @@ class Improver {
       task_.keep([&] { return pack(state_, incumbent_.plan); }, false);
     }
     task_.keep([&] { return pack(state_, incumbent_.plan); }, true);
-    Improvement found;
     found.tries = state_.rounds * kTriesPerRound;
     found.successes = state_.successes;
-    found.out_of_work = out_of_work;
     if (finish_us() < known_finish_us_) {
       found.schedule = schedule_of(incumbent_.plan, space_);
       found.chunks = state_.chunks;

@@ -45,6 +45,7 @@ struct Improvement {
   std::uint64_t tries = 0;
   std::uint64_t successes = 0;
   bool out_of_work = false;
+  bool out_of_time = false;  ///< it was the last call that ended it
 };
 
 /// Collective. Large-neighbourhood search over plans of few chunks first, whose neighbours (neighbours.hpp)

@@ -24,7 +24,9 @@ namespace {
 
 constexpr const char* kCheckpoint = "search";
 constexpr const char* kImprovementCheckpoint = "improvement";
-/// Of a time limit; the rest is for splitting chunks.
+/// Of a time limit: what the portfolio may take of it where improvement follows, and when only splitting
+/// chunks is left to do.
+constexpr double kShareOfPortfolio = 0.4;
 constexpr double kShareBeforeLastCall = 0.85;
 
 /// What makes one trial better than another: among those that meet the gap the fewest chunks count first.
@@ -250,10 +252,14 @@ bool Search::stop(double finish_us) {
 /// Whether there was enough of varying the best candidates.
 bool Search::work_is_done(std::size_t num_first_batches) {
   const SearchState& state = now_.state;
-  if (state.batches < num_first_batches) return false;
-  // What is left of the time, and ten times the work, go to the improvement where there is one.
+  // Most of the time, and ten times the work, go to the improvement where there is one.
   const bool improves =
       options_.improve_work > 0 && state.best < state.trials.size() && state.trials[state.best].improvable;
+  if (improves && options_.time_limit_s &&
+      communicator_.max(clock_.seconds()) >= kShareOfPortfolio * *options_.time_limit_s) {
+    return true;
+  }
+  if (state.batches < num_first_batches) return false;
   if (state.batches == num_first_batches)
     return state.work >= kLargeWork && !options_.gap && !options_.time_limit_s;
   if (options_.time_limit_s && !improves) return false;
@@ -346,6 +352,7 @@ int Search::improve_winner(EngineResult& found) {
   Improvement improvement =
       improve(task, communicator_, checkpoints_.newest(communicator_, kImprovementCheckpoint));
   if (improvement.out_of_work && options_.gap) limits_hit_.push_back("work");
+  if (improvement.out_of_time && limits_hit_.empty()) limits_hit_.push_back("time");
   found.figures["improvement_tries"] = static_cast<double>(improvement.tries);
   found.figures["improvement_successes"] = static_cast<double>(improvement.successes);
   found.figures["finish_before_improvement_us"] = before_us;
