@@ -36,7 +36,8 @@ struct ImprovementState {
   std::uint64_t successes = 0;
   double work = 0;
   double work_left_for_level = 0;
-  int chunks = 0;                              ///< of the plan; 0: not begun
+  int chunks = 0;               ///< of the plan; 0: not begun
+  bool splits_in_vain = false;  ///< more chunks brought nothing since the last success that counts
   std::vector<std::vector<LinkId>> ways = {};  ///< the hops that a plan space does not begin with
 };
 
@@ -48,6 +49,7 @@ Bytes pack(const ImprovementState& state, const TransferPlan& plan) {
   message.put(state.successes);
   message.put(state.work);
   message.put(state.work_left_for_level);
+  message.put(state.splits_in_vain);
   message.put(state.chunks);
   message.put(state.ways.size());
   for (const auto& way : state.ways) message.put_all(way);
@@ -65,6 +67,7 @@ std::pair<ImprovementState, TransferPlan> unpack(const Bytes& bytes) {
   state.successes = message.get<std::uint64_t>();
   state.work = message.get<double>();
   state.work_left_for_level = message.get<double>();
+  state.splits_in_vain = message.get<bool>();
   state.chunks = message.get<int>();
   for (auto n = message.get<std::size_t>(); n > 0; --n)
     state.ways.push_back(message.get_all<std::vector<LinkId>>());
@@ -91,7 +94,7 @@ class Improver {
     if (state_.chunks == 0 && !begin()) return {};
     Improvement found;
     while (!task_.stop(std::min(finish_us(), known_finish_us_))) {
-      const bool last_level = !can_split() && !better_start_in_more_chunks();
+      const bool last_level = state_.splits_in_vain || (!can_split() && !better_start_in_more_chunks());
       const bool idle = state_.idle_rounds >= (last_level ? kIdleRoundsInMostChunks : kIdleRounds);
       found.out_of_work = state_.work >= task_.work_limit;
       found.out_of_time = task_.last_call();
@@ -100,7 +103,8 @@ class Improver {
           no_more_rounds || state_.level_rounds >= kMostRounds || state_.work_left_for_level <= 0;
       // Splitting costs little and often brings most: what has been found goes through all levels.
       if (last_level ? idle || no_more_rounds : idle || enough) {
-        if (last_level || !next_level()) break;
+        if (last_level) break;
+        state_.splits_in_vain = !next_level();
       } else {
         play_round();
       }
@@ -231,6 +235,7 @@ class Improver {
     state_.work_left_for_level -= work;
     state_.idle_rounds = owner >= 0 && counts(best) ? 0 : state_.idle_rounds + 1;
     if (owner < 0) return;
+    if (closes_gap(best)) state_.splits_in_vain = false;
     ++state_.successes;
     MessageWriter message;
     if (communicator_.rank() == owner) message.put_all(mine.transfers);

@@ -255,11 +255,11 @@ bool Search::work_is_done(std::size_t num_first_batches) {
   // Most of the time, and ten times the work, go to the improvement where there is one.
   const bool improves =
       options_.improve_work > 0 && state.best < state.trials.size() && state.trials[state.best].improvable;
+  if (state.batches < num_first_batches) return false;
   if (improves && options_.time_limit_s &&
       communicator_.max(clock_.seconds()) >= kShareOfPortfolio * *options_.time_limit_s) {
     return true;
   }
-  if (state.batches < num_first_batches) return false;
   if (state.batches == num_first_batches)
     return state.work >= kLargeWork && !options_.gap && !options_.time_limit_s;
   if (options_.time_limit_s && !improves) return false;
