@@ -5,7 +5,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <span>
 
+#include "holder_distances.hpp"
 #include "hop_queue.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/random.hpp"
@@ -55,12 +57,19 @@ class LiftedScheduler {
     return chunk - chunk % n +
            static_cast<std::uint32_t>(translations_.minus(static_cast<int>(chunk % n), shift));
   }
-  float near_us(int orbit, std::uint32_t chunk) const {
-    return near_us_[static_cast<std::size_t>(chunk) * num_orbits_ + static_cast<std::size_t>(orbit)];
-  }
   /// Whether a GPU of the orbit holds the chunk or has been promised it.
   bool has(int orbit, std::uint32_t chunk) const {
     return (has_[static_cast<std::size_t>(orbit) * words_ + chunk / 64] >> (chunk % 64) & 1) != 0;
+  }
+  /// What a hop does to one of its links.
+  struct Use {
+    int link;  ///< orbit
+    double offset_us;
+    double occupied_us;
+  };
+  std::span<const Use> uses(int h) const {
+    const auto i = static_cast<std::size_t>(h);
+    return std::span(uses_).subspan(first_use_[i], first_use_[i + 1] - first_use_[i]);
   }
   std::uint64_t key(int h, std::uint32_t chunk) const;
   void arrive(int orbit, std::uint32_t chunk);
@@ -85,17 +94,17 @@ class LiftedScheduler {
   double now_us_ = 0;
   bool any_way_ = false;  ///< nothing moves under the rules: anything that helps may be sent
   std::size_t missing_;
-  std::vector<float> relay_us_;       ///< LiftedHops::relay_us
-  float diameter_us_ = 0;             ///< the greatest of them
+  HolderDistances distances_;
   std::vector<double> duration_us_;   ///< per hop
   std::vector<HopQueue> queues_;      ///< per hop
   std::vector<HopQueue> fallbacks_;   ///< per hop: chunks whose receiver had better wait for a nearer holder
   std::vector<std::size_t> lacking_;  ///< per GPU orbit: chunks not promised
   std::vector<double> in_GBps_;       ///< per GPU orbit
   std::size_t words_;                 ///< of 64 chunks
-  std::vector<std::uint64_t>
-      has_;                     ///< per GPU orbit: a bit a chunk; what is looked up most stays in the cache
-  std::vector<float> near_us_;  ///< (chunk, GPU orbit): distance from the nearest holder
+  /// Per GPU orbit: a bit a chunk; what is looked up most stays in the cache.
+  std::vector<std::uint64_t> has_;
+  std::vector<Use> uses_;                     ///< of all hops
+  std::vector<std::size_t> first_use_;        ///< per hop, and the end
   std::vector<std::uint64_t> rank_;           ///< per q: the key without the tie-break
   std::vector<std::uint64_t> holders_;        ///< per q, in orbits
   std::vector<double> free_from_;             ///< per orbit of links
@@ -117,34 +126,31 @@ LiftedScheduler::LiftedScheduler(const Topology& topology, const Translations& t
       chunk_bytes_(*demand.uniform_chunk_bytes()),
       from_us_(kept.from_us),
       random_(rules.seed),
-      relay_us_(hops.relay_us(chunk_bytes_)),
+      distances_(translations, hops, chunk_bytes_, num_chunks_, rules.order == LiftedOrder::furthest),
       queues_(hops.hops().size()),
       fallbacks_(hops.hops().size()),
       lacking_(num_orbits_, num_chunks_),
       in_GBps_(num_orbits_, 0.0),
       words_((num_chunks_ + 63) / 64),
       has_(num_orbits_ * words_, 0),
-      near_us_(num_chunks_ * num_orbits_, std::numeric_limits<float>::infinity()),
       rank_(num_chunks_ / order(), 0),
       holders_(num_chunks_ / order(), 0),
       free_from_(translations.num_link_orbits(), 0.0),
       offsets_(translations.num_link_orbits()),
       receivers_(translations.num_link_orbits()),
       waiting_(num_orbits_, 1) {
-  for (const float d : relay_us_) {
-    if (!std::isfinite(d))
-      throw Error(ExitCode::unavailable,
-                  "the hops that translations leave do not reach every GPU; use --engine list");
-    diameter_us_ = std::max(diameter_us_, d);
-  }
   for (const LiftedHop& hop : hops.hops()) {
     duration_us_.push_back(hop.hop.duration_us(chunk_bytes_));
+    first_use_.push_back(uses_.size());
     for (const HopLink& part : hop.hop.links) {
-      const auto l = static_cast<std::size_t>(translations.place(part.link).orbit);
-      offsets_[l].push_back(part.offset_us_of(chunk_bytes_));
+      const int link = translations.place(part.link).orbit;
+      const auto l = static_cast<std::size_t>(link);
+      uses_.push_back({link, part.offset_us_of(chunk_bytes_), part.occupied_us(chunk_bytes_)});
+      offsets_[l].push_back(uses_.back().offset_us);
       receivers_[l].push_back(hop.to);
     }
   }
+  first_use_.push_back(uses_.size());
   const auto make_set = [](auto& list) {
     std::ranges::sort(list);
     list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -188,9 +194,8 @@ void LiftedScheduler::arrive(int orbit, std::uint32_t chunk) {
       // From the origin of (q, e) to the receiver: the mirror image of the table's -e.
       const std::size_t q = there / order();
       const std::size_t origin = q / (num_chunks_ / order() / num_orbits_);
-      const float far =
-          relay_us_[(origin * order() + there % order()) * num_orbits_ + static_cast<std::size_t>(hop.to)];
-      key_there |= static_cast<std::uint64_t>(far / diameter_us_ * 0xffffff) << 16;
+      const float far = distances_.relay_us(origin, there % order(), static_cast<std::size_t>(hop.to));
+      key_there |= static_cast<std::uint64_t>(far / distances_.diameter_us() * 0xffffff) << 16;
     }
     queues_[static_cast<std::size_t>(h)].push({key_there, there});
     waiting_[static_cast<std::size_t>(hop.to)] = 1;
@@ -200,24 +205,13 @@ void LiftedScheduler::arrive(int orbit, std::uint32_t chunk) {
 void LiftedScheduler::promise(int orbit, std::uint32_t chunk) {
   --lacking_[static_cast<std::size_t>(orbit)];
   has_[static_cast<std::size_t>(orbit) * words_ + chunk / 64] |= std::uint64_t{1} << (chunk % 64);
-  const std::size_t n = order();
-  const std::size_t q = chunk / n;
-  const std::size_t row = n * num_orbits_;
-  const float* from = relay_us_.data() + static_cast<std::size_t>(orbit) * row;
-  float* near = near_us_.data() + q * row;
-  // Element d of the orbit holds (q, e + d) now.
-  const std::uint16_t* moved = translations_.all_minus(static_cast<int>(chunk % n));
-  for (std::size_t e = 0; e < n; ++e) {
-    const float* from_there = from + moved[e] * num_orbits_;
-    float* near_there = near + e * num_orbits_;
-    for (std::size_t b = 0; b < num_orbits_; ++b) near_there[b] = std::min(near_there[b], from_there[b]);
-  }
+  distances_.add_holder(orbit, chunk);
+  const std::size_t q = chunk / order();
   ++holders_[q];
   if (rules_.order == LiftedOrder::rarest) rank_[q] = coarse(holders_[q]) << 40;
   if (rules_.order == LiftedOrder::furthest) {
-    const float farthest = *std::max_element(near, near + row);
-    const auto closeness =
-        static_cast<std::uint64_t>(0xffffff * (1 - std::min(1.0F, farthest / diameter_us_)));
+    const float farthest = distances_.farthest_us(q) / distances_.diameter_us();
+    const auto closeness = static_cast<std::uint64_t>(0xffffff * (1 - std::min(1.0F, farthest)));
     rank_[q] = (closeness << 40) | (holders_[q] << 16);
   }
 }
@@ -235,10 +229,9 @@ void LiftedScheduler::apply_events_until(double t_us) {
 }
 
 bool LiftedScheduler::idle(int h, double t_us) const {
-  return std::ranges::all_of(hops_.hop(h).hop.links, [&](const HopLink& part) {
-    const double start = t_us + part.offset_us_of(chunk_bytes_);
-    return free_from_[static_cast<std::size_t>(translations_.place(part.link).orbit)] <=
-           start + time_slack_us(start);
+  return std::ranges::all_of(uses(h), [&](const Use& use) {
+    const double start = t_us + use.offset_us;
+    return free_from_[static_cast<std::size_t>(use.link)] <= start + time_slack_us(start);
   });
 }
 
@@ -257,12 +250,14 @@ bool LiftedScheduler::may_fall_back(int h) const {
 const HopQueue::Entry* LiftedScheduler::first(HopQueue& queue, int h, bool sort_out_fallbacks) {
   const bool keys_grow = rules_.order == LiftedOrder::rarest || rules_.order == LiftedOrder::furthest;
   const double wait_below_us = duration_us_[static_cast<std::size_t>(h)] * (1 - 1e-5);
+  const int receiver = hops_.hop(h).to;
+  // Where nobody else is near enough the look at the chunk's distance, far away in memory, is spared.
+  const bool may_wait = sort_out_fallbacks && distances_.nearest_other_us(receiver) < wait_below_us;
   while (!queue.empty()) {
     const HopQueue::Entry entry = queue.first();
-    const int receiver = hops_.hop(h).to;
     if (has(receiver, entry.chunk)) {
       queue.pop();
-    } else if (sort_out_fallbacks && near_us(receiver, entry.chunk) < wait_below_us) {
+    } else if (may_wait && distances_.near_us(receiver, entry.chunk) < wait_below_us) {
       queue.pop();
       fallbacks_[static_cast<std::size_t>(h)].push(entry);
     } else if (keys_grow && (entry.key & ~kChance) != rank_[entry.chunk / order()]) {
@@ -310,12 +305,12 @@ void LiftedScheduler::start(const Move& move) {
   const LiftedHop& hop = hops_.hop(move.hop);
   const auto chunk = static_cast<std::uint32_t>(move.chunk.value);
   const double soonest_us = std::max(move.start_us, from_us_);
-  for (const HopLink& part : hop.hop.links) {
-    const int l = translations_.place(part.link).orbit;
-    const double start = move.start_us + part.offset_us_of(chunk_bytes_);
-    const double end = free_from_[static_cast<std::size_t>(l)] = start + part.occupied_us(chunk_bytes_);
-    for (const double offset : offsets_[static_cast<std::size_t>(l)])
-      events_[std::max(soonest_us, end - offset)].free_links.push_back(l);
+  for (const Use& use : uses(move.hop)) {
+    const auto l = static_cast<std::size_t>(use.link);
+    const double start = move.start_us + use.offset_us;
+    const double end = free_from_[l] = start + use.occupied_us;
+    for (const double offset : offsets_[l])
+      events_[std::max(soonest_us, end - offset)].free_links.push_back(use.link);
   }
   const double arrival_us = move.start_us + duration_us_[static_cast<std::size_t>(move.hop)];
   events_[std::max(soonest_us, arrival_us)].arrivals.push_back({hop.to, chunk});

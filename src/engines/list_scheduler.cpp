@@ -2,32 +2,20 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <queue>
 #include <tuple>
 
+#include "chunk_set.hpp"
+#include "holder_table.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/core/units.hpp"
+#include "wake_table.hpp"
 
 namespace rondo {
 namespace {
-
-/// A set of chunks as bits; all sets of a schedule have the same length.
-using ChunkSet = std::vector<std::uint64_t>;
-
-void insert(ChunkSet& set, std::size_t c) {
-  set[c / 64] |= std::uint64_t{1} << (c % 64);
-}
-void erase(ChunkSet& set, std::size_t c) {
-  set[c / 64] &= ~(std::uint64_t{1} << (c % 64));
-}
-
-bool contains(const ChunkSet& set, std::size_t c) {
-  return (set[c / 64] >> (c % 64) & 1) != 0;
-}
 
 class ListScheduler {
  public:
@@ -71,15 +59,6 @@ class ListScheduler {
   Choice best_chunk(int hop, std::size_t receiver, double t_us) const;
   bool goes_first(const Choice& a, const Choice& b) const;
   bool may_fall_back(const Hop& hop, std::size_t receiver, double duration_us) const;
-  void promise(std::size_t chunk, GpuId receiver, double arrival_us);
-  /// Whether the receiver had better wait for a nearer holder than take the chunk over a hop.
-  bool better_wait(std::size_t chunk, std::size_t receiver, double duration_us, double t_us) const;
-  void update_key(std::size_t chunk);
-  const double* relay_us_from(std::size_t chunk, GpuId gpu) const {
-    const std::size_t contribution = chunk / static_cast<std::size_t>(demand_.chunks_per_contribution());
-    return relay_us_[size_class_[contribution]].data() + gpu.index() * num_gpus_;
-  }
-  double near_us(std::size_t chunk, std::size_t gpu) const { return near_us_[chunk * num_gpus_ + gpu]; }
 
   const Topology& topology_;
   const HopTable& hops_;
@@ -92,30 +71,15 @@ class ListScheduler {
   Random random_;
   LinkTimetable timetable_;
 
-  std::vector<std::size_t> size_class_;  ///< per contribution: chunks of equal bytes
-  std::vector<double> class_bytes_;      ///< per size class
-  double smallest_bytes_ = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> relay_us_;  ///< per size class: HopTable::relay_distance_us
-  std::vector<ChunkSet> holds_;                ///< per GPU: chunks that are there
-  std::vector<ChunkSet> lacks_;                ///< per GPU: wanted chunks that nobody has promised yet
-  std::vector<double> diameter_us_;            ///< per size class: the greatest finite relay distance
-  std::vector<double> lacking_bytes_;          ///< per GPU
-  std::vector<double> in_bandwidth_GBps_;      ///< per GPU
-  std::vector<std::vector<double>> offsets_;   ///< per link: how long after its hop starts it is used
-  std::vector<std::vector<int>> hops_of_link_;
-  std::vector<float> near_us_;  ///< (chunk, GPU): distance from the nearest current or promised holder
-  /// Rule `soonest`, per (chunk, GPU): distance from the nearest GPU that holds it, and the promise that
-  /// would bring it first.
-  std::vector<float> held_near_us_;
-  struct Expectation {
-    double lands_us = 0;                                          ///< at the promised holder
-    double arrives_us = std::numeric_limits<double>::infinity();  ///< relayed from there
-  };
-  std::vector<Expectation> expected_;
-  std::vector<int> holders_;        ///< per chunk, promised ones included
-  std::vector<std::uint64_t> key_;  ///< per chunk: smaller goes first
-  std::vector<char> stalled_;       ///< per hop: had nothing to send when last looked at
-  std::vector<char> waiting_;       ///< per GPU: to be served at this event
+  HolderTable holders_;
+  WakeTable wakes_;
+  double smallest_bytes_;                  ///< of a chunk
+  std::vector<ChunkSet> holds_;            ///< per GPU: chunks that are there
+  std::vector<ChunkSet> lacks_;            ///< per GPU: wanted chunks that nobody has promised yet
+  std::vector<double> lacking_bytes_;      ///< per GPU
+  std::vector<double> in_bandwidth_GBps_;  ///< per GPU
+  std::vector<char> stalled_;              ///< per hop: had nothing to send when last looked at
+  std::vector<char> waiting_;              ///< per GPU: to be served at this event
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Send> sends_;          ///< of transfer 0, 1, ..., one a link of its hop
   std::vector<Transfer> transfers_;  ///< by start
@@ -137,69 +101,22 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       from_us_(from_us),
       random_(rules.seed),
       timetable_(topology),
+      holders_(hops, demand, deliveries, rules),
+      wakes_(topology, hops, holders_.chunk_sizes()),
+      smallest_bytes_(*std::ranges::min_element(holders_.chunk_sizes())),
       lacking_bytes_(num_gpus_, 0.0),
       in_bandwidth_GBps_(num_gpus_, 0.0),
-      offsets_(topology.num_links()),
-      hops_of_link_(topology.num_links()),
-      near_us_(num_chunks_ * num_gpus_, std::numeric_limits<float>::infinity()),
-      held_near_us_(rules.soonest ? num_chunks_ * num_gpus_ : 0, std::numeric_limits<float>::infinity()),
-      expected_(held_near_us_.size()),
-      holders_(num_chunks_, 0),
-      key_(num_chunks_, 0),
       stalled_(hops.hops().size(), 0),
       waiting_(num_gpus_, 1) {
   const auto chunks_each = static_cast<std::size_t>(demand.chunks_per_contribution());
-  for (const Contribution& contribution : demand.contributions()) {
-    const double bytes = contribution.bytes / demand.chunks_per_contribution();
-    const auto known = std::find(class_bytes_.begin(), class_bytes_.end(), bytes);
-    size_class_.push_back(static_cast<std::size_t>(known - class_bytes_.begin()));
-    if (known == class_bytes_.end()) {
-      class_bytes_.push_back(bytes);
-      smallest_bytes_ = std::min(smallest_bytes_, bytes);
-      relay_us_.push_back(hops.relay_distance_us(bytes));
-      double diameter = 0;
-      for (const double d : relay_us_.back()) diameter = std::isfinite(d) ? std::max(diameter, d) : diameter;
-      diameter_us_.push_back(diameter);
-    }
-  }
-  for (std::size_t h = 0; h < hops.hops().size(); ++h) {
-    const Hop& hop = hops.hops()[h];
-    for (const HopLink& part : hop.links) {
-      auto& users = hops_of_link_[part.link.index()];
-      if (users.empty() || users.back() != static_cast<int>(h)) users.push_back(static_cast<int>(h));
-      for (const double bytes : class_bytes_) {
-        offsets_[part.link.index()].push_back(part.offset_us_of(bytes));
-      }
-    }
-  }
-  // When a link of a group falls idle, hops over the others of the group may start as well.
-  const auto own_hops = hops_of_link_;
-  const auto own_offsets = offsets_;
-  for (const SharedBandwidth& group : topology.shared_bandwidth()) {
-    for (const LinkId l : group.links) {
-      for (const LinkId other : group.links) {
-        if (l == other) continue;
-        auto append = [&](auto& to, const auto& from) {
-          to[l.index()].insert(to[l.index()].end(), from[other.index()].begin(), from[other.index()].end());
-        };
-        append(hops_of_link_, own_hops);
-        append(offsets_, own_offsets);
-      }
-    }
-  }
-  for (auto& offsets : offsets_) {
-    std::sort(offsets.begin(), offsets.end());
-    offsets.erase(std::unique(offsets.begin(), offsets.end()), offsets.end());
-  }
   for (std::size_t g = 0; g < num_gpus_; ++g) {
     for (const LinkId l : topology.in_links(topology.node_of(GpuId{g}))) {
       in_bandwidth_GBps_[g] += topology.link(l).bandwidth_GBps;
     }
   }
 
-  const ChunkSet none((num_chunks_ + 63) / 64, 0);
-  holds_.assign(num_gpus_, none);
-  lacks_.assign(num_gpus_, none);
+  holds_.assign(num_gpus_, no_chunks(num_chunks_));
+  lacks_.assign(num_gpus_, no_chunks(num_chunks_));
   for (std::size_t i = 0; i < demand.contributions().size(); ++i) {
     const Contribution& contribution = demand.contributions()[i];
     for (std::size_t c = i * chunks_each; c < (i + 1) * chunks_each; ++c) {
@@ -208,7 +125,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
         lacking_bytes_[g.index()] += demand.bytes(ChunkId{c});
         ++missing_;
       }
-      promise(c, contribution.origin, contribution.ready_us);
+      holders_.promise(c, contribution.origin, contribution.ready_us, now_us_);
       events_.push({std::max(contribution.ready_us, from_us), EventKind::arrival, contribution.origin.value,
                     static_cast<int>(c)});
     }
@@ -224,7 +141,7 @@ void ListScheduler::resume(const Begun& begun) {
       lacking_bytes_[g] -= demand_.bytes(holding.chunk);
       --missing_;
     }
-    promise(c, holding.gpu, holding.from_us);
+    holders_.promise(c, holding.gpu, holding.from_us, now_us_);
     events_.push(
         {std::max(holding.from_us, from_us_), EventKind::arrival, holding.gpu.value, holding.chunk.value});
   }
@@ -243,7 +160,7 @@ void ListScheduler::keep(std::span<const Move> moves) {
 
 void ListScheduler::wake_when_free(const Send& send) {
   const double not_before_us = std::max(now_us_, from_us_);
-  for (const double offset : offsets_[send.link.index()]) {
+  for (const double offset : wakes_.offsets_us(send.link)) {
     events_.push({std::max(not_before_us, send.end_us - offset), EventKind::link_free, send.link.value, 0});
   }
 }
@@ -262,46 +179,11 @@ void ListScheduler::start(const Move& move) {
     lacking_bytes_[hop.dst.index()] -= bytes;
     --missing_;
   }
-  promise(move.chunk.index(), hop.dst, arrival);
-}
-
-void ListScheduler::promise(std::size_t chunk, GpuId receiver, double arrival_us) {
-  const double* from_receiver = relay_us_from(chunk, receiver);
-  float* near = near_us_.data() + chunk * num_gpus_;
-  for (std::size_t g = 0; g < num_gpus_; ++g)
-    near[g] = std::min(near[g], static_cast<float>(from_receiver[g]));
-  if (rules_.soonest) {
-    Expectation* expected = expected_.data() + chunk * num_gpus_;
-    for (std::size_t g = 0; g < num_gpus_; ++g) {
-      const double arrives = arrival_us + from_receiver[g];
-      if (arrives < expected[g].arrives_us || expected[g].lands_us <= now_us_)
-        expected[g] = {arrival_us, arrives};
-    }
-  }
-  ++holders_[chunk];
-  update_key(chunk);
-}
-
-void ListScheduler::update_key(std::size_t chunk) {
-  // 24 bits of holders and 24 bits of distance of the farthest waiting receiver (farther = smaller); the low
-  // 16 bits are left to chance.
-  const auto holders = static_cast<std::uint64_t>(holders_[chunk]);
-  if (rules_.chunks == ChunkOrder::rarest && !rules_.distance_breaks_ties) {
-    key_[chunk] = holders << 40;
-    return;
-  }
-  const std::size_t i = chunk / static_cast<std::size_t>(demand_.chunks_per_contribution());
-  double farthest = 0;
-  for (const GpuId g : deliveries_.receivers[i]) farthest = std::max(farthest, near_us(chunk, g.index()));
-  const double diameter = diameter_us_[size_class_[i]];
-  const auto levels = static_cast<double>((1 << 24) - 1);
-  const auto closeness = static_cast<std::uint64_t>(levels * (1 - std::min(1.0, farthest / diameter)));
-  key_[chunk] = rules_.chunks == ChunkOrder::rarest ? (holders << 40) | (closeness << 16)
-                                                    : (closeness << 40) | (holders << 16);
+  holders_.promise(move.chunk.index(), hop.dst, arrival, now_us_);
 }
 
 void ListScheduler::wake_hops_of_link(LinkId link) {
-  for (const int h : hops_of_link_[link.index()]) waiting_[hops_.hop(h).dst.index()] = 1;
+  for (const int h : wakes_.hops(link)) waiting_[hops_.hop(h).dst.index()] = 1;
 }
 
 void ListScheduler::apply_events_until(double t_us) {
@@ -315,12 +197,7 @@ void ListScheduler::apply_events_until(double t_us) {
     const GpuId gpu{event.where};
     const auto chunk = static_cast<std::size_t>(event.chunk);
     insert(holds_[gpu.index()], chunk);
-    if (rules_.soonest) {
-      const double* from_gpu = relay_us_from(chunk, gpu);
-      float* near = held_near_us_.data() + chunk * num_gpus_;
-      for (std::size_t g = 0; g < num_gpus_; ++g)
-        near[g] = std::min(near[g], static_cast<float>(from_gpu[g]));
-    }
+    holders_.land(chunk, gpu);
     for (const int h : hops_.out_of(gpu)) {
       stalled_[static_cast<std::size_t>(h)] = 0;
       waiting_[hops_.hop(h).dst.index()] = 1;
@@ -335,17 +212,6 @@ bool ListScheduler::may_fall_back(const Hop& hop, std::size_t receiver, double d
   return transmission_us(lacking_bytes_[receiver], others) >= duration_us;
 }
 
-bool ListScheduler::better_wait(std::size_t chunk, std::size_t receiver, double duration_us,
-                                double t_us) const {
-  if (near_us(chunk, receiver) >= duration_us * (1 - 1e-5)) return false;
-  if (!rules_.soonest) return true;
-  const std::size_t i = chunk * num_gpus_ + receiver;
-  // What has landed counts among the holders, from now on.
-  const double relayed =
-      expected_[i].lands_us > t_us ? expected_[i].arrives_us : std::numeric_limits<double>::infinity();
-  return std::min(relayed, t_us + held_near_us_[i]) < t_us + duration_us * (1 - 1e-5);
-}
-
 ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver, double t_us) const {
   const Hop& hop = hops_.hop(h);
   const ChunkSet& there = holds_[hop.src.index()];
@@ -357,11 +223,11 @@ ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver, dou
   for (std::size_t w = 0; w < wanted.size(); ++w) {
     for (std::uint64_t bits = there[w] & wanted[w]; bits != 0; bits &= bits - 1) {
       const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      const std::uint64_t key = key_[c] | (mix_bits(c * 0x9e3779b97f4a7c15ULL + salt) & 0xffff);
+      const std::uint64_t key = holders_.key(c) | (mix_bits(c * 0x9e3779b97f4a7c15ULL + salt) & 0xffff);
       // Distances are looked up last: they are far apart in memory.
       if (!count && !best.fallback && key >= best.key) continue;
       const double duration = hop.duration_us(demand_.bytes(ChunkId{c}));
-      const bool fallback = better_wait(c, receiver, duration, t_us);
+      const bool fallback = holders_.better_wait(c, receiver, duration, t_us);
       alternatives += fallback ? 0 : 1;
       if (fallback && (!best.fallback || (!any_way_ && !may_fall_back(hop, receiver, duration)))) continue;
       if (best.chunk < 0 || (best.fallback && !fallback) || key < best.key) {
@@ -453,7 +319,7 @@ ListedSchedule ListScheduler::run() {
 /// Without relays that turned out to be needless, the last transfer first: one serves a destination or a
 /// later one.
 ListedSchedule ListScheduler::useful_sends() const {
-  std::vector<ChunkSet> needed(num_gpus_, ChunkSet((num_chunks_ + 63) / 64, 0));
+  std::vector<ChunkSet> needed(num_gpus_, no_chunks(num_chunks_));
   for (std::size_t c = 0; c < num_chunks_; ++c) {
     for (const GpuId g : demand_.destinations(ChunkId{c})) insert(needed[g.index()], c);
   }

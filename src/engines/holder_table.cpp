@@ -1,0 +1,85 @@
+#include "holder_table.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rondo {
+
+HolderTable::HolderTable(const HopTable& hops, const Demand& demand, const Deliveries& deliveries,
+                         const ListRules& rules)
+    : demand_(demand),
+      deliveries_(deliveries),
+      rules_(rules),
+      num_gpus_(hops.num_gpus()),
+      near_us_(demand.num_chunks() * num_gpus_, std::numeric_limits<float>::infinity()),
+      held_near_us_(rules.soonest ? near_us_.size() : 0, std::numeric_limits<float>::infinity()),
+      expected_(held_near_us_.size()),
+      holders_(demand.num_chunks(), 0),
+      key_(demand.num_chunks(), 0) {
+  for (const Contribution& contribution : demand.contributions()) {
+    const double bytes = contribution.bytes / demand.chunks_per_contribution();
+    const auto known = std::find(class_bytes_.begin(), class_bytes_.end(), bytes);
+    size_class_.push_back(static_cast<std::size_t>(known - class_bytes_.begin()));
+    if (known == class_bytes_.end()) {
+      class_bytes_.push_back(bytes);
+      relay_us_.push_back(hops.relay_distance_us(bytes));
+      double diameter = 0;
+      for (const double d : relay_us_.back()) diameter = std::isfinite(d) ? std::max(diameter, d) : diameter;
+      diameter_us_.push_back(diameter);
+    }
+  }
+}
+
+void HolderTable::promise(std::size_t chunk, GpuId receiver, double arrival_us, double now_us) {
+  const double* from_receiver = relay_us_from(chunk, receiver);
+  float* near = near_us_.data() + chunk * num_gpus_;
+  for (std::size_t g = 0; g < num_gpus_; ++g)
+    near[g] = std::min(near[g], static_cast<float>(from_receiver[g]));
+  if (rules_.soonest) {
+    Expectation* expected = expected_.data() + chunk * num_gpus_;
+    for (std::size_t g = 0; g < num_gpus_; ++g) {
+      const double arrives = arrival_us + from_receiver[g];
+      if (arrives < expected[g].arrives_us || expected[g].lands_us <= now_us)
+        expected[g] = {arrival_us, arrives};
+    }
+  }
+  ++holders_[chunk];
+  update_key(chunk);
+}
+
+void HolderTable::land(std::size_t chunk, GpuId gpu) {
+  if (!rules_.soonest) return;
+  const double* from_gpu = relay_us_from(chunk, gpu);
+  float* near = held_near_us_.data() + chunk * num_gpus_;
+  for (std::size_t g = 0; g < num_gpus_; ++g) near[g] = std::min(near[g], static_cast<float>(from_gpu[g]));
+}
+
+bool HolderTable::better_wait(std::size_t chunk, std::size_t receiver, double duration_us,
+                              double t_us) const {
+  if (near_us(chunk, receiver) >= duration_us * (1 - 1e-5)) return false;
+  if (!rules_.soonest) return true;
+  const std::size_t i = chunk * num_gpus_ + receiver;
+  // What has landed counts among the holders, from now on.
+  const double relayed =
+      expected_[i].lands_us > t_us ? expected_[i].arrives_us : std::numeric_limits<double>::infinity();
+  return std::min(relayed, t_us + held_near_us_[i]) < t_us + duration_us * (1 - 1e-5);
+}
+
+void HolderTable::update_key(std::size_t chunk) {
+  // 24 bits of holders and 24 bits of distance of the farthest waiting receiver (farther = smaller).
+  const auto holders = static_cast<std::uint64_t>(holders_[chunk]);
+  if (rules_.chunks == ChunkOrder::rarest && !rules_.distance_breaks_ties) {
+    key_[chunk] = holders << 40;
+    return;
+  }
+  const std::size_t i = chunk / static_cast<std::size_t>(demand_.chunks_per_contribution());
+  double farthest = 0;
+  for (const GpuId g : deliveries_.receivers[i]) farthest = std::max(farthest, near_us(chunk, g.index()));
+  const double diameter = diameter_us_[size_class_[i]];
+  const auto levels = static_cast<double>((1 << 24) - 1);
+  const auto closeness = static_cast<std::uint64_t>(levels * (1 - std::min(1.0, farthest / diameter)));
+  key_[chunk] = rules_.chunks == ChunkOrder::rarest ? (holders << 40) | (closeness << 16)
+                                                    : (closeness << 40) | (holders << 16);
+}
+
+}  // namespace rondo
