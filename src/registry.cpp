@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "rondo/core/error.hpp"
+#include "rondo/decomp/translations.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/solvers/pdhg.hpp"
@@ -36,21 +37,21 @@ constexpr std::size_t kFewGpus = 64;
 bool is_large_allgather(const Instance& instance) {
   return instance.topology->num_gpus() > kFewGpus && is_plain_allgather(instance);
 }
-bool suits_queue(const Instance& instance) {
-  return is_plain_allgather(instance) && !(is_large_allgather(instance) && has_translations(instance));
+bool suits_lift(const Instance& instance, const EngineOptions& options) {
+  return is_plain_allgather(instance) && translations_of(instance, options)->order() > 1;
 }
-bool suits_lift(const Instance& instance) {
-  return is_plain_allgather(instance) && has_translations(instance);
+bool suits_queue(const Instance& instance, const EngineOptions& options) {
+  return is_plain_allgather(instance) && !(is_large_allgather(instance) && suits_lift(instance, options));
 }
 /// Without copies routes are known beforehand, and `flow` finds better ones, unless the problem is small.
-bool copies_or_small(const Instance& instance) {
+bool copies_or_small(const Instance& instance, const EngineOptions&) {
   if (instance.demand.is_pairwise()) return instance.demand.contributions().size() <= 300;
   return !is_large_allgather(instance);
 }
-bool never(const Instance&) {
+bool never(const Instance&, const EngineOptions&) {
   return false;
 }
-bool pairwise(const Instance& instance) {
+bool pairwise(const Instance& instance, const EngineOptions&) {
   return instance.demand.is_pairwise();
 }
 
@@ -68,7 +69,7 @@ const std::vector<EngineInfo>& engine_registry() {
       {"trees",
        "spanning trees packed at the optimal rate (Edmonds), list-scheduled; AllGather, to 64 GPUs",
        {},
-       suits_trees,
+       [](const Instance& instance, const EngineOptions&) { return suits_trees(instance); },
        tree_work,
        prepare_trees},
       {"flow", "steady-state flow, rounded to equal chunks and list-scheduled; AllToAll, Scatter, Gather",

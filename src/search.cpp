@@ -15,6 +15,7 @@
 #include "rondo/core/replay.hpp"
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/core/version.hpp"
+#include "rondo/engines/engines.hpp"
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
 #include "search_state.hpp"
@@ -60,11 +61,6 @@ class Search {
         interrupt_(interrupt),
         checkpoints_(checkpoints),
         tools_(tools) {
-    for (const EngineInfo& engine : engine_registry()) {
-      const bool asked = options.engine == engine.name;
-      if (asked || (options.engine == "auto" && engine.suits(instance))) engines_.push_back(engine);
-    }
-    prepared_.resize(engines_.size());
     engine_options_.seed = options.seed;
     engine_options_.epochs = options.epochs;
     engine_options_.limits.max_nodes = options.max_nodes;
@@ -74,6 +70,12 @@ class Search {
     engine_options_.steady = bounds.steady;
     engine_options_.bound_us = bound_.us;
     engine_options_.stop_at_us = bound_.us * (1 + options.gap.value_or(0));
+    engine_options_.translations = translations_of(instance, engine_options_);
+    for (const EngineInfo& engine : engine_registry()) {
+      const bool suits = options.engine == "auto" && engine.suits(instance, engine_options_);
+      if (suits || options.engine == engine.name) engines_.push_back(engine);
+    }
+    prepared_.resize(engines_.size());
     if (tools.on_all_ranks) prepare_on_all_ranks();
   }
 
@@ -127,6 +129,7 @@ class Search {
   std::vector<PreparedEngine> prepared_;  ///< made when first needed
   EngineOptions engine_options_;
   Standing now_;
+  std::optional<double> whole_chunk_bound_us_;  ///< in the chunks asked for
   std::vector<std::string> limits_hit_;
   std::optional<Error> first_error_;
 };
@@ -246,7 +249,14 @@ bool Search::stop(double finish_us) {
   if (cut_short) limits_hit_.push_back("interrupted");
   if (late) limits_hit_.push_back("time");
   const double met = options_.gap.value_or(1e-6);
-  return cut_short || late || finish_us <= bound_.us * (1 + met);
+  if (cut_short || late || finish_us <= bound_.us * (1 + met)) return true;
+  if (options_.chunks == 0) return false;
+  // What whole chunks leave no room for.
+  if (!whole_chunk_bound_us_) {
+    const Demand demand = instance_.demand.with_chunks(options_.chunks);
+    whole_chunk_bound_us_ = whole_chunk_bound_of(*instance_.topology, demand, bound_.certificate);
+  }
+  return finish_us <= *whole_chunk_bound_us_ * (1 + 1e-6);
 }
 
 /// Whether there was enough of varying the best candidates.

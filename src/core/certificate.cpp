@@ -6,6 +6,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
+#include <queue>
 #include <utility>
 
 #include "rondo/core/error.hpp"
@@ -75,6 +77,32 @@ double time_to_carry(std::vector<Carrier> carriers, double amount) {
     amount -= carried;
   }
   return kInfinity;
+}
+
+/// The same where every carrier moves pieces of `piece` bytes, each one whole, after one another.
+double time_to_carry_whole(const std::vector<Carrier>& carriers, double amount, double piece) {
+  const double fluid_us = time_to_carry(carriers, amount);
+  const auto time_of = [&](const Carrier& c, double pieces) { return c.from_us + pieces * piece / c.rate; };
+  // What is carried by then, and when each carrier ends its next piece.
+  std::priority_queue<std::pair<double, std::size_t>, std::vector<std::pair<double, std::size_t>>,
+                      std::greater<>>
+      next;
+  std::vector<double> carried(carriers.size(), 0);
+  double missing = std::round(amount / piece);
+  for (std::size_t i = 0; i < carriers.size(); ++i) {
+    const Carrier& c = carriers[i];
+    carried[i] = std::max(0.0, std::floor((fluid_us - c.from_us) * c.rate / piece * (1 + 1e-9)));
+    missing -= carried[i];
+    next.emplace(time_of(c, carried[i] + 1), i);
+  }
+  double end_us = fluid_us;
+  for (; missing > 0.5; --missing) {
+    const auto [time_us, i] = next.top();
+    next.pop();
+    end_us = time_us;
+    next.emplace(time_of(carriers[i], ++carried[i] + 1), i);
+  }
+  return end_us;
 }
 
 double bound(const Topology& topology, const Demand& demand, const LatencyCertificate& pair) {
@@ -174,7 +202,9 @@ double sound_tail_us(const Topology& topology, const std::vector<double>& latenc
 
 using TailRule = decltype(&least_tail_us);
 
-double bound(const Topology& topology, const Demand& demand, const CutCertificate& cut, TailRule tail_rule) {
+/// `piece_bytes` > 0: data crosses in whole pieces of so many.
+double bound(const Topology& topology, const Demand& demand, const CutCertificate& cut, TailRule tail_rule,
+             double piece_bytes = 0) {
   std::vector<char> inside(topology.num_nodes(), 0);
   for (const NodeId n : cut.nodes) {
     if (!n.valid() || n.index() >= topology.num_nodes()) {
@@ -216,6 +246,7 @@ double bound(const Topology& topology, const Demand& demand, const CutCertificat
     refuse_certificate(
         "no link out of the cut leads from a GPU inside to all GPUs outside that want the same data");
   }
+  if (piece_bytes > 0) return time_to_carry_whole(carriers, bytes, piece_bytes) + tail_us;
   return time_to_carry(std::move(carriers), bytes) + tail_us;
 }
 
@@ -306,6 +337,13 @@ double sound_bound_of(const Topology& topology, const Demand& demand, const Cert
   if (const auto* latency = std::get_if<LatencyCertificate>(&certificate))
     return bound(topology, demand, *latency);
   return bound(topology, demand, std::get<MetricCertificate>(certificate));
+}
+
+double whole_chunk_bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate) {
+  const auto* cut = std::get_if<CutCertificate>(&certificate);
+  const std::optional<double> chunk_bytes = demand.uniform_chunk_bytes();
+  if (!cut || !chunk_bytes) return sound_bound_of(topology, demand, certificate);
+  return bound(topology, demand, *cut, sound_tail_us, *chunk_bytes);
 }
 
 }  // namespace rondo

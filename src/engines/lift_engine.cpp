@@ -38,14 +38,13 @@ const std::vector<Policy>& policies() {
 /// What all chunk counts, policies and seeds share.
 struct Prepared {
   std::shared_ptr<const Topology> topology;
-  Translations translations;
+  std::shared_ptr<const Translations> translations;  ///< what the hops refer to
   LiftedHops hops;
-  Prepared(const Instance& instance, Translations group)
+  Prepared(const Instance& instance, std::shared_ptr<const Translations> group)
       : topology(instance.topology),
         translations(std::move(group)),
-        hops(*topology, translations,
+        hops(*topology, *translations,
              static_cast<std::size_t>(kMaxEntries / static_cast<double>(topology->num_gpus()))) {}
-  Prepared(const Prepared&) = delete;  // the hops refer to the translations
 };
 
 void check_supported(const Instance& instance, const std::string& engine) {
@@ -59,11 +58,11 @@ PreparedEngine engine_of(std::shared_ptr<const Prepared> prepared, const std::st
   return [prepared = std::move(prepared), name](const Demand& demand, const EngineOptions& options) {
     const Policy& policy = find_policy(policies(), options.policy, name);
     EngineResult result;
-    result.moves = lifted_moves(*prepared->topology, prepared->translations, prepared->hops, demand,
+    result.moves = lifted_moves(*prepared->topology, *prepared->translations, prepared->hops, demand,
                                 {policy.order, policy.senders, options.seed}, options.kept);
     result.schedule =
-        all_translations(*prepared->topology, prepared->translations, prepared->hops, demand, result.moves);
-    result.figures["translations"] = static_cast<double>(prepared->translations.order());
+        all_translations(*prepared->topology, *prepared->translations, prepared->hops, demand, result.moves);
+    result.figures["translations"] = static_cast<double>(prepared->translations->order());
     return result;
   };
 }
@@ -88,21 +87,25 @@ const std::vector<std::string>& lift_policies() {
   return names;
 }
 
-bool has_translations(const Instance& instance) {
-  return Translations::find(*instance.topology, demand_pattern(instance.demand)).order() > 1;
+std::shared_ptr<const Translations> translations_of(const Instance& instance, const EngineOptions& options) {
+  if (options.translations) return options.translations;
+  const Topology& topology = *instance.topology;
+  const bool may_lift = options.symmetry && is_plain_allgather(instance);
+  return std::make_shared<const Translations>(
+      may_lift ? Translations::find(topology, demand_pattern(instance.demand))
+               : Translations::identity(topology));
 }
 
 PreparedEngine prepare_queue(const Instance& instance, const EngineOptions&, const Toolbox&) {
   check_supported(instance, "queue");
-  return engine_of(std::make_shared<const Prepared>(instance, Translations::identity(*instance.topology)),
-                   "queue");
+  auto identity = std::make_shared<const Translations>(Translations::identity(*instance.topology));
+  return engine_of(std::make_shared<const Prepared>(instance, std::move(identity)), "queue");
 }
 
 PreparedEngine prepare_lift(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
   check_supported(instance, "lift");
   if (!options.symmetry) return prepare_queue(instance, options, tools);
-  auto prepared = std::make_shared<const Prepared>(
-      instance, Translations::find(*instance.topology, demand_pattern(instance.demand)));
+  auto prepared = std::make_shared<const Prepared>(instance, translations_of(instance, options));
   // Hops that would be in the way of their own translations are left out: the others may not be enough.
   if (!prepared->hops.reach_all()) return prepare_queue(instance, options, tools);
   return engine_of(std::move(prepared), "lift");

@@ -52,6 +52,11 @@ double bytes_leaving(const Topology& topology, const Demand& demand, const std::
 /// finite, lengths that keep no pair apart, a metric for multicast demand.
 double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
 
+/// The time before which no schedule ends that moves `demand` in its own chunks: the cut of sound_bound_of
+/// with the chunks counted that each link that leaves it can have carried whole. Never below sound_bound_of;
+/// the same for other certificates, and where chunks differ in bytes. Proves nothing about other chunkings.
+double whole_chunk_bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
+
 /// What the certificate really proves; never above bound_of, and the same except for some multicast cuts.
 /// There FORMATS.md adds the least over links e of the greatest distance from e's head to a destination, as
 /// if the last byte left S over one link. Copies of it may leave over several links, each near its own

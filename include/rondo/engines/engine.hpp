@@ -24,6 +24,7 @@ namespace rondo {
 
 struct SteadyFlow;
 struct SolvedFlow;
+class Translations;
 
 /// Moves of an earlier result that are to stay as they are; whatever is new starts at `from_us` or later.
 struct KeptMoves {
@@ -40,7 +41,9 @@ struct EngineOptions {
   bool policy_is_asked = false;  ///< named by the caller: no reason to leave it out
   bool symmetry = true;          ///< whether the symmetry of fabric and demand is made use of
   std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the instance where it is known already
-  double bound_us = 0;                                 ///< a lower bound, where one is known
+  /// Of the instance where they are known already.
+  std::shared_ptr<const Translations> translations = nullptr;
+  double bound_us = 0;    ///< a lower bound, where one is known
   KeptMoves kept = {};    ///< of the same demand and engine; only where EngineResult::moves tell them
   double stop_at_us = 0;  ///< a schedule that ends by then is good enough (bound x (1 + gap))
 };

@@ -20,8 +20,9 @@ PreparedEngine prepare_lift(const Instance& instance, const EngineOptions& optio
 const std::vector<std::string>& lift_policies();
 /// Whether the two engines take it.
 bool is_plain_allgather(const Instance& instance);
-/// Whether `lift` finds translations that it can use.
-bool has_translations(const Instance& instance);
+/// What `lift` goes by: options.translations, or else those that it finds; the identity alone where symmetry
+/// is off or neither engine takes the instance.
+std::shared_ptr<const Translations> translations_of(const Instance& instance, const EngineOptions& options);
 
 /// AllGather of equal parts on fabrics without shared bandwidth: spanning out-trees packed exactly at the
 /// greatest rate that whole chunks allow, then list-scheduled along the trees.

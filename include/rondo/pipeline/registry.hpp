@@ -17,8 +17,8 @@ struct EngineInfo {
   std::string name;
   std::string help;
   std::vector<std::string> policies;  ///< the first one is the default; may be empty
-  /// Whether `auto` gives the engine a try on this instance.
-  std::function<bool(const Instance&)> suits;
+  /// Whether `auto` gives the engine a try on this instance; the options are those that it is prepared with.
+  std::function<bool(const Instance&, const EngineOptions&)> suits;
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&, const std::string& policy)> work;
   Engine

@@ -66,6 +66,38 @@ TEST(LatencyCertificate, NeedsAPairThatExchangesData) {
   expect_refused(ring, broadcast, LatencyCertificate{GpuId{}, GpuId{0}}, "GPU -1 does not exist");
 }
 
+TEST(CutCertificate, ChunksCrossWhole) {
+  // All but a corner of a square of 10 GB/s and 0 us links: three contributions of 1 MB, 100 us each, over
+  // two links.
+  Fabric fabric(4);
+  for (int g = 0; g < 4; ++g) {
+    fabric.link(g, (g + 1) % 4, 10, 0);
+    fabric.link((g + 1) % 4, g, 10, 0);
+  }
+  const Topology square = fabric.build();
+  const CutCertificate corner = cut({1, 2, 3}, 3e6);
+  const auto whole_us = [&](int chunks) {
+    const Demand demand = make_demand(Collective::allgather, 4e6, 4, chunks);
+    EXPECT_DOUBLE_EQ(sound_bound_of(square, demand, corner), 150);
+    return whole_chunk_bound_of(square, demand, corner);
+  };
+  EXPECT_DOUBLE_EQ(whole_us(1), 200);
+  EXPECT_DOUBLE_EQ(whole_us(2), 150);
+  EXPECT_NEAR(whole_us(3), 500.0 / 3, 1e-9);  // 9 chunks, 5 of them over one link
+
+  // GPU 2 behind 20 and 10 GB/s: 50 us for the first chunk, 100 us for the second one over either link.
+  Fabric uneven(3);
+  uneven.link(0, 1, 10);
+  uneven.link(1, 0, 10);
+  uneven.link(0, 2, 20);
+  uneven.link(1, 2, 10);
+  uneven.link(2, 0, 20);
+  const Topology triangle = uneven.build();
+  const Demand demand = make_demand(Collective::allgather, 3e6, 3, 1);
+  EXPECT_NEAR(sound_bound_of(triangle, demand, cut({0, 1}, 2e6)), 200.0 / 3, 1e-9);
+  EXPECT_DOUBLE_EQ(whole_chunk_bound_of(triangle, demand, cut({0, 1}, 2e6)), 100);
+}
+
 TEST(CutCertificate, MulticastDataCrossesOnce) {
   const Topology ring = one_way_ring();
   const Demand allgather = make_demand(Collective::allgather, 4e6, 4, 1);
