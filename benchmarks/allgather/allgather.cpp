@@ -5,9 +5,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -15,8 +12,6 @@
 
 namespace rondo::benchmarks {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Case {
   std::string group;
@@ -85,54 +80,29 @@ void add_large(std::vector<Case>& cases) {
   add("large", "amd-2", 32, "2%");
 }
 
-/// Rails of `boxes` boxes without the links between GPU `gpu` and its rail, which have the greatest latency.
-std::string rails_without_nic(const BenchmarkOptions& options, int boxes, int gpu) {
-  const fs::path file = fs::temp_directory_path() / fmt::format("rails-{}-without-nic.json", boxes);
-  const std::string command = fmt::format("'{}' topology generate rails --boxes {} --output '{}' > /dev/null",
-                                          options.rondo.string(), boxes, file.string());
-  fs::remove(file);
-  if (std::system(command.c_str()) != 0) {
-    std::fprintf(stderr, "allgather: failed: %s\n", command.c_str());
-    std::exit(70);
-  }
-  nlohmann::ordered_json topology;
-  std::ifstream(file) >> topology;
-  double nic_us = 0;
-  const auto touches = [&](const nlohmann::ordered_json& link) {
-    return link["src"] == gpu || link["dst"] == gpu;
-  };
-  for (const auto& link : topology["links"]) {
-    if (touches(link)) nic_us = std::max(nic_us, link["latency_us"].get<double>());
-  }
-  nlohmann::ordered_json kept = nlohmann::ordered_json::array();
-  for (auto link : topology["links"]) {
-    if (touches(link) && link["latency_us"] == nic_us) continue;
-    link["id"] = kept.size();
-    kept.push_back(std::move(link));
-  }
-  topology["links"] = std::move(kept);
-  std::ofstream(file) << topology.dump();
-  return file.string();
-}
-
-void add_damaged(const BenchmarkOptions& options, std::vector<Case>& cases) {
+/// Slower links, and a network card that is gone, where GPUs have more than one way out.
+void add_damaged(std::vector<Case>& cases) {
   for (const int gpus : {64, 128, 256}) {
     const char* gap = gpus == 64 ? "2%" : gpus == 128 ? "4%" : "5%";
     const std::string torus = gpus == 64 ? "8x8" : gpus == 128 ? "8x16" : "16x16";
-    for (const std::string& fabric : {"torus:dims=" + torus, fmt::format("rails:boxes={}", gpus / 8),
-                                      fmt::format("star:chassis={},intra=ndv2,uplinks=2", gpus / 8)}) {
-      for (const char* damage : {"0.05:0.5", "0.05:0.9"}) {
-        cases.push_back(
-            {"damaged", fabric, gpus, "1GB", {"--gap", gap, "--time-limit", "60", "--degrade", damage}, 0});
-      }
-    }
-    cases.push_back({"damaged",
-                     rails_without_nic(options, gpus / 8, 3),
-                     gpus,
-                     "1GB",
-                     {"--gap", gap, "--time-limit", "60"},
-                     0});
+    const std::string star = fmt::format("star:chassis={},intra=ndv2,uplinks=2", gpus / 8);
+    const std::string rails = fmt::format("rails:boxes={}", gpus / 8);
+    const auto add = [&](const std::string& fabric, const char* option, const char* value) {
+      cases.push_back(
+          {"damaged", fabric, gpus, "1GB", {"--gap", gap, "--time-limit", "60", option, value}, 0});
+    };
+    for (const std::string& fabric :
+         {"torus:dims=" + torus, rails, star, fmt::format("fat_tree:leaves={},gpus=8,spines=8", gpus / 8)})
+      add(fabric, "--degrade", "0.05:0.5..0.9");
+    add(rails, "--without", "c0g3:rail3");
+    add(star, "--without", "c0g1:sw");
   }
+  cases.push_back({"damaged",
+                   "dragonfly:groups=9",
+                   72,
+                   "1GB",
+                   {"--gap", "2%", "--time-limit", "60", "--degrade", "0.05:0.5..0.9"},
+                   0});
 }
 
 /// Exponent of a power law through (sends, seconds), by least squares over the logarithms.
@@ -152,7 +122,7 @@ int run(const BenchmarkOptions& options) {
   std::vector<Case> cases;
   add_tacos(cases);
   add_large(cases);
-  add_damaged(options, cases);
+  add_damaged(cases);
   std::printf("%-15s %5s %-58s %13s %13s %8s %6s %9s %7s %8s  %s\n", "group", "GPUs", "fabric", "finish us",
               "bound us", "gap %", "chunks", "sends", "wall s", "rss MB", "engine");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();

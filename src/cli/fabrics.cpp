@@ -92,6 +92,34 @@ Topology degraded(const Topology& topology, const std::string& value, std::uint6
                  parse_number(factor.substr(dots + 2), "the greatest factor of --degrade"), seed);
 }
 
+/// By its name, or its number.
+NodeId find_node(const Topology& topology, const std::string& text) {
+  for (std::size_t n = 0; n < topology.num_nodes(); ++n) {
+    if (topology.nodes()[n].name == text || std::to_string(n) == text) return NodeId{n};
+  }
+  throw Error(ExitCode::usage,
+              fmt::format("--without names the node '{}', which {} does not have; nodes have "
+                          "the names and numbers of rondo topology generate's JSON",
+                          text, topology.name()));
+}
+
+/// "c0g3:rail3,c1g0:rail0".
+Topology without(Topology topology, const std::string& value) {
+  for (std::size_t at = 0; at <= value.size();) {
+    const std::size_t end = std::min(value.find(',', at), value.size());
+    const std::string pair = value.substr(at, end - at);
+    const std::size_t colon = pair.find(':');
+    if (colon == std::string::npos) {
+      throw Error(ExitCode::usage,
+                  fmt::format("--without has '{}'; write NODE:NODE, such as c0g3:rail3", pair));
+    }
+    topology = without_links_between(topology, find_node(topology, pair.substr(0, colon)),
+                                     find_node(topology, pair.substr(colon + 1)));
+    at = end + 1;
+  }
+  return topology;
+}
+
 Forwarding parse_forwarding(const std::string& name) {
   if (name == "cut_through") return Forwarding::cut_through;
   if (name == "store_and_forward") return Forwarding::store_and_forward;
@@ -137,6 +165,8 @@ std::vector<Option> fabric_changes() {
            "multiply the bandwidth of a random FRACTION of the links by FACTOR, or each by one from a range: "
            "0.05:0.5..0.9"},
           {"degrade-seed", "N", "", "seed of the choice of degraded links (default: --seed)"},
+          {"without", "NODE:NODE,...", "",
+           "remove the links between two nodes, such as a GPU and the switch behind its NIC: c0g3:rail3"},
           {"seed", "N", "0", "seed of all that is random"},
           {"switch-forwarding", "HOW", "",
            "set all switches to cut_through or store_and_forward (default: as the topology says)"}};
@@ -152,6 +182,7 @@ OptionGroup fabric_options() {
 }
 
 Topology changed_topology(Topology topology, const Settings& settings) {
+  if (settings.has("without")) topology = without(std::move(topology), settings.text("without"));
   if (settings.has("degrade")) {
     const std::uint64_t seed = settings.seed(settings.has("degrade-seed") ? "degrade-seed" : "seed");
     topology = degraded(topology, settings.text("degrade"), seed);

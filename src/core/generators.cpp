@@ -72,4 +72,32 @@ Topology degrade(const Topology& topology, double fraction, double least, double
   return Topology(std::move(data));
 }
 
+Topology without_links_between(const Topology& topology, NodeId a, NodeId b) {
+  TopologyData data = topology.data();
+  std::vector<LinkId> now(data.links.size());  // per link of before; invalid: gone
+  std::vector<Link> kept;
+  for (std::size_t l = 0; l < data.links.size(); ++l) {
+    const Link& link = data.links[l];
+    if ((link.src == a && link.dst == b) || (link.src == b && link.dst == a)) continue;
+    now[l] = LinkId{kept.size()};
+    kept.push_back(link);
+  }
+  const auto called = [&](NodeId n) {
+    const std::string& name = topology.node(n).name;
+    return name.empty() ? fmt::format("node {}", n.value) : name;
+  };
+  const std::string ends = fmt::format("{} and {}", called(a), called(b));
+  if (kept.size() == data.links.size())
+    throw Error(ExitCode::usage, fmt::format("no link joins {}; name two nodes that one does", ends));
+  data.links = std::move(kept);
+  for (SharedBandwidth& group : data.shared_bandwidth) {
+    for (LinkId& l : group.links) l = now[l.index()];
+    std::erase_if(group.links, [](LinkId l) { return !l.valid(); });
+  }
+  std::erase_if(data.shared_bandwidth, [](const SharedBandwidth& group) { return group.links.empty(); });
+  data.name += "-damaged";
+  data.source += fmt::format("; without the links between {}", ends);
+  return Topology(std::move(data));
+}
+
 }  // namespace rondo

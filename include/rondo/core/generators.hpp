@@ -40,4 +40,8 @@ Topology degrade(const Topology& topology, double fraction, double factor, std::
 /// The same, every link by a factor of its own, evenly from [least, most].
 Topology degrade(const Topology& topology, double fraction, double least, double most, std::uint64_t seed);
 
+/// Without the links between two nodes, in both directions: a cable or a network card that is gone. Links
+/// behind them move up in number. Throws Error(usage) where no link joins the two.
+Topology without_links_between(const Topology& topology, NodeId a, NodeId b);
+
 }  // namespace rondo

@@ -33,6 +33,34 @@ TEST(Degrade, ChangesTheFractionOfTheLinks) {
   EXPECT_EQ(degrade(ring, 0, 0.4, 1).name(), "ring-8");
 }
 
+TEST(WithoutLinks, TheOthersMoveUp) {
+  TopologyData data = generate_topology("ring", {{"gpus", "3"}}).data();
+  for (std::size_t l = 0; l < data.links.size(); ++l)
+    data.links[l].bandwidth_GBps = static_cast<double>(l + 1);
+  const auto joins = [&](std::size_t l, int a, int b) {
+    return data.links[l].src.value == a && data.links[l].dst.value == b;
+  };
+  std::vector<double> others;
+  std::vector<LinkId> gone;
+  for (std::size_t l = 0; l < data.links.size(); ++l) {
+    if (joins(l, 0, 1) || joins(l, 1, 0)) {
+      gone.emplace_back(l);
+    } else {
+      others.push_back(data.links[l].bandwidth_GBps);
+    }
+  }
+  ASSERT_EQ(gone.size(), 2);
+  const LinkId last{data.links.size() - 1};
+  data.shared_bandwidth = {{"both", gone, 1}, {"one", {gone.front(), last}, 1}};
+  const Topology less = without_links_between(Topology(data), NodeId{1}, NodeId{0});
+  EXPECT_EQ(bandwidths(less), others);
+  ASSERT_EQ(less.shared_bandwidth().size(), 1);
+  EXPECT_EQ(less.shared_bandwidth()[0].name, "one");
+  EXPECT_EQ(less.shared_bandwidth()[0].links, std::vector{LinkId{others.size() - 1}});
+  expect_error(ExitCode::usage, {"no link joins"},
+               [&] { without_links_between(less, NodeId{0}, NodeId{1}); });
+}
+
 TEST(Degrade, DependsOnTheSeedAlone) {
   const Topology torus = generate_topology("torus", {{"dims", "8x8"}});
   EXPECT_EQ(bandwidths(degrade(torus, 0.1, 0.5, 7)), bandwidths(degrade(torus, 0.1, 0.5, 7)));
