@@ -11,15 +11,19 @@
 namespace rondo {
 namespace {
 
-void expect_same_on_any_ranks(Collective collective, const std::string& engine) {
-  const auto torus = std::make_shared<const Topology>(generate_topology("torus", {{"dims", "3x3"}}));
-  const Demand demand = make_demand(collective, 90'000, torus->num_gpus(), 1);
+Topology torus() {
+  return generate_topology("torus", {{"dims", "3x3"}});
+}
+
+void expect_same_on_any_ranks(Collective collective, const std::string& engine, Topology fabric = torus()) {
+  const auto topology = std::make_shared<const Topology>(std::move(fabric));
+  const Demand demand = make_demand(collective, 90'000, topology->num_gpus(), 1);
   SolveOptions options;
   options.engine = engine;
   options.chunks = 2;
   const Progress silent = [](const std::string&) {};
-  const SynthesisResult together = synthesize(torus, demand, options, *make_world_communicator(), silent);
-  const SynthesisResult alone = synthesize(torus, demand, options, *make_local_communicator(), silent);
+  const SynthesisResult together = synthesize(topology, demand, options, *make_world_communicator(), silent);
+  const SynthesisResult alone = synthesize(topology, demand, options, *make_local_communicator(), silent);
   EXPECT_EQ(together.engine, alone.engine);
   const auto& a = together.proven.schedule.sends;
   const auto& b = alone.proven.schedule.sends;
@@ -34,6 +38,20 @@ void expect_same_on_any_ranks(Collective collective, const std::string& engine) 
 
 TEST(Synthesize, ListAllGather) {
   expect_same_on_any_ranks(Collective::allgather, "list");
+}
+TEST(Synthesize, AutoAllGather) {
+  expect_same_on_any_ranks(Collective::allgather, "auto");
+}
+TEST(Synthesize, AutoAllGatherOnADamagedFabric) {
+  expect_same_on_any_ranks(Collective::allgather, "auto", degrade(torus(), 0.1, 0.5, 1));
+}
+TEST(Synthesize, AllGatherOfEachEngine) {
+  for (const std::string engine : {"queue", "lift", "trees"}) {
+    SCOPED_TRACE(engine);
+    expect_same_on_any_ranks(Collective::allgather, engine);
+    expect_same_on_any_ranks(Collective::allgather, engine,
+                             generate_topology("star", {{"chassis", "2"}, {"gpus", "3"}}));
+  }
 }
 TEST(Synthesize, FlowAllToAll) {
   expect_same_on_any_ranks(Collective::alltoall, "flow");
