@@ -211,10 +211,7 @@ void Search::run_batch(const std::vector<Candidate>& batch) {
   }
   const std::size_t first = state.trials.size();
   const auto outcomes = map_parts(communicator_, work, [&](std::size_t part) {
-    const Trial trial = try_candidate(batch[part], first + part);
-    MessageWriter message;
-    put_trial(message, trial);
-    return message.take();
+    return to_message(try_candidate(batch[part], first + part));
   });
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const PartOutcome& outcome = outcomes[i];
@@ -222,11 +219,7 @@ void Search::run_batch(const std::vector<Candidate>& batch) {
       if (outcome.error->code() == ExitCode::internal || options_.engine != "auto") throw *outcome.error;
       if (!first_error_) first_error_ = outcome.error;
     }
-    Trial trial{batch[i], kInfinity};
-    if (!outcome.error) {
-      MessageReader message(outcome.value);
-      trial = get_trial(message);
-    }
+    Trial trial = outcome.error ? Trial{batch[i], kInfinity} : from_message<Trial>(outcome.value);
     if (merit(trial) < best_merit()) {
       state.best = state.trials.size();
       now_.best_rank = outcome.rank;

@@ -4,6 +4,16 @@
 
 namespace rondo {
 
+auto members_of(SameAs<Schedule> auto& s) {
+  return std::tie(s.finish_us, s.sends);
+}
+auto members_of(SameAs<EngineResult> auto& r) {
+  return std::tie(r.schedule, r.moves, r.figures, r.remarks, r.limits_hit);
+}
+auto members_of(SameAs<SearchState> auto& s) {
+  return std::tie(s.batches, s.idle_batches, s.work, s.trials, s.best);
+}
+
 double SearchState::best_finish_us() const {
   return best < trials.size() ? trials[best].finish_us : kInfinity;
 }
@@ -32,37 +42,11 @@ std::map<int, SynthesisResult::Trade> best_by_chunks(const std::vector<Trial>& t
 }
 
 Bytes pack_result(const EngineResult& result) {
-  MessageWriter message;
-  message.put(result.schedule->finish_us);
-  message.put_all(result.schedule->sends);
-  message.put_all(result.moves);
-  message.put(result.figures.size());
-  for (const auto& [name, value] : result.figures) {
-    message.put_all(name);
-    message.put(value);
-  }
-  for (const auto& texts : {result.remarks, result.limits_hit}) {
-    message.put(texts.size());
-    for (const std::string& text : texts) message.put_all(text);
-  }
-  return message.take();
+  return to_message(result);
 }
 
 EngineResult unpack_result(const Bytes& bytes) {
-  MessageReader message(bytes);
-  EngineResult result;
-  result.schedule.emplace();
-  result.schedule->finish_us = message.get<double>();
-  result.schedule->sends = message.get_all<std::vector<Send>>();
-  result.moves = message.get_all<std::vector<Move>>();
-  for (auto n = message.get<std::size_t>(); n > 0; --n) {
-    const auto name = message.get_all<std::string>();
-    result.figures[name] = message.get<double>();
-  }
-  for (auto* texts : {&result.remarks, &result.limits_hit}) {
-    for (auto n = message.get<std::size_t>(); n > 0; --n) texts->push_back(message.get_all<std::string>());
-  }
-  return result;
+  return from_message<EngineResult>(bytes);
 }
 
 std::vector<std::size_t> best_improvable(const std::vector<Trial>& trials) {
@@ -77,54 +61,19 @@ std::vector<std::size_t> best_improvable(const std::vector<Trial>& trials) {
   return positions;
 }
 
-void put_trial(MessageWriter& message, const Trial& trial) {
-  message.put(trial.candidate.engine);
-  message.put(trial.candidate.chunks);
-  message.put_all(trial.candidate.policy);
-  message.put(trial.candidate.seed);
-  message.put(trial.candidate.work);
-  message.put(trial.finish_us);
-  message.put(trial.sends);
-  message.put(trial.most_sends_on_a_link);
-  message.put(trial.improvable);
-}
-
-Trial get_trial(MessageReader& message) {
-  Trial trial;
-  trial.candidate.engine = message.get<std::size_t>();
-  trial.candidate.chunks = message.get<int>();
-  trial.candidate.policy = message.get_all<std::string>();
-  trial.candidate.seed = message.get<std::uint64_t>();
-  trial.candidate.work = message.get<double>();
-  trial.finish_us = message.get<double>();
-  trial.sends = message.get<std::size_t>();
-  trial.most_sends_on_a_link = message.get<std::size_t>();
-  trial.improvable = message.get<bool>();
-  return trial;
-}
-
 Bytes pack_search(const SearchState& state, const Bytes& best) {
   MessageWriter message;
-  message.put(state.batches);
-  message.put(state.idle_batches);
-  message.put(state.work);
-  message.put(state.best);
-  message.put(state.trials.size());
-  for (const Trial& trial : state.trials) put_trial(message, trial);
-  message.put_all(best);
+  message.write(state);
+  message.write(best);
   return message.take();
 }
 
 PackedSearch unpack_search(const Bytes& bytes) {
   MessageReader message(bytes);
   PackedSearch packed;
-  SearchState& state = packed.state;
-  state.batches = message.get<std::size_t>();
-  state.idle_batches = message.get<int>();
-  state.work = message.get<double>();
-  state.best = message.get<std::size_t>();
-  for (auto n = message.get<std::size_t>(); n > 0; --n) state.trials.push_back(get_trial(message));
-  const Bytes best = message.get_all<Bytes>();
+  Bytes best;
+  message.read(packed.state);
+  message.read(best);
   if (!best.empty()) packed.best = std::make_shared<const EngineResult>(unpack_result(best));
   return packed;
 }

@@ -34,8 +34,12 @@ std::map<int, SynthesisResult::Trade> best_by_chunks(const std::vector<Trial>& t
 /// Positions of the best improvable schedules, one a number of chunks, ascending.
 std::vector<std::size_t> best_improvable(const std::vector<Trial>& trials);
 
-void put_trial(MessageWriter& message, const Trial& trial);
-Trial get_trial(MessageReader& message);
+auto members_of(SameAs<Candidate> auto& c) {
+  return std::tie(c.engine, c.chunks, c.policy, c.seed, c.work);
+}
+auto members_of(SameAs<Trial> auto& t) {
+  return std::tie(t.candidate, t.finish_us, t.sends, t.most_sends_on_a_link, t.improvable);
+}
 
 /// A state and the packed result of its best trial (empty where there is none), as a checkpoint keeps them.
 Bytes pack_search(const SearchState& state, const Bytes& best);

@@ -4,7 +4,6 @@
 #include <numeric>
 
 #include "rondo/parallel/map_parts.hpp"
-#include "rondo/parallel/messages.hpp"
 
 namespace rondo {
 namespace {
@@ -83,6 +82,19 @@ void BlockPool::add(const std::vector<PricedBlock>& priced) {
   }
 }
 
+std::vector<MasterColumn> BlockPool::for_master(std::size_t first, double unit) const {
+  std::vector<MasterColumn> columns;
+  for (std::size_t p = first; p < columns_.size(); ++p) {
+    MasterColumn& column = columns.emplace_back();
+    column.block = columns_[p].block;
+    for (const RowLoad& load : row_loads_.of(columns_[p].loads)) {
+      column.rows.push_back(load.row);
+      column.loads.push_back(load.theta / unit);
+    }
+  }
+  return columns;
+}
+
 void BlockPool::take_weights(std::vector<double> weight) {
   for (std::size_t p = 0; p < columns_.size(); ++p) {
     columns_[p].weight = weight[p];
@@ -118,31 +130,6 @@ std::vector<std::vector<ArcLoad>> BlockPool::flow() const {
   std::vector<std::vector<ArcLoad>> flow;
   for (const std::vector<double>& amount : dense) flow.push_back(sparse(amount));
   return flow;
-}
-
-Bytes to_message(const MasterSolution& master) {
-  MessageWriter message;
-  message.put(master.status);
-  message.put(master.iterations);
-  if (master.status != SolveStatus::optimal) return message.take();
-  message.put(master.theta);
-  message.put_all(master.weight);
-  message.put_all(master.row_price);
-  message.put_all(master.block_price);
-  return message.take();
-}
-
-MasterSolution from_message(const Bytes& message) {
-  MessageReader reader(message);
-  MasterSolution master;
-  master.status = reader.get<SolveStatus>();
-  master.iterations = reader.get<std::int64_t>();
-  if (master.status != SolveStatus::optimal) return master;
-  master.theta = reader.get<double>();
-  master.weight = reader.get_all<std::vector<double>>();
-  master.row_price = reader.get_all<std::vector<double>>();
-  master.block_price = reader.get_all<std::vector<double>>();
-  return master;
 }
 
 }  // namespace rondo

@@ -5,7 +5,7 @@
 
 #include "rondo/decomp/columns.hpp"
 #include "rondo/model/column_master.hpp"
-#include "rondo/parallel/communicator.hpp"
+#include "rondo/parallel/messages.hpp"
 
 namespace rondo {
 
@@ -44,6 +44,8 @@ class BlockPool {
 
   /// Those with loads.
   void add(const std::vector<PricedBlock>& priced);
+  /// Those from the `first` on, as a master takes them that counts theta in `unit`.
+  std::vector<MasterColumn> for_master(std::size_t first, double unit) const;
   std::size_t size() const { return columns_.size(); }
   /// One weight a column.
   void take_weights(std::vector<double> weight);
@@ -59,7 +61,9 @@ class BlockPool {
     std::vector<ArcLoad> loads;
     double weight = 0;
     int unused = 0;  ///< masters since it had a weight
+    friend auto members_of(SameAs<Column> auto& c) { return std::tie(c.block, c.loads, c.weight, c.unused); }
   };
+  friend auto members_of(SameAs<BlockPool> auto& pool) { return std::tie(pool.columns_); }
 
   const ConcurrentFlow& flow_;
   const Communicator& communicator_;
@@ -68,8 +72,8 @@ class BlockPool {
   std::vector<Column> columns_;
 };
 
-/// A master's answer as a message from the root.
-Bytes to_message(const MasterSolution& master);
-MasterSolution from_message(const Bytes& message);
+auto members_of(SameAs<MasterSolution> auto& m) {
+  return std::tie(m.status, m.iterations, m.theta, m.weight, m.row_price, m.block_price);
+}
 
 }  // namespace rondo

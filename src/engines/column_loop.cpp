@@ -29,29 +29,69 @@ class ColumnLoop {
              const Communicator& communicator, const std::function<void(const ColumnProgress&)>& progress)
       : flow_(flow),
         options_(options),
+        make_master_(make_master),
         communicator_(communicator),
         progress_(progress),
         pool_(flow, communicator),
         uniform_(normalised_prices(flow, std::vector<double>(flow.rows.size(), 0.0))),
-        best_price_(uniform_) {
-    if (communicator.is_root()) {
-      master_ = make_master(static_cast<int>(flow.rows.size()), static_cast<int>(flow.blocks.size()));
-    }
-  }
+        best_price_(uniform_) {}
 
   ColumnSolution run() {
-    warm_up();
-    for (const std::vector<double>& start : options_.start_prices) price(normalised_prices(flow_, start));
-    for (int iteration = 1; iteration <= options_.max_iterations && !stop(); ++iteration) {
+    if (!go_on_from_state()) {
+      on_root(communicator_, [&] {
+        new_master();
+        return Bytes{};
+      });
+      warm_up();
+      for (const std::vector<double>& start : options_.start_prices) price(normalised_prices(flow_, start));
+    }
+    for (; iteration_ <= options_.max_iterations && !stop(); ++iteration_) {
+      if (iteration_ % options_.masters_per_state == 0) take_state();
       if (!solve_master()) break;
-      report(iteration);
+      report();
       if (is_done()) break;
       if (!add_improving_columns()) break;  // the master's prices prove its theta, up to rounding errors
     }
+    if (options_.checkpoints && !state_is_kept_ && interrupted())
+      options_.checkpoints->keep(communicator_, options_.state_name, [&] { return state_; });
     return result();
   }
 
  private:
+  /// What a state holds.
+  friend auto members_of(SameAs<ColumnLoop> auto& loop) {
+    auto& solution = loop.solution_;
+    return std::tie(loop.iteration_, loop.unit_, loop.basis_, loop.pool_, loop.best_price_, solution.bound,
+                    solution.theta, solution.history, solution.simplex_iterations);
+  }
+
+  /// Collective. False where there is none.
+  bool go_on_from_state() {
+    if (!options_.checkpoints) return false;
+    const auto state = options_.checkpoints->newest(communicator_, options_.state_name);
+    if (!state) return false;
+    MessageReader(*state).read(*this);
+    return true;
+  }
+
+  void new_master() {
+    master_ = make_master_(static_cast<int>(flow_.rows.size()), static_cast<int>(flow_.blocks.size()));
+  }
+
+  /// Collective. Where there is no master yet, all of this is a state's.
+  void take_state() {
+    on_root(communicator_, [&] {
+      if (master_) basis_ = master_->basis();
+      new_master();
+      master_->add(pool_.for_master(0, unit_));
+      master_->start_from(basis_);
+      return Bytes{};
+    });
+    if (!options_.checkpoints) return;
+    if (communicator_.is_root()) state_ = to_message(*this);
+    state_is_kept_ = options_.checkpoints->offer(communicator_, options_.state_name, [&] { return state_; });
+  }
+
   std::vector<PricedBlock> price(const std::vector<double>& row_price) {
     const Stopwatch clock;
     const std::vector<double> floored = mixed_prices(row_price, uniform_, kUniformShare);
@@ -89,19 +129,10 @@ class ColumnLoop {
   }
 
   void add(const std::vector<PricedBlock>& priced) {
-    std::vector<MasterColumn> columns;
-    for (const PricedBlock& block : priced) {
-      if (block.loads.empty()) continue;
-      MasterColumn& column = columns.emplace_back();
-      column.block = block.block;
-      for (const RowLoad& load : block.rows) {
-        column.rows.push_back(load.row);
-        column.loads.push_back(load.theta / unit_);
-      }
-    }
+    const std::size_t first = pool_.size();
     pool_.add(priced);
     on_root(communicator_, [&] {
-      master_->add(columns);
+      master_->add(pool_.for_master(first, unit_));
       return Bytes{};
     });
   }
@@ -117,7 +148,7 @@ class ColumnLoop {
         limits.time_limit_s = std::max(0.0, limits.time_limit_s - clock_.seconds());
       return to_message(master_->solve(limits));
     });
-    MasterSolution master = from_message(answer);
+    auto master = from_message<MasterSolution>(answer);
     solution_.simplex_iterations += master.iterations;
     solution_.master_s += clock.seconds();
     if (master.status == SolveStatus::failed)
@@ -169,13 +200,18 @@ class ColumnLoop {
   /// Collective: clocks and signals differ between ranks.
   bool stop() {
     const SolveLimits& limits = options_.limits;
-    const bool fired = (limits.interrupt != nullptr && limits.interrupt->load()) ||
-                       (limits.time_limit_s >= 0 && clock_.seconds() >= limits.time_limit_s);
-    return communicator_.max(fired ? 1 : 0) > 0;
+    const bool late = limits.time_limit_s >= 0 && clock_.seconds() >= limits.time_limit_s;
+    return communicator_.max(late ? 1 : 0) > 0 || interrupted();
   }
 
-  void report(int iteration) {
-    solution_.history.push_back({iteration, solution_.theta, solution_.bound, pool_.size()});
+  /// Collective.
+  bool interrupted() const {
+    const std::atomic<bool>* interrupt = options_.limits.interrupt;
+    return communicator_.max(interrupt != nullptr && interrupt->load() ? 1 : 0) > 0;
+  }
+
+  void report() {
+    solution_.history.push_back({iteration_, solution_.theta, solution_.bound, pool_.size()});
     if (progress_) progress_(solution_.history.back());
   }
 
@@ -191,12 +227,17 @@ class ColumnLoop {
 
   const ConcurrentFlow& flow_;
   const ColumnOptions& options_;
+  const MakeColumnMaster& make_master_;
   const Communicator& communicator_;
   const std::function<void(const ColumnProgress&)>& progress_;
   const Stopwatch clock_;
+  int iteration_ = 1;
   BlockPool pool_;
   std::unique_ptr<ColumnMaster> master_;  ///< on the root
-  double unit_ = 1;                       ///< of the master's theta
+  MasterBasis basis_;                     ///< on the root: where the master began that was made last
+  Bytes state_;                           ///< on the root: the newest
+  bool state_is_kept_ = true;
+  double unit_ = 1;  ///< of the master's theta
   std::vector<double> uniform_;
   std::vector<double> best_price_;
   std::vector<double> master_price_;

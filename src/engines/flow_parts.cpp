@@ -1,7 +1,6 @@
 #include "rondo/engines/flow_parts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +10,14 @@
 #include "rondo/parallel/messages.hpp"
 
 namespace rondo {
+
+auto members_of(SameAs<FlowField> auto& f) {
+  return std::tie(f.entries, f.link_price, f.finish_us);
+}
+auto members_of(SameAs<SolvedFlow> auto& s) {
+  return std::tie(s.status, s.field, s.objective, s.dual_bound, s.columns, s.iterations, s.largest_part_s);
+}
+
 namespace {
 
 SolvedFlow solve_whole(const Instance& instance, const Formulation& formulation, const SolveLimits& limits,
@@ -27,28 +34,6 @@ SolvedFlow solve_whole(const Instance& instance, const Formulation& formulation,
   if (solution.status != SolveStatus::optimal) return solved;
   solved.field = built.decode(solution);
   solved.objective = solution.objective;
-  return solved;
-}
-
-Bytes to_message(const SolvedFlow& solved) {
-  MessageWriter message;
-  message.put(solved.status);
-  message.put(std::array{solved.objective, solved.dual_bound, solved.largest_part_s, solved.field.finish_us});
-  message.put(std::array{std::int64_t{solved.columns}, solved.iterations});
-  message.put_all(solved.field.entries);
-  return message.take();
-}
-
-SolvedFlow from_message(const Bytes& bytes) {
-  MessageReader message(bytes);
-  SolvedFlow solved;
-  solved.status = message.get<SolveStatus>();
-  std::tie(solved.objective, solved.dual_bound, solved.largest_part_s, solved.field.finish_us) =
-      std::tuple_cat(message.get<std::array<double, 4>>());
-  const auto counts = message.get<std::array<std::int64_t, 2>>();
-  solved.columns = static_cast<int>(counts[0]);
-  solved.iterations = counts[1];
-  solved.field.entries = message.get_all<std::vector<FlowField::Entry>>();
   return solved;
 }
 
@@ -130,7 +115,7 @@ std::vector<SolvedFlow> solve_each(const std::vector<Instance>& parts, const For
          return to_message(solve_whole(parts[p], formulation, limits, solver));
        })) {
     if (outcome.error) throw *outcome.error;
-    solved.push_back(from_message(outcome.value));
+    solved.push_back(from_message<SolvedFlow>(outcome.value));
   }
   return solved;
 }

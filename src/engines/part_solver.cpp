@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "rondo/parallel/messages.hpp"
-
 namespace rondo {
 namespace {
 
@@ -16,33 +14,6 @@ constexpr std::int64_t kIterationWork = 40'000'000;
 constexpr std::int64_t kIterationWorkWithoutPlan = 2'000'000'000;
 
 }  // namespace
-
-Bytes pack(const PartResult& result) {
-  MessageWriter message;
-  message.put(result.columns);
-  message.put(result.rows);
-  message.put(result.nodes);
-  message.put(result.iterations);
-  message.put(result.before);
-  message.put(result.after);
-  message.put_all(result.outcome);
-  message.put_all(result.starts);
-  return message.take();
-}
-
-PartResult unpack(const Bytes& bytes) {
-  MessageReader message(bytes);
-  PartResult result;
-  result.columns = message.get<std::int64_t>();
-  result.rows = message.get<std::int64_t>();
-  result.nodes = message.get<std::int64_t>();
-  result.iterations = message.get<std::int64_t>();
-  result.before = message.get<double>();
-  result.after = message.get<double>();
-  result.outcome = message.get_all<std::string>();
-  result.starts = message.get_all<std::vector<RoundStart>>();
-  return result;
-}
 
 PartResult solve_part(const PartTask& task, bool has_plan, const Toolbox& tools,
                       const SolveLimits& user_limits) {

@@ -7,7 +7,7 @@
 
 #include "rondo/engines/engine.hpp"
 #include "rondo/model/round_model.hpp"
-#include "rondo/parallel/communicator.hpp"
+#include "rondo/parallel/messages.hpp"
 #include "round_parts.hpp"
 
 namespace rondo {
@@ -22,8 +22,9 @@ struct PartResult {
   std::vector<RoundStart> starts = {};  ///< those of the start where the model found nothing better
 };
 
-Bytes pack(const PartResult& result);
-PartResult unpack(const Bytes& bytes);
+auto members_of(SameAs<PartResult> auto& r) {
+  return std::tie(r.outcome, r.columns, r.rows, r.nodes, r.iterations, r.before, r.after, r.starts);
+}
 
 /// Solves one part's look-ahead model from its start, within limits of nodes and simplex iterations, which
 /// are the same on every machine. `has_plan`: there is something to fall back to, so less work is spent.

@@ -31,14 +31,14 @@ std::vector<PartAnswer> StageSolver::solve(const std::vector<PartTask>& tasks, b
     work.push_back(static_cast<double>(task.problem.chunks.size() * task.problem.ways.size()));
   }
   const auto outcomes = map_parts(communicator_, work, [&](std::size_t i) {
-    return pack(solve_part(tasks[to_solve[i]], has_plan, tools_, limits));
+    return to_message(solve_part(tasks[to_solve[i]], has_plan, tools_, limits));
   });
   for (std::size_t i = 0; i < to_solve.size(); ++i) {
     if (outcomes[i].error) throw *outcomes[i].error;
     PartAnswer& answer = answers[to_solve[i]];
     answer.rank = outcomes[i].rank;
     answer.seconds = outcomes[i].seconds;
-    remembered_[answered_by[to_solve[i]]].second = unpack(outcomes[i].value);
+    remembered_[answered_by[to_solve[i]]].second = from_message<PartResult>(outcomes[i].value);
   }
   for (std::size_t p = 0; p < tasks.size(); ++p) {
     if (tasks[p].refusal.empty()) answers[p].result = remembered_[answered_by[p]].second;

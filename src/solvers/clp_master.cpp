@@ -71,6 +71,22 @@ class ClpColumnMaster final : public ColumnMaster {
     return solution;
   }
 
+  MasterBasis basis() const override {
+    MasterBasis basis;
+    for (int r = 0; r < clp_.numberRows(); ++r) basis.push_back(clp_.getRowStatus(r));
+    for (int j = 0; j < clp_.numberColumns(); ++j) basis.push_back(clp_.getColumnStatus(j));
+    return basis;
+  }
+
+  void start_from(const MasterBasis& basis) override {
+    clp_.createStatus();
+    auto status = basis.begin();
+    for (int r = 0; r < clp_.numberRows(); ++r)
+      clp_.setRowStatus(r, static_cast<ClpSimplex::Status>(*status++));
+    for (int j = 0; j < clp_.numberColumns(); ++j)
+      clp_.setColumnStatus(j, static_cast<ClpSimplex::Status>(*status++));
+  }
+
  private:
   ClpSimplex clp_;
   int num_rows_;

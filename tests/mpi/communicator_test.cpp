@@ -2,9 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "rondo/core/error.hpp"
+#include "rondo/parallel/messages.hpp"
 
 namespace rondo {
 namespace {
@@ -102,6 +106,30 @@ TEST(OnRoot, OtherExceptionsAreFaultsOfOurs) {
     EXPECT_EQ(error.code(), ExitCode::internal);
     EXPECT_NE(std::string(error.what()).find("surprise"), std::string::npos);
   }
+}
+
+struct Inner {
+  std::string name;
+  std::map<std::string, double> figures;
+  friend bool operator==(const Inner&, const Inner&) = default;
+};
+struct Outer {
+  int number = 0;
+  std::optional<Inner> one;
+  std::vector<Inner> several;
+  friend bool operator==(const Outer&, const Outer&) = default;
+};
+auto members_of(SameAs<Inner> auto& i) {
+  return std::tie(i.name, i.figures);
+}
+auto members_of(SameAs<Outer> auto& o) {
+  return std::tie(o.number, o.one, o.several);
+}
+
+TEST(Messages, StructsTravelByTheirMembers) {
+  const Outer outer{7, Inner{"a", {{"us", 0.5}}}, {{"", {}}, {"b", {{"x", 1}, {"y", 2}}}}};
+  EXPECT_EQ(from_message<Outer>(to_message(outer)), outer);
+  EXPECT_EQ(from_message<Outer>(to_message(Outer{})), Outer{});
 }
 
 }  // namespace

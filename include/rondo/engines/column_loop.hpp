@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "rondo/decomp/columns.hpp"
 #include "rondo/model/column_master.hpp"
+#include "rondo/parallel/checkpoints.hpp"
 #include "rondo/parallel/communicator.hpp"
 
 /// Column generation for maximum concurrent flow over the ranks.
@@ -18,6 +20,12 @@ struct ColumnOptions {
   SolveLimits limits = {};   ///< seconds and interrupt, of the whole loop
   /// Row prices to begin with, such as those of cuts: 1 on the links that leave a cut.
   std::vector<std::vector<double>> start_prices = {};
+  /// Where the loop leaves states under `state_name`, and finds those of the same problem and options.
+  Checkpoints* checkpoints = nullptr;
+  std::string state_name = "columns";
+  /// Masters from one state to the next. There the master is made anew, so that it has no memory that a state
+  /// does not hold.
+  int masters_per_state = 10;
 };
 
 /// How far the loop is; bound <= optimum <= theta.
@@ -43,7 +51,8 @@ struct ColumnSolution {
 /// Collective. Blocks are dealt over the ranks; each prices its own, the root solves the master. Prices are
 /// smoothed between the best so far and the master's (Wentges, Int. Trans. Operational Research 4, 1997), and
 /// begin at those of multiplicative weights (Garg and Koenemann, SIAM J. Computing 37, 2007), whose trees are
-/// the first columns. The same result on any number of ranks, as long as no second or signal ends it.
+/// the first columns. The same result on any number of ranks, and from any of its states, as long as no
+/// second or signal ends it; then the newest state is kept.
 ColumnSolution solve_by_columns(const ConcurrentFlow& flow, const ColumnOptions& options,
                                 const MakeColumnMaster& make_master, const Communicator& communicator,
                                 const std::function<void(const ColumnProgress&)>& progress = {});

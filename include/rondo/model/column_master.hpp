@@ -24,6 +24,9 @@ struct MasterSolution {
   std::int64_t iterations = 0;
 };
 
+/// Where a master's simplex stands; what the values mean is the backend's.
+using MasterBasis = std::vector<unsigned char>;
+
 /// The restricted master of a Dantzig-Wolfe decomposition,
 ///
 ///   minimise    theta
@@ -39,6 +42,9 @@ class ColumnMaster {
   virtual void keep(const std::vector<char>& flags) = 0;
   /// Every block needs a column.
   virtual MasterSolution solve(const SolveLimits& limits) = 0;
+  virtual MasterBasis basis() const = 0;
+  /// `basis`: of a master with the same columns. What follows depends on nothing that was before.
+  virtual void start_from(const MasterBasis& basis) = 0;
 };
 
 using MakeColumnMaster = std::function<std::unique_ptr<ColumnMaster>(int num_rows, int num_blocks)>;
