@@ -14,8 +14,10 @@
 namespace rondo {
 namespace {
 
-/// Of the flow, unless a gap is asked for: then a tenth of it, the rest being the schedule's.
+/// Of the flow, unless a gap is asked for: then a tenth of it, the rest being the schedule's, up to the
+/// second one.
 constexpr double kColumnGap = 1e-6;
+constexpr double kMostColumnGap = 1e-3;
 constexpr double kShareOfGap = 0.1;
 
 /// Engines lp and flow in parts.
@@ -110,9 +112,11 @@ Toolbox prepare_toolbox(const SolveOptions& options, const Communicator& communi
   if (solves_flows && options.decompose != "none") take_apart(options, communicator, tools);
 
   ColumnOptions columns;
-  columns.gap = std::max(kColumnGap, options.gap.value_or(0) * kShareOfGap);
+  columns.gap = options.flow_gap.value_or(
+      std::clamp(options.gap.value_or(0) * kShareOfGap, kColumnGap, kMostColumnGap));
   columns.limits.time_limit_s = options.time_limit_s.value_or(-1);
   columns.limits.interrupt = interrupt;
+  columns.checkpoints = checkpoints;
   const auto report = [&communicator, progress](const ColumnProgress& p) {
     if (!communicator.is_root()) return;
     progress(fmt::format("columns: flow {:.6g}, bound {:.6g}, gap {:.2g}, {} columns", p.theta, p.bound,

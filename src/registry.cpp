@@ -130,7 +130,8 @@ const std::vector<LpSolverInfo>& lp_solvers() {
       {"auto", "clp, and columns where symmetry leaves more of the steady-state flow than clp is good for"},
       {"clp", "simplex, on every rank by itself, whatever the size"},
       {"columns",
-       "flows, steady or over time, by column generation over all ranks, proven to a tenth of --gap"},
+       "flows, steady or over time, by column generation over all ranks, proven to a tenth of --gap, at most "
+       "0.1%"},
       {"pdhg", "first-order method (PDLP) on matrices distributed over all ranks, to --lp-tolerance"},
   };
   return table;

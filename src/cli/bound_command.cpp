@@ -15,9 +15,6 @@
 namespace rondo::cli {
 namespace {
 
-/// A flow is solved to a tenth of the gap that is asked of a schedule.
-constexpr double kGapOfFlow = 10;
-
 std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
   std::vector<OptionGroup> groups = problem_options();
   groups.push_back(
@@ -84,7 +81,7 @@ std::string bound(const Settings& settings, const Communicator& communicator) {
   SolveOptions options;
   options.lp_solver = settings.text("lp-solver");
   options.symmetry = read_symmetry(settings);
-  if (settings.has("gap")) options.gap = settings.fraction("gap") * kGapOfFlow;
+  if (settings.has("gap")) options.flow_gap = settings.fraction("gap");
   const std::string text =
       from_root(communicator, [&] { return sealed_text(problem_to_json(read_problem(settings), {})); });
   const Problem problem = problem_from_json(parse_json(text, "problem"));

@@ -1,25 +1,16 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
+#include "cluster_nodes.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/decomp/flow_paths.hpp"
-#include "rondo/engines/flow_parts.hpp"
 
 namespace rondo {
 namespace {
 
-/// Bytes by origin.
-using Shares = std::map<GpuId, double>;
 /// What goes from a node to another one, and whose data it is.
 using Traffic = std::map<std::pair<NodeId, NodeId>, Shares>;
-
-double sum_of(const Shares& shares) {
-  double sum = 0;
-  for (const auto& [origin, bytes] : shares) sum += bytes;
-  return sum;
-}
 
 /// Some of a fabric's nodes, contracted or not, as GPUs: in a flow without time switches are no different.
 struct Piece {
@@ -91,12 +82,9 @@ Paths paths_of(const Piece& piece, const FlowField& field) {
 class Clusters {
  public:
   Clusters(const Instance& instance, const std::vector<int>& cluster_of_gpu)
-      : topology_(*instance.topology), cluster_(topology_.num_nodes(), -1) {
-    for (std::size_t g = 0; g < cluster_of_gpu.size(); ++g) {
-      cluster_[topology_.node_of(GpuId{g}).index()] = cluster_of_gpu[g];
-      count_ = std::max(count_, cluster_of_gpu[g] + 1);
-    }
-    take_in_switches();
+      : topology_(*instance.topology),
+        cluster_(clusters_of_nodes(topology_, cluster_of_gpu)),
+        count_(*std::max_element(cluster_.begin(), cluster_.end()) + 1) {
     inside_.resize(static_cast<std::size_t>(count_));
     for (const Contribution& c : instance.demand.contributions()) {
       const NodeId src = topology_.node_of(c.origin);
@@ -170,23 +158,6 @@ class Clusters {
  private:
   int cluster_of(NodeId n) const { return cluster_[n.index()]; }
 
-  /// Switches that only have links with one cluster belong to it.
-  void take_in_switches() {
-    for (bool changed = true; changed;) {
-      changed = false;
-      std::vector<std::set<int>> around(cluster_.size());
-      for (const Link& link : topology_.links()) {
-        around[link.src.index()].insert(cluster_of(link.dst));
-        around[link.dst.index()].insert(cluster_of(link.src));
-      }
-      for (std::size_t n = 0; n < cluster_.size(); ++n) {
-        if (cluster_[n] >= 0 || around[n].size() != 1 || *around[n].begin() < 0) continue;
-        cluster_[n] = *around[n].begin();
-        changed = true;
-      }
-    }
-  }
-
   /// From where a path enters a cluster to where it leaves it.
   void pass(NodeId from, NodeId to, const Shares& shares, double share) {
     if (from == to) return;
@@ -199,7 +170,7 @@ class Clusters {
 
   const Topology& topology_;
   std::vector<int> cluster_;  ///< per node, -1 between clusters
-  int count_ = 0;
+  int count_;
   Traffic between_;
   std::vector<Traffic> inside_;  ///< per cluster
   std::map<std::pair<GpuId, LinkId>, double> load_;
@@ -210,12 +181,12 @@ class Clusters {
 SolvedFlow solve_by_clusters(const Instance& instance, const std::vector<int>& cluster_of_gpu,
                              const Formulation& formulation, const SolveLimits& limits, const Solver& solver,
                              const Communicator& communicator) {
-  if (instance.grid || !instance.topology->shared_bandwidth().empty()) {
-    throw Error(
-        ExitCode::unavailable,
-        "ncflow takes steady-state flows without shared bandwidth apart (engine flow); use --decompose "
-        "pop for engine lp and shared bandwidth");
+  if (!instance.topology->shared_bandwidth().empty()) {
+    throw Error(ExitCode::unavailable,
+                "ncflow takes flows apart where no bandwidth is shared; use --decompose pop");
   }
+  if (instance.grid)
+    return solve_by_clusters_over_time(instance, cluster_of_gpu, formulation, limits, solver, communicator);
   Clusters clusters(instance, cluster_of_gpu);
   SolvedFlow all{SolveStatus::optimal};
   if (const std::optional<Piece> contracted = clusters.contracted()) {

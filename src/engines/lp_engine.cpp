@@ -19,6 +19,8 @@ namespace {
 
 /// Flows by origin and link, or their orbits, x epochs; simplex takes about 10 s there.
 constexpr double kMaxFlows = 250'000;
+/// In parts, each of which has a share of them.
+constexpr double kMaxFlowsInParts = 1'000'000;
 /// What simplex may miss of all demand; other solvers as much as their tolerance.
 constexpr double kMissing = 1e-7;
 
@@ -160,14 +162,15 @@ class LeastTimeSearch {
     if (tools_.method == LpMethod::columns && tools_.timed_flow_by_columns) return solve_by_columns(epochs);
     take_epochs(epochs);
     const double flows = columns_per_epoch_ * static_cast<double>(num_intervals());
-    if (flows > kMaxFlows && tools_.method != LpMethod::program) {
+    const double most = tools_.solve_in_parts ? kMaxFlowsInParts : kMaxFlows;
+    if (flows > most && tools_.method != LpMethod::program) {
       throw Error(
           ExitCode::unavailable,
           fmt::format(
               "engine lp: {:.0f} flows by origin and link in {} epochs of {:.6g} us are more than {:.0f}; "
               "use a greater epoch multiplier (--epoch-multiplier {:.0f}) or engine flow",
-              flows, epochs, grid().tau_us, kMaxFlows,
-              std::ceil(1.1 * options_.epochs.multiplier * flows / kMaxFlows)));
+              flows, epochs, grid().tau_us, most,
+              std::ceil(1.1 * options_.epochs.multiplier * flows / most)));
     }
     SolvedFlow solved = solve_flow(instance_, tools_.time_expanded_flow, options_.limits, tools_);
     if (solved.status != SolveStatus::optimal) {

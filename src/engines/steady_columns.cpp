@@ -1,49 +1,23 @@
 #include "rondo/engines/steady_columns.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
+#include "cuts.hpp"
 #include "rondo/core/error.hpp"
 
 namespace rondo {
 namespace {
 
-/// Prices of the cuts around single GPUs and chassis, out and in: where links are damaged, one of them is
-/// often the bottleneck.
-std::vector<std::vector<double>> cut_prices(const Topology& topology, const Demand& demand,
-                                            std::size_t rows) {
-  std::vector<std::vector<char>> sides;
-  int chassis = 0;
-  for (const Node& node : topology.nodes()) chassis = std::max(chassis, node.chassis.value_or(-1) + 1);
-  for (int c = 0; c < chassis; ++c) {
-    std::vector<char>& side = sides.emplace_back();
-    for (const Node& node : topology.nodes()) side.push_back(node.chassis == c ? 1 : 0);
+/// Prices of the narrowest cut: where links are damaged, it is often the bottleneck.
+std::vector<double> cut_price(const Topology& topology, const Cut& cut, std::size_t rows) {
+  std::vector<double> price(rows, 0.0);
+  for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    const Link& link = topology.links()[l];
+    if (cut.inside[link.src.index()] != 0 && cut.inside[link.dst.index()] == 0) price[l] = 1;
   }
-  for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
-    sides.emplace_back(topology.num_nodes(), 0)[topology.node_of(GpuId{g}).index()] = 1;
-  }
-  double best_us = 0;
-  std::vector<double> best;
-  for (std::vector<char>& side : sides) {
-    for (int way = 0; way < 2; ++way) {
-      std::vector<double> price(rows, 0.0);
-      double bandwidth = 0;
-      for (std::size_t l = 0; l < topology.num_links(); ++l) {
-        const Link& link = topology.links()[l];
-        if (side[link.src.index()] == 0 || side[link.dst.index()] != 0) continue;
-        price[l] = 1;
-        bandwidth += link.bandwidth_GBps;
-      }
-      const double us = bandwidth > 0 ? bytes_leaving(topology, demand, side) / bandwidth : 0;
-      if (us > best_us) {
-        best_us = us;
-        best = std::move(price);
-      }
-      for (char& flag : side) flag = flag != 0 ? 0 : 1;
-    }
-  }
-  std::vector<std::vector<double>> prices;
-  if (!best.empty()) prices.push_back(std::move(best));
-  return prices;
+  return price;
 }
 
 std::map<std::string, double> figures_of(const ColumnSolution& solution) {
@@ -61,10 +35,13 @@ FlowByColumns steady_flow_by_columns(const Instance& instance, const ColumnOptio
                                      const std::function<void(const ColumnProgress&)>& progress) {
   const Topology& topology = *instance.topology;
   const ConcurrentFlow flow = steady_concurrent_flow(topology, instance.demand);
-  ColumnOptions with_cuts = options;
-  for (std::vector<double>& prices : cut_prices(topology, instance.demand, flow.rows.size()))
-    with_cuts.start_prices.push_back(std::move(prices));
-  const ColumnSolution solution = solve_by_columns(flow, with_cuts, make_master, communicator, progress);
+  ColumnOptions with_cut = options;
+  // Bounds are of the links alone, engines of what they share as well: two flows of one run.
+  if (!topology.shared_bandwidth().empty()) with_cut.state_name += "-shared";
+  const std::vector<Cut> cuts =
+      find_cuts(topology, instance.demand, trivial_symmetry(topology), CutEffort::simple);
+  if (!cuts.empty()) with_cut.start_prices.push_back(cut_price(topology, cuts.front(), flow.rows.size()));
+  const ColumnSolution solution = solve_by_columns(flow, with_cut, make_master, communicator, progress);
   if (solution.flow.empty()) {
     throw Error(ExitCode::unavailable,
                 "columns: a limit came before the steady-state flow had a solution; raise the limit");
@@ -94,6 +71,7 @@ FlowByColumns timed_flow_by_columns(const Instance& instance, const ColumnOption
   if (!problem) return timed;
   ColumnOptions decide = options;
   decide.enough = 1;
+  decide.state_name += fmt::format("-{}-epochs", instance.grid->num_epochs);
   const ColumnSolution solution =
       solve_by_columns(problem->flow, decide, make_master, communicator, progress);
   if (solution.flow.empty()) {

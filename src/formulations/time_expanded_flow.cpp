@@ -22,6 +22,8 @@
 /// What is equal by symmetry is decided once, as in steady_state_flow.cpp. Columns exist only where data of s
 /// can be and can still reach a destination by K. Flows are counted in contributions of average bytes.
 ///
+/// Fixed flows count on the balances of their ends, times x.
+///
 /// On a grid of intervals f_{s,l,k} is the same for all epochs k of an interval, and one column F = f x
 /// epochs stands for them. That only restricts the flow: it remains one on the epochs. Times between which
 /// nothing changes at a node, a stretch, then share one row, in which what arrives and leaves counts by
@@ -82,6 +84,7 @@ class FlowBuilder {
         loads_(instance, origins_),
         landing_(flow_landing_epochs(topology_, grid_.tau_us)) {
     model_.kept = kept;
+    for (const FixedFlow& fixed : instance.fixed_flows) fixed_[fixed.origin].push_back(fixed);
   }
 
   BuiltModel build() {
@@ -134,21 +137,35 @@ class FlowBuilder {
 
   Window window_of(const Origin& origin) const {
     const std::vector<double> length(landing_.begin(), landing_.end());
-    Window window;
-    window.first = shortest_paths(topology_.graph(), length, topology_.node_of(origin.gpu).value).distance;
-    for (double& first : window.first) first += epochs_covering(origin.ready_us, grid_.tau_us);
-
-    Digraph back = reversed(topology_.graph());  // with a root before all destinations
+    // From a root before the origin, and back from one behind all destinations.
+    Digraph ahead = topology_.graph();
+    Digraph back = reversed(ahead);
+    const int root = ahead.num_nodes++;
+    back.num_nodes++;
+    std::vector<double> ahead_length = length;
     std::vector<double> back_length = length;
-    const int root = back.num_nodes++;
+    const auto add = [root](Digraph& graph, std::vector<double>& lengths, int node, double epochs) {
+      graph.arcs.push_back({root, node});
+      lengths.push_back(epochs);
+    };
+    add(ahead, ahead_length, topology_.node_of(origin.gpu).value,
+        epochs_covering(origin.ready_us, grid_.tau_us));
     for (std::size_t n = 0; n < topology_.num_nodes(); ++n) {
-      if (origin.wanted[n] <= 0) continue;
-      back.arcs.push_back({root, static_cast<int>(n)});
-      back_length.push_back(0);
+      if (origin.wanted[n] > 0) add(back, back_length, static_cast<int>(n), 0);
     }
-    window.last = shortest_paths(back, back_length, root).distance;
+    for (const FixedFlow& fixed : fixed_of(origin)) {
+      add(ahead, ahead_length, fixed.dst.value, fixed.from + fixed.delay);
+      add(back, back_length, fixed.src.value, grid_.num_epochs - (fixed.to - 1));
+    }
+    Window window{shortest_paths(ahead, ahead_length, root).distance,
+                  shortest_paths(back, back_length, root).distance};
     for (double& last : window.last) last = grid_.num_epochs - last;
     return window;
+  }
+
+  std::span<const FixedFlow> fixed_of(const Origin& origin) const {
+    const auto found = fixed_.find(origin.gpu);
+    return found == fixed_.end() ? std::span<const FixedFlow>() : found->second;
   }
 
   const Link& member_of(const Origin& origin, int orbit) const {
@@ -206,31 +223,55 @@ class FlowBuilder {
         balance_of(link.src).stretches.add(flow.from, flow.to);
       }
     }
+    for (const FixedFlow& fixed : fixed_of(origin)) {
+      balance_of(fixed.dst).stretches.add(fixed.from + fixed.delay, fixed.to + fixed.delay);
+      balance_of(fixed.src).stretches.add(fixed.from, fixed.to);
+    }
     for (std::size_t v = 0; v < balances.size(); ++v) {
       const NodeId node{origin.nodes.first[v]};
       if (node == source) continue;
       Balance& balance = balances[v];
       balance.stretches.close();
       for (std::size_t i = 0; i < balance.stretches.count(); ++i) balance.row.push_back(model_.add_row(0, 0));
-      if (topology_.is_gpu(node)) add_buffers(origin, node, balance.row);
+      if (topology_.is_gpu(node)) add_buffers(origin, balance.row);
     }
+    add_demand(origin, balances);
     return balances;
   }
 
-  void add_buffers(const Origin& origin, NodeId node, const std::vector<int>& row) {
-    const double wanted = origin.wanted[node.index()] / unit_bytes_;
+  void add_buffers(const Origin& origin, const std::vector<int>& row) {
     const double all = all_of(origin);
     for (std::size_t i = 0; i + 1 < row.size(); ++i) {
       const int column = add_column(kInfinity, 0, all);
       model_.add_entry(row[i], column, -1);
       model_.add_entry(row[i + 1], column, 1);
     }
-    if (wanted <= 0) return;
-    if (!row.empty()) {
-      model_.add_entry(row.back(), delivered_, -wanted);
-    } else {
-      model_.column_upper[static_cast<std::size_t>(delivered_)] = 0;  // out of reach within K epochs
+  }
+
+  /// What arrives by the end, and what is fixed: in terms of the share that is delivered.
+  void add_demand(const Origin& origin, const std::vector<Balance>& balances) {
+    const NodeId source = topology_.node_of(origin.gpu);
+    std::map<int, double> entries;
+    for (std::size_t n = 0; n < topology_.num_nodes(); ++n) {
+      if (origin.wanted[n] <= 0) continue;
+      const std::vector<int>& row = balances[static_cast<std::size_t>(origin.node_orbit[n])].row;
+      if (row.empty()) {
+        model_.column_upper[static_cast<std::size_t>(delivered_)] = 0;  // out of reach within K epochs
+      } else {
+        entries[row.back()] = -origin.wanted[n] / unit_bytes_;
+      }
     }
+    const auto add = [&](NodeId node, int from, int to, double amount) {
+      if (node == source) return;
+      const Balance& balance = balances[static_cast<std::size_t>(origin.node_orbit[node.index()])];
+      for (std::size_t i = balance.stretches.at(from); i < balance.stretches.at(to); ++i)
+        entries[balance.row[i]] += amount / unit_bytes_ * balance.stretches.length(i) / (to - from);
+    };
+    for (const FixedFlow& fixed : fixed_of(origin)) {
+      add(fixed.dst, fixed.from + fixed.delay, fixed.to + fixed.delay, fixed.amount);
+      add(fixed.src, fixed.from, fixed.to, -fixed.amount);
+    }
+    for (const auto& [row, value] : entries) model_.add_entry(row, delivered_, value);
   }
 
   void add_entries(const Origin& origin, int orbit, const Flow& flow, const std::vector<Balance>& balances) {
@@ -283,7 +324,8 @@ class FlowBuilder {
         if (amount <= kRounding) continue;
         const int lands = flow.from + landing[link.index()];
         const auto next = std::upper_bound(starts.begin(), starts.end(), lands);
-        field.entries.push_back({origin.value, link, starts[flow.interval], amount * unit, *std::prev(next)});
+        field.entries.push_back(
+            {origin.value, link, starts[flow.interval], amount * unit, *std::prev(next), flow.from, flow.to});
         field.finish_us = std::max(field.finish_us, (flow.to - 1 + landing[link.index()]) * tau_us);
       }
       return field;
@@ -297,6 +339,7 @@ class FlowBuilder {
   std::vector<Origin> origins_;
   LinkLoads loads_;
   std::vector<int> landing_;
+  std::map<GpuId, std::vector<FixedFlow>> fixed_;
   LinearModel model_;
   int delivered_ = 0;
   std::vector<Flows> flows_;      ///< per origin

@@ -51,6 +51,22 @@ class Survival : public ProgramTest {
     EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
     ASSERT_TRUE(fs::exists(at("out/states"))) << "it ended before the signal";
   }
+  /// Kills the run when it has kept this state, and resumes it on two ranks.
+  void expect_the_same_after_a_kill(const std::string& command, const std::string& state) const {
+    succeed(split(command));
+    const std::string undisturbed = digest();
+    fs::remove_all(at("out"));
+
+    Process process(split(command), 1, folder_.path());
+    const auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (!fs::exists(at("out/states/" + state + ".state")) && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(1ms);
+    process.signal(SIGKILL);
+    process.wait();
+    ASSERT_TRUE(fs::exists(at("out/states"))) << "it ended before the signal";
+    succeed({"resume", "out"}, 2);
+    EXPECT_EQ(digest(), undisturbed);
+  }
   std::string digest() const {
     return Json::parse(read_file(at("out/report.json")))["schedule_digest"].get<std::string>();
   }
@@ -72,22 +88,17 @@ TEST_F(Survival, AStoppedSearchEndsWithTheScheduleOfAnUndisturbedOne) {
 }
 
 TEST_F(Survival, AKilledImprovementEndsWithTheScheduleOfAnUndisturbedOne) {
-  const std::string command =
+  expect_the_same_after_a_kill(
       "solve --topology rails:boxes=2,gpus=4 --degrade 0.1:0.5 --collective allgather --size 1GB "
-      "--engine list --chunks 8 --improve-work 1e5 --output out --checkpoint-every 0.02";
-  succeed(split(command));
-  const std::string undisturbed = digest();
-  fs::remove_all(at("out"));
+      "--engine list --chunks 8 --improve-work 1e5 --output out --checkpoint-every 0.02",
+      "improvement-00002");
+}
 
-  Process process(split(command), 1, folder_.path());
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
-  while (!fs::exists(at("out/states/improvement-00002.state")) && std::chrono::steady_clock::now() < deadline)
-    std::this_thread::sleep_for(1ms);
-  process.signal(SIGKILL);
-  process.wait();
-  ASSERT_TRUE(fs::exists(at("out/states"))) << "it ended before the signal";
-  succeed({"resume", "out"}, 2);
-  EXPECT_EQ(digest(), undisturbed);
+TEST_F(Survival, AKilledColumnGenerationEndsWithTheScheduleOfAnUndisturbedOne) {
+  expect_the_same_after_a_kill(
+      "solve --topology torus:dims=6x6 --degrade 0.2:0.3..0.9 --collective alltoall --size 36MB "
+      "--engine flow --chunks 1 --lp-solver columns --output out --checkpoint-every 0",
+      "columns-00000");
 }
 
 TEST_F(Survival, AnUnfinishedRunIsNeitherThrownAwayNorMixedUp) {

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "rondo/core/generators.hpp"
 #include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/engines/flow_parts.hpp"
 #include "rondo/engines/steady_columns.hpp"
+#include "rondo/parallel/messages.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "rondo/solvers/pdhg.hpp"
@@ -103,6 +106,60 @@ TEST(ColumnLoop, AnInterruptionLeavesNoFlowOrAValidOne) {
   EXPECT_GT(solution.bound, 0);
 }
 
+/// Options of a loop that leaves its states in `states`, and ends like one that a signal stops once there are
+/// `most` of them.
+struct Disturbed {
+  std::vector<Bytes> states = {};
+  std::size_t most = 0;
+  std::atomic<bool> interrupt{false};
+  Checkpoints checkpoints{{.newest = [this](const std::string&) -> std::optional<Bytes> {
+                             if (states.empty()) return std::nullopt;
+                             return states.back();
+                           },
+                           .keep =
+                               [this](const std::string&, const Bytes& state) {
+                                 states.push_back(state);
+                                 if (states.size() == most) interrupt = true;
+                               }},
+                          0};
+  ColumnOptions options() {
+    ColumnOptions options;
+    options.warm_up = 1;
+    options.masters_per_state = 2;
+    options.limits.interrupt = &interrupt;
+    options.checkpoints = &checkpoints;
+    return options;
+  }
+};
+
+TEST(ColumnLoop, GoesOnFromAStateAsIfUndisturbed) {
+  const auto world = make_world_communicator();
+  const Instance instance = damaged_torus();
+  const ConcurrentFlow flow = steady_concurrent_flow(*instance.topology, instance.demand);
+  Disturbed undisturbed;
+  const ColumnSolution whole = solve_by_columns(flow, undisturbed.options(), make_clp_column_master, *world);
+  ASSERT_EQ(whole.status, SolveStatus::optimal);
+  ASSERT_GT(world->max(static_cast<double>(undisturbed.states.size())), 2);  // on the root
+
+  Disturbed run;
+  run.most = 2;
+  const auto local = make_local_communicator();
+  EXPECT_NE(solve_by_columns(flow, run.options(), make_clp_column_master, *world).status,
+            SolveStatus::optimal);
+  // On from the root's states, by each rank alone.
+  MessageWriter message;
+  message.write(run.states);
+  const Bytes of_root = world->broadcast(message.take(), 0);
+  Disturbed again;
+  MessageReader(of_root).read(again.states);
+  ASSERT_EQ(again.states.size(), 2U);
+  const ColumnSolution resumed = solve_by_columns(flow, again.options(), make_clp_column_master, *local);
+  EXPECT_EQ(resumed.theta, whole.theta);
+  EXPECT_EQ(resumed.row_price, whole.row_price);
+  EXPECT_EQ(resumed.flow, whole.flow);
+  EXPECT_EQ(resumed.history.size(), whole.history.size());
+}
+
 SynthesisResult in_parts(const std::string& engine, const std::string& decompose,
                          const Communicator& communicator) {
   const Instance instance = alltoall(generate_topology("star", {{"chassis", "2"}, {"intra", "ndv2"}}));
@@ -118,7 +175,8 @@ SynthesisResult in_parts(const std::string& engine, const std::string& decompose
 
 TEST(FlowParts, TheSameScheduleOnAnyRanks) {
   using Pair = std::pair<const char*, const char*>;
-  for (const auto& [engine, decompose] : {Pair{"flow", "pop"}, Pair{"lp", "pop"}, Pair{"flow", "ncflow"}}) {
+  for (const auto& [engine, decompose] :
+       {Pair{"flow", "pop"}, Pair{"lp", "pop"}, Pair{"flow", "ncflow"}, Pair{"lp", "ncflow"}}) {
     const SynthesisResult together = in_parts(engine, decompose, *make_world_communicator());
     const SynthesisResult alone = in_parts(engine, decompose, *make_local_communicator());
     EXPECT_EQ(together.proven.schedule.finish_us, alone.proven.schedule.finish_us) << engine << decompose;
@@ -155,6 +213,88 @@ TEST(FlowParts, ClustersKeepEveryGpusBalance) {
     EXPECT_LE(load[l], topology.links()[l].bandwidth_GBps * 1e3 * flow.field.finish_us * (1 + 1e-6));
   EXPECT_GE(flow.field.finish_us,
             solve_flow(instance, tools.steady_state_flow, {}, tools).field.finish_us * (1 - 1e-9));
+}
+
+/// What comes in at a node less what goes out over time never falls below 0 at a GPU that is not the origin
+/// (with intervals only the sum over origins keeps to that), is always 0 at a switch, and ends at the demand.
+void expect_a_flow_over_time(const Instance& instance, const SolvedFlow& flow) {
+  const Topology& topology = *instance.topology;
+  const auto epochs = static_cast<std::size_t>(instance.grid->num_epochs);
+  const std::vector<int> landing = flow_landing_epochs(topology, instance.grid->tau_us);
+  using Series = std::vector<double>;          // per epoch
+  std::map<std::pair<int, int>, Series> gain;  // by origin and node
+  std::vector<Series> load(topology.num_links(), Series(epochs, 0.0));
+  for (const FlowField::Entry& entry : flow.field.entries) {
+    const Link& link = topology.link(entry.link);
+    const auto series = [&](NodeId n) -> Series& {
+      return gain.try_emplace({entry.commodity, n.value}, Series(epochs + 1, 0.0)).first->second;
+    };
+    const double rate = entry.amount / (entry.to - entry.from);
+    for (int k = entry.from; k < entry.to; ++k) {
+      const auto at = static_cast<std::size_t>(k);
+      series(link.src)[at] -= rate;
+      series(link.dst)[at + static_cast<std::size_t>(landing[entry.link.index()])] += rate;
+      load[entry.link.index()][at] += rate;
+    }
+  }
+  constexpr double kBytes = 10;  // of rounding
+  for (const auto& [ends, series] : gain) {
+    const auto& [origin, node] = ends;
+    if (topology.node_of(GpuId{origin}).value == node) continue;
+    double held = 0;
+    for (const double change : series) {
+      held += change;
+      if (instance.interval_starts.empty()) {
+        EXPECT_GE(held, -kBytes) << origin << ' ' << node;
+      }
+      EXPECT_LE(held, topology.is_gpu(NodeId{node}) ? 1e6 * static_cast<double>(topology.num_gpus()) : kBytes)
+          << origin << ' ' << node;
+    }
+    EXPECT_NEAR(held, topology.is_gpu(NodeId{node}) ? 1e6 : 0, kBytes) << origin << ' ' << node;
+  }
+  for (std::size_t l = 0; l < load.size(); ++l) {
+    const double capacity = topology.links()[l].bandwidth_GBps * 1e3 * instance.grid->tau_us;
+    for (const double amount : load[l]) EXPECT_LE(amount, capacity + kBytes) << l;
+  }
+}
+
+TEST(FlowParts, ClustersKeepTimeAndEveryGpusBalance) {
+  const Toolbox tools = make_toolbox();
+  for (const char* gpus : {"full", "switch"}) {
+    Instance instance =
+        alltoall(generate_topology("star", {{"chassis", "2"}, {"gpus", "3"}, {"intra", gpus}}));
+    EpochOptions epochs;
+    epochs.multiplier = 4;
+    instance.grid = make_epoch_grid(*instance.topology, instance.demand, epochs);
+    instance.grid->num_epochs = 30;
+    const std::vector<int> chassis{0, 0, 0, 1, 1, 1};
+    for (const bool coarse : {false, true}) {
+      if (coarse) instance.interval_starts = {0, 1, 2, 4, 8, 22, 26, 28, 29};
+      const SolvedFlow flow = solve_by_clusters(instance, chassis, tools.time_expanded_flow, {}, *tools.lp,
+                                                *make_world_communicator());
+      ASSERT_EQ(flow.status, SolveStatus::optimal);
+      ASSERT_NEAR(flow.objective, -1, 1e-7) << gpus << coarse;
+      expect_a_flow_over_time(instance, flow);
+    }
+  }
+}
+
+TEST(FlowParts, DataCrossesAClusterInTime) {
+  // 0 - 1 | 2 - 3 | 4 - 5: what goes from the first two to the last two crosses those between.
+  TopologyData line{"line", "", std::vector<Node>(6), {}, {}};
+  for (int v = 0; v < 5; ++v) {
+    line.links.push_back({NodeId{v}, NodeId{v + 1}, 1, 0});
+    line.links.push_back({NodeId{v + 1}, NodeId{v}, 1, 0});
+  }
+  Instance instance = alltoall(Topology(std::move(line)));
+  instance.grid = make_epoch_grid(*instance.topology, instance.demand, {});
+  instance.grid->num_epochs = 20;  // 9 MB over the link in the middle, 1 MB an epoch, and time to get there
+  const Toolbox tools = make_toolbox();
+  const SolvedFlow flow = solve_by_clusters(instance, {0, 0, 1, 1, 2, 2}, tools.time_expanded_flow, {},
+                                            *tools.lp, *make_world_communicator());
+  ASSERT_EQ(flow.status, SolveStatus::optimal);
+  ASSERT_NEAR(flow.objective, -1, 1e-7);
+  expect_a_flow_over_time(instance, flow);
 }
 
 TEST(FlowParts, EvenlyDealtChassisLoseNothingWhereTheCardsLimit) {

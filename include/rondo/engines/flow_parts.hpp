@@ -41,12 +41,13 @@ std::vector<SolvedFlow> solve_each(const std::vector<Instance>& parts, const For
 SolvedFlow solve_parts(const std::vector<Instance>& parts, const Formulation& formulation,
                        const SolveLimits& limits, const Solver& solver, const Communicator& communicator);
 
-/// Collective. NCFlow (NSDI 2021) on a steady-state flow: first the flow between clusters, each of which is
-/// one node then; its paths say what enters and leaves a cluster on which link. Then the flow inside every
-/// cluster, on the ranks: from its GPUs and where data enters, to its GPUs and where data leaves. All pairs
-/// of GPUs of two clusters share the paths between these in the same proportions, so that what leaves one
-/// cluster is what enters the next. Clusters and the links between them have no capacity in common: the
-/// longest time counts. Throws Error(unavailable) for flows over time and shared bandwidth.
+/// Collective. NCFlow (NSDI 2021): first the flow between clusters, each of which is one node then; its paths
+/// say what enters and leaves a cluster on which link, and in a flow over time when. Then the flow inside
+/// every cluster, on the ranks: from its GPUs and where data enters, to its GPUs and where data leaves. All
+/// pairs of GPUs of two clusters share the paths between these in the same proportions, so that what leaves
+/// one cluster is what enters the next. Clusters and the links between them have no capacity in common: of
+/// steady-state flows the longest time counts, of flows over time the least share that is delivered. Throws
+/// Error(unavailable) for shared bandwidth, and over time for clusters that do not hang together.
 SolvedFlow solve_by_clusters(const Instance& instance, const std::vector<int>& cluster_of_gpu,
                              const Formulation& formulation, const SolveLimits& limits, const Solver& solver,
                              const Communicator& communicator);

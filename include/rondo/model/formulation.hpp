@@ -15,6 +15,18 @@
 
 namespace rondo {
 
+/// Flow over time that is decided already, up to the share of all demand that is delivered: over what need be
+/// no link, evenly in the epochs from .. to - 1, from where it goes on `delay` epochs later.
+struct FixedFlow {
+  GpuId origin;
+  NodeId src;
+  NodeId dst;
+  int from = 0;
+  int to = 0;
+  int delay = 0;
+  double amount = 0;  ///< bytes, where all is delivered
+};
+
 /// What a formulation is built for. `grid` is absent for models without time. Flows by origin are built for
 /// the `orbits` and decoded for one origin of each; without them every origin and link is its own.
 struct Instance {
@@ -27,6 +39,8 @@ struct Instance {
   std::vector<int> interval_starts = {};
   /// Of the columns of large models: entries of others may be left out, see LinearModel::kept.
   ColumnShare share = {};
+  /// Part of flows over time, which are built around it; not together with `orbits`.
+  std::vector<FixedFlow> fixed_flows = {};
 };
 
 /// A decoded solution, possibly fractional.
@@ -37,6 +51,8 @@ struct FlowField {
     int epoch = 0;      ///< 0 in models without time; of an interval the first one
     double amount = 0;  ///< bytes of the origin's data; for a chunk, 1 = the whole chunk
     int lands = 0;      ///< flows over time: the epoch (of its interval the first) in which it can go on
+    int from = 0;       ///< flows over time: it is sent evenly in the epochs from .. to - 1
+    int to = 0;
   };
   std::vector<Entry> entries = {};
   std::vector<double> link_price =

@@ -33,13 +33,14 @@ struct SolveOptions {
   /// much.
   double improve_work = 2.5e6;
   std::uint64_t seed = 0;
-  bool symmetry = true;            ///< whether the symmetry of fabric and demand is made use of
-  EpochOptions epochs = {};        ///< engines lp and milp
-  std::string lp_solver = "auto";  ///< one of lp_solvers()
-  double lp_tolerance = 1e-6;      ///< of pdhg: relative, of both residuals and of the duality gap
-  std::int64_t max_nodes = -1;     ///< engines milp and rounds; -1 = their default
-  std::string decompose = "none";  ///< engine rounds: one of decompositions()
-  int parts = 0;                   ///< 0 = the decomposition's own choice
+  bool symmetry = true;                 ///< whether the symmetry of fabric and demand is made use of
+  EpochOptions epochs = {};             ///< engines lp and milp
+  std::string lp_solver = "auto";       ///< one of lp_solvers()
+  std::optional<double> flow_gap = {};  ///< that columns are proven to; absent: see prepare_toolbox.cpp
+  double lp_tolerance = 1e-6;           ///< of pdhg: relative, of both residuals and of the duality gap
+  std::int64_t max_nodes = -1;          ///< engines milp and rounds; -1 = their default
+  std::string decompose = "none";       ///< engine rounds: one of decompositions()
+  int parts = 0;                        ///< 0 = the decomposition's own choice
   RoundOptions rounds = {};
 };
 

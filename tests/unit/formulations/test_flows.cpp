@@ -122,6 +122,26 @@ TEST(TimeExpandedFlow, IntervalsOfConstantFlow) {
     EXPECT_NEAR(entry.amount, (entry.epoch == 1 ? 8 : 1) * kMB, 1e-3) << entry.epoch;
 }
 
+TEST(TimeExpandedFlow, FitsWhatIsFixed) {
+  // 4 MB that come from 2 in at 0 and go out at 1 to 3, over 0 -> 1 at 1 MB an epoch. They go out in epochs 1
+  // and 2, half and half: by then the link has carried 1 and 2 MB.
+  const Demand demand(Collective::custom, 4 * kMB, 4, {{GpuId{2}, 4 * kMB, {GpuId{3}}}}, 1);
+  Instance problem = instance(4, {link(0, 1, 1)}, demand);
+  EpochOptions options;
+  options.rule = EpochRule::fixed;
+  options.tau_us = 1000;
+  problem.grid = make_epoch_grid(*problem.topology, demand, options);
+  problem.grid->num_epochs = 4;
+  for (const auto& [enters, fraction] : {std::pair{0, 0.5}, {1, 0.0}}) {
+    problem.fixed_flows = {{GpuId{2}, NodeId{2}, NodeId{0}, enters, enters + 2, 0, 4 * kMB},
+                           {GpuId{2}, NodeId{1}, NodeId{3}, 1, 3, 1, 4 * kMB}};
+    const BuiltModel built = time_expanded_flow(problem);
+    const Solution solution = make_clp_solver()->solve(built.model, {});
+    EXPECT_NEAR(-solution.objective, fraction, 1e-9) << enters;
+    EXPECT_NEAR(bytes_on(built.decode(solution), 0), fraction * 4 * kMB, 1e-3);
+  }
+}
+
 TEST(TimeExpandedFlow, NeedsItsEpochs) {
   const Demand demand(Collective::custom, kMB, 2, {{GpuId{0}, kMB, {GpuId{1}}}}, 1);
   EXPECT_THROW(time_expanded_flow(instance(2, {link(0, 1, 1)}, demand)), Error);
