@@ -14,6 +14,9 @@ constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a l
 
 /// Large multicast problems are given fewer policies rather than fewer chunk counts: chunks matter more.
 constexpr double kLargeDeliveries = 5e4;
+/// Pairwise demand beyond it is tried in batches of so many candidates: one that meets the gap ends the
+/// search.
+constexpr std::size_t kLargeBatch = 2;
 
 std::vector<std::string> policies_of(const EngineInfo& engine, const Demand& demand,
                                      const SolveOptions& options) {
@@ -58,6 +61,8 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
     batches.emplace_back();
     for (std::size_t e = 0; e < engines.size(); ++e) {
       for (const std::string& policy : policies_of(engines[e], demand, options)) {
+        const bool large = demand.is_pairwise() && demand.num_deliveries() > kLargeDeliveries;
+        if (large && batches.back().size() == kLargeBatch) batches.emplace_back();
         batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split, policy)});
         work += batches.back().back().work;
       }

@@ -36,8 +36,8 @@ int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options
 /// Ascending, never empty.
 std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options);
 
-/// One batch a chunk count, ascending until half the budget is planned: every engine with all of its
-/// policies.
+/// One batch a chunk count, or several where candidates are much work, ascending until half the budget is
+/// planned: every engine with all of its policies.
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options);
 

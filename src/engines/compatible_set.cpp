@@ -1,6 +1,7 @@
 #include "compatible_set.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace rondo {
 namespace {
@@ -22,6 +23,8 @@ class Search {
 
   void improve(Random& random) {
     const auto left = static_cast<std::size_t>(std::count(chosen_.begin(), chosen_.end(), 0));
+    if (left == 0) return;
+    index_claims();
     const std::size_t attempts = std::min(kMostAttempts, kAttempts * left);
     for (std::size_t i = 0; i < attempts; ++i) attempt(random.below(claims_.size()), random);
   }
@@ -53,16 +56,48 @@ class Search {
       if (!chosen_[i] && fits(i)) set(i, true);
     }
   }
+  /// The same as fill() where nothing fitted before `freed` resources were.
+  void refill(std::size_t first, const std::vector<int>& freed) {
+    candidates_.clear();
+    for (const int r : freed) {
+      const auto resource = static_cast<std::size_t>(r);
+      if (owner_[resource] >= 0) continue;
+      for (std::size_t k = begin_[resource]; k < begin_[resource + 1]; ++k)
+        candidates_.push_back((claim_of_[k] + claims_.size() - first) % claims_.size());
+    }
+    std::sort(candidates_.begin(), candidates_.end());
+    for (const std::size_t k : candidates_) {
+      const std::size_t i = (first + k) % claims_.size();
+      if (!chosen_[i] && fits(i)) set(i, true);
+    }
+  }
+  /// Claims by resource.
+  void index_claims() {
+    begin_.assign(owner_.size() + 1, 0);
+    for (const Claim& claim : claims_) {
+      for (const int r : claim.resources) ++begin_[static_cast<std::size_t>(r) + 1];
+    }
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    claim_of_.resize(begin_.back());
+    std::vector<std::size_t> next = begin_;
+    for (std::size_t i = 0; i < claims_.size(); ++i) {
+      for (const int r : claims_[i].resources) claim_of_[next[static_cast<std::size_t>(r)]++] = i;
+    }
+  }
   void attempt(std::size_t forced, Random& random) {
     if (chosen_[forced]) return;
     changes_.clear();
+    freed_.clear();
     const double before = weight_;
     for (const int r : claims_[forced].resources) {
       const int owner = owner_[static_cast<std::size_t>(r)];
-      if (owner >= 0) set(static_cast<std::size_t>(owner), false);
+      if (owner < 0) continue;
+      const std::vector<int>& resources = claims_[static_cast<std::size_t>(owner)].resources;
+      freed_.insert(freed_.end(), resources.begin(), resources.end());
+      set(static_cast<std::size_t>(owner), false);
     }
     set(forced, true);
-    fill(random.below(claims_.size()));
+    refill(random.below(claims_.size()), freed_);
     if (weight_ >= before) return;
     const std::vector<std::size_t> undo(changes_.rbegin(), changes_.rend());
     for (const std::size_t claim : undo) set(claim, !chosen_[claim]);
@@ -73,6 +108,10 @@ class Search {
   std::vector<char> chosen_;
   std::vector<int> owner_;  ///< per resource; -1 = free
   std::vector<std::size_t> changes_;
+  std::vector<std::size_t> begin_;  ///< per resource: where its claims begin in claim_of_
+  std::vector<std::size_t> claim_of_;
+  std::vector<int> freed_;  ///< of the attempt, as candidates_
+  std::vector<std::size_t> candidates_;
   double weight_ = 0;
 };
 

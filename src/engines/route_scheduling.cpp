@@ -69,6 +69,7 @@ class RouteScheduler {
   const RoutedChunks& routed_;
   RouteOrder order_;
   Random random_;
+  bool uniform_;  ///< all chunks have as many bytes
   double mean_bytes_ = 0;
   LinkTimetable timetable_;
   std::vector<Leg> legs_;
@@ -93,6 +94,7 @@ RouteScheduler::RouteScheduler(const Topology& topology, const std::vector<Hop>&
       routed_(routed),
       order_(order),
       random_(seed),
+      uniform_(demand.uniform_chunk_bytes().has_value()),
       timetable_(topology),
       legs_of_hop_(hops.size()),
       position_(demand.num_chunks(), 0),
@@ -204,8 +206,11 @@ void RouteScheduler::start(int l, double t_us) {
 
 /// Has the hop looked at again when its links are idle.
 void RouteScheduler::wake(int h, double t_us) {
-  const int l = most_urgent_leg(h);
-  if (l < 0) return;
+  const auto& legs = legs_of_hop_[static_cast<std::size_t>(h)];
+  const auto waits = [&](int l) { return !leg(l).waiting.empty(); };
+  const auto any = std::find_if(legs.begin(), legs.end(), waits);
+  if (any == legs.end()) return;
+  const int l = uniform_ ? *any : most_urgent_leg(h);  // its bytes count
   const double idle = timetable_.earliest_start(hop(h), bytes(leg(l).waiting.top().chunk), t_us);
   double& wake_us = wake_us_[static_cast<std::size_t>(h)];
   if (!std::isfinite(idle) || (wake_us > t_us && wake_us <= idle)) return;
