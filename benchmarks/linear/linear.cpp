@@ -3,50 +3,20 @@
 // stand-ins.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "case_runner.hpp"
-#include "fabrics.hpp"
-#include "rondo/engines/steady_flow.hpp"
-#include "rondo/pipeline/registry.hpp"
+#include "comparisons.hpp"
 
 namespace {
 
 using rondo::benchmarks::BenchmarkOptions;
 using rondo::benchmarks::CaseResult;
-using Json = nlohmann::ordered_json;
-
-/// The whole linear program is solved as well.
-const std::vector<std::string> kCompared = {"dgx2-2", "ndv2-4",         "star:chassis=4,intra=ndv2",
-                                            "amd-2",  "torus:dims=8x8", "star:chassis=16,intra=ndv2"};
-
-Json flow_row(const std::string& fabric, bool use_symmetry, double time_limit_s) {
-  using Clock = std::chrono::steady_clock;
-  const auto topology = std::make_shared<const rondo::Topology>(rondo::cli::load_topology(fabric));
-  const rondo::Demand demand = rondo::make_demand(rondo::Collective::alltoall, 1e9, topology->num_gpus(), 1);
-  const auto start = Clock::now();
-  rondo::SolveLimits limits;
-  limits.time_limit_s = time_limit_s;
-  rondo::Toolbox tools = rondo::make_toolbox();
-  tools.method = rondo::LpMethod::program;
-  const rondo::SteadyFlow flow = rondo::solve_steady_flow({topology, demand}, tools, use_symmetry, limits);
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  Json row{{"fabric", fabric}, {"symmetry", use_symmetry}, {"columns", flow.columns}, {"seconds", seconds}};
-  row["steady_us"] = flow.field ? Json(flow.field->finish_us) : Json(nullptr);
-  std::printf("%-30s %-8s %8zu columns %9.3f s  ", fabric.c_str(), use_symmetry ? "orbits" : "whole",
-              flow.columns, seconds);
-  if (flow.field) {
-    std::printf("%.9g us\n", flow.field->finish_us);
-  } else {
-    std::printf("%s\n", flow.why_not.c_str());
-  }
-  std::fflush(stdout);
-  return row;
-}
+using rondo::benchmarks::Json;
 
 struct Case {
   std::string section;
@@ -83,20 +53,12 @@ void add_schedules(std::vector<Case>& cases) {
 
 /// A twentieth of the links at 50 to 90% of their bandwidth.
 void add_damaged(std::vector<Case>& cases) {
-  const Arguments damage{"--degrade", "0.05:0.5..0.9", "--seed", "1"};
-  const auto with = [&](Arguments more) {
-    more.insert(more.end(), damage.begin(), damage.end());
-    return more;
-  };
-  for (const char* fabric : {"star:chassis=4,intra=ndv2", "star:chassis=8,intra=ndv2"}) {
-    for (const char* solver : {"clp", "columns"}) {
-      cases.push_back({"damaged", alltoall(fabric, "1GB",
-                                           with({"--engine", "flow", "--lp-solver", solver, "--chunks", "4",
-                                                 "--gap", "0.00001"}))});
-    }
+  for (const char* fabric :
+       {"star:chassis=32,intra=ndv2", "star:chassis=32", "rails:boxes=32", "rails:boxes=32,rails=2"}) {
+    cases.push_back({"damaged", alltoall(fabric, "1GB",
+                                         {"--lp-solver", "columns", "--gap", "5%", "--degrade",
+                                          "0.05:0.5..0.9", "--seed", "1"})});
   }
-  for (const char* fabric : {"star:chassis=32,intra=ndv2", "rails:boxes=32,rails=2"})
-    cases.push_back({"damaged", alltoall(fabric, "1GB", with({"--lp-solver", "columns", "--gap", "1%"}))});
 }
 
 constexpr const char* kScaling = "pdhg-scaling";
@@ -140,18 +102,24 @@ Json median_seconds(const Json& rows, const std::string& section) {
   return medians;
 }
 
+/// 64 GPUs by the time-expanded linear program: whole with symmetry, and in parts on several numbers of
+/// ranks.
 void add_parts(std::vector<Case>& cases) {
-  const auto in_parts = [&](const char* engine, const Arguments& more) {
-    Arguments own{"--engine", engine, "--symmetry", "off", "--lp-solver", "clp", "--chunks", "1"};
+  const Arguments engine{"--engine",           "lp", "--epoch",         "slowest_link",
+                         "--epoch-multiplier", "4",  "--epoch-spacing", "coarse",
+                         "--chunks",           "1"};
+  const auto add = [&](const char* fabric, const Arguments& more, int ranks) {
+    Arguments own = engine;
     own.insert(own.end(), more.begin(), more.end());
-    cases.push_back({"parts", alltoall("star:chassis=8,intra=ndv2", "1GB", own)});
+    cases.push_back({"parts", alltoall(fabric, "1GB", own), ranks});
   };
-  in_parts("flow", {});
-  in_parts("flow", {"--decompose", "pop", "--parts", "4"});
-  in_parts("flow", {"--decompose", "ncflow"});
-  in_parts("lp", {"--epoch", "slowest_link", "--epoch-spacing", "coarse"});
-  in_parts("lp",
-           {"--epoch", "slowest_link", "--epoch-spacing", "coarse", "--decompose", "pop", "--parts", "4"});
+  for (const char* fabric : {"star:chassis=8,intra=ndv2", "rails:boxes=8,rails=2",
+                             "star:chassis=4,gpus=16,intra=switch,uplinks=4"}) {
+    add(fabric, {}, 2);
+    for (const int ranks : {1, 2, 4}) add(fabric, {"--decompose", "pop", "--parts", "4"}, ranks);
+    // The chassis are the parts: eight of them, or four.
+    for (const int ranks : {1, 2, 4}) add(fabric, {"--decompose", "ncflow"}, ranks);
+  }
 }
 
 /// Chassis of 4 and of 2 GPUs around a switch: public stand-ins for TE-CCL's Internal 1 and Internal 2, of
@@ -165,6 +133,15 @@ void add_stand_ins(std::vector<Case>& cases) {
   for (const int gpus : {16, 32, 64, 128}) cases.push_back({"teccl", alltoall(fabric(4, gpus), "16MB")});
   for (const int gpus : {128, 256}) cases.push_back({"teccl", alltoall(fabric(2, gpus), "16MB")});
   cases.push_back({"teccl", alltoall(fabric(4, 64), "16MB", {"--engine", "lp"})});
+}
+
+/// Rows of an earlier run whose cases are not chosen this time.
+Json kept_rows(const Json& rows, const auto& chosen) {
+  Json kept = Json::array();
+  for (const Json& row : rows) {
+    if (row.contains("case") && !chosen(row["case"].template get<std::string>())) kept.push_back(row);
+  }
+  return kept;
 }
 
 /// Steps between the optimum of the linear program and the schedule, where the engine tells them.
@@ -190,21 +167,32 @@ int main(int argc, char** argv) {
     return name.find(options.own.at("--only")) != std::string::npos;
   };
 
-  Json flows = Json::array();
-  bool all_well = true;
-  for (const std::string& fabric : kCompared) {
-    if (!chosen("orbits " + fabric)) continue;
-    const Json reduced = flow_row(fabric, true, timeout_s);
-    const Json whole = flow_row(fabric, false, timeout_s);
-    flows.push_back(reduced);
-    flows.push_back(whole);
-    if (whole["steady_us"].is_null()) continue;
-    const double difference =
-        std::abs(reduced["steady_us"].get<double>() / whole["steady_us"].get<double>() - 1);
-    std::printf("  %.0f times fewer columns, relative difference %.1e\n",
-                whole["columns"].get<double>() / reduced["columns"].get<double>(), difference);
-    all_well = all_well && difference <= 1e-6;
+  Json earlier{{"rows", Json::array()}, {"flows", Json::array()}};
+  if (!options.own.at("--only").empty()) {
+    if (std::ifstream file(options.json); file) earlier = Json::parse(file);
   }
+  Json flows = kept_rows(earlier["flows"], chosen);
+  bool all_well = true;
+  const auto compare = [&](const std::string& what, const std::string& fabric, const auto& measure) {
+    const std::string name = what + " " + fabric;
+    if (!chosen(name)) return;
+    Json row{{"case", name}};
+    row.update(measure(fabric));
+    flows.push_back(row);
+    if (row.contains("difference") && !row["difference"].is_null())
+      all_well = all_well && row["difference"].get<double>() <= 1e-6;
+  };
+  for (const char* fabric : {"dgx2-2", "ndv2-4", "star:chassis=4,intra=ndv2", "amd-2", "torus:dims=8x8",
+                             "star:chassis=16,intra=ndv2"})
+    compare("orbits", fabric, [&](const std::string& f) { return compare_orbits(f, timeout_s); });
+  for (const char* fabric : {"ndv2-2", "dgx2-2", "ndv2-4", "star:chassis=4,intra=ndv2"})
+    compare("time", fabric, [&](const std::string& f) { return compare_orbits_over_time(f, timeout_s); });
+  for (const char* fabric : {"star:chassis=4,intra=ndv2", "rails:boxes=4", "torus:dims=4x8",
+                             "star:chassis=8,intra=ndv2", "rails:boxes=8", "torus:dims=8x8"})
+    compare("columns", fabric, [&](const std::string& f) { return compare_columns(f, timeout_s); });
+  for (const char* fabric :
+       {"star:chassis=128,intra=ndv2", "star:chassis=128", "rails:boxes=128", "torus:dims=32x32"})
+    compare("bound", fabric, [&](const std::string& f) { return measure_bound(options.rondo, f); });
 
   std::vector<Case> cases;
   add_schedules(cases);
@@ -212,7 +200,8 @@ int main(int argc, char** argv) {
   add_pdhg(cases);
   add_parts(cases);
   add_stand_ins(cases);
-  Json rows = Json::array();
+  Json rows = kept_rows(earlier["rows"], chosen);
+  std::map<std::string, std::string> digests;  // by case, whatever the ranks
   for (const Case& c : cases) {
     if (!chosen(c.name())) continue;
     const int ranks = c.ranks > 0 ? c.ranks : options.ranks;
@@ -222,8 +211,11 @@ int main(int argc, char** argv) {
       std::printf("%s, %d ranks\n", c.name().c_str(), ranks);
       if (!r.failure().empty()) {
         std::printf("  %s\n", r.failure().c_str());
-        rows.push_back(
-            {{"section", c.section}, {"ranks", ranks}, {"timeout_s", timeout_s}, {"failure", r.failure()}});
+        rows.push_back({{"case", c.name()},
+                        {"section", c.section},
+                        {"ranks", ranks},
+                        {"timeout_s", timeout_s},
+                        {"failure", r.failure()}});
         all_well = false;
         continue;
       }
@@ -232,8 +224,17 @@ int main(int argc, char** argv) {
                   100 * r.report["gap"].get<double>(), r.report["wall_parts_s"]["bounds"].get<double>(),
                   r.wall_s, r.report["peak_rss_bytes"]["sum"].get<double>() / 1e6,
                   r.report["engine"].get<std::string>().c_str(), losses(r.report["figures"]).c_str());
+      const auto digest = r.report["schedule_digest"].get<std::string>();
+      if (c.section.rfind("pdhg", 0) != 0 && digests.try_emplace(c.name(), digest).first->second != digest) {
+        std::printf("  another schedule than on other ranks\n");
+        all_well = false;
+      }
       std::fflush(stdout);
-      rows.push_back({{"section", c.section}, {"ranks", ranks}, {"wall_s", r.wall_s}, {"report", r.report}});
+      rows.push_back({{"case", c.name()},
+                      {"section", c.section},
+                      {"ranks", ranks},
+                      {"wall_s", r.wall_s},
+                      {"report", r.report}});
       save_results(options, rows, {{"flows", flows}});
     }
   }
