@@ -14,8 +14,8 @@
 namespace rondo::benchmarks {
 namespace {
 
-constexpr int kEpochs = 8;
-constexpr int kEpochsOfSteadyState = 10;
+/// Of the steady state's time as well.
+constexpr int kEpochs = 16;
 
 Instance alltoall(const std::string& fabric) {
   const auto topology = std::make_shared<const Topology>(cli::load_topology(fabric));
@@ -87,7 +87,7 @@ Json compare_orbits_over_time(const std::string& fabric, double time_limit_s) {
   const SteadyFlow steady = solve_steady_flow(instance, simplex(), true, {});
   EpochOptions epochs;
   epochs.rule = EpochRule::fixed;
-  epochs.tau_us = steady.field->finish_us / kEpochsOfSteadyState;
+  epochs.tau_us = steady.field->finish_us / kEpochs;
   instance.grid = make_epoch_grid(*instance.topology, instance.demand, epochs);
   instance.grid->num_epochs = kEpochs;
   const Json reduced = timed_way("orbits", instance, simplex(), true, time_limit_s);
