@@ -88,8 +88,9 @@ std::string LockOwner::description() const {
 
 std::string to_text(const LockOwner& owner) {
   std::string text = fmt::format(
-      "rondo-lock 1\nhost {}\npid {}\njob {}\nplace {}\nstarted {}\ntoken {}\nheartbeats {}\nend\n",
-      owner.host, owner.pid, owner.job, owner.place, owner.started, owner.token, owner.heartbeats);
+      "rondo-lock 2\nhost {}\npid {}\njob {}\nplace {}\nstarted {}\ntoken {}\nheartbeats {}\n", owner.host,
+      owner.pid, owner.job, owner.place, owner.started, owner.token, owner.heartbeats);
+  text += fmt::format("checksum {}\n", digest_of(text));
   text.resize(kBytes, ' ');
   return text;
 }
@@ -102,12 +103,11 @@ std::optional<LockOwner> parse_lock_owner(std::string_view text) {
   };
   LockOwner owner;
   int version = 0;
-  std::string end;
-  const bool understood = take("rondo-lock", version) && version == 1 && take("host", owner.host) &&
-                          take("pid", owner.pid) && take("job", owner.job) && take("place", owner.place) &&
+  const bool understood = take("rondo-lock", version) && take("host", owner.host) && take("pid", owner.pid) &&
+                          take("job", owner.job) && take("place", owner.place) &&
                           take("started", owner.started) && take("token", owner.token) &&
-                          take("heartbeats", owner.heartbeats) && lines >> end && end == "end";
-  if (!understood) return std::nullopt;
+                          take("heartbeats", owner.heartbeats);
+  if (!understood || to_text(owner) != text) return std::nullopt;
   return owner;
 }
 

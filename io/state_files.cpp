@@ -81,6 +81,18 @@ Bytes read_state(const fs::path& path, const std::string& problem_digest, std::i
   return to_bytes(text.substr(kUserBlockBytes));
 }
 
+/// The state if it is whole; else nothing, and why in `damaged`.
+std::optional<Bytes> read_if_whole(const fs::path& path, const std::string& problem_digest,
+                                   std::int64_t number, std::vector<std::string>& damaged) {
+  try {
+    return read_state(path, problem_digest, number);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::bad_data && error.code() != ExitCode::no_input) throw;
+    damaged.emplace_back(error.what());
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 fs::path state_file_path(const fs::path& folder, const std::string& name, std::int64_t number) {
@@ -105,15 +117,20 @@ FoundState read_newest_state(const fs::path& folder, const std::string& name,
   FoundState found;
   const std::vector<std::int64_t> numbers = numbers_of(folder, name);
   for (auto number = numbers.rbegin(); number != numbers.rend() && !found.state; ++number) {
-    try {
-      found.state = read_state(state_file_path(folder, name, *number), problem_digest, *number);
-      found.number = *number;
-    } catch (const Error& error) {
-      if (error.code() != ExitCode::bad_data && error.code() != ExitCode::no_input) throw;
-      found.damaged.emplace_back(error.what());
-    }
+    found.state =
+        read_if_whole(state_file_path(folder, name, *number), problem_digest, *number, found.damaged);
+    if (found.state) found.number = *number;
   }
   return found;
+}
+
+std::vector<std::string> find_damaged_states(const fs::path& folder, const std::string& name,
+                                             const std::string& problem_digest) {
+  std::vector<std::string> damaged;
+  for (const std::int64_t number : numbers_of(folder, name)) {
+    read_if_whole(state_file_path(folder, name, number), problem_digest, number, damaged);
+  }
+  return damaged;
 }
 
 std::vector<std::string> list_states(const fs::path& folder) {

@@ -88,10 +88,12 @@ fs::path folder_of(const fs::path& path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
-void make_folder(const fs::path& folder) {
+bool make_folder(const fs::path& folder) {
   std::error_code error;
-  if (fs::create_directory(folder, error)) sync_folder(folder_of(folder), folder);
+  const bool made = fs::create_directory(folder, error);
   if (error) throw_system_error(ExitCode::cannot_create, "cannot make the folder", folder, error.value());
+  if (made) sync_folder(folder_of(folder), folder);
+  return made;
 }
 
 void sync_folder(const fs::path& folder, const fs::path& shown) {

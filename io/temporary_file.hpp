@@ -24,13 +24,6 @@ class TemporaryFile {
   bool renamed_ = false;
 };
 
-/// Does nothing where there is no such file. Throws Error(cannot_create).
-void remove_file(const std::filesystem::path& path);
-
-/// Makes one folder where it is missing, and sees to it that its name is on the disk. Throws
-/// Error(cannot_create).
-void make_folder(const std::filesystem::path& folder);
-
 /// The folder that holds `path`.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 

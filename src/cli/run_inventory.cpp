@@ -38,7 +38,8 @@ struct Inventory {
 
 std::string describe_lock(const fs::path& folder) {
   const std::optional<LockOwner> owner = read_lock_owner(folder);
-  if (!owner) return "by somebody unknown; the next run waits for a sign of life, then takes it over";
+  if (!owner)
+    return "damaged lock of somebody unknown; the next run waits for a sign of life, then takes it over";
   switch (state_of(*owner)) {
     case OwnerState::alive:
       return owner->description() + ", at work";
@@ -69,7 +70,8 @@ void add_unfinished(Inventory& inventory, const fs::path& folder, const std::str
     inventory.rows.push_back({"state " + name, found.state ? fmt::format("number {}, {} bytes, whole",
                                                                          found.number, found.state->size())
                                                            : "none whole"});
-    inventory.damaged.insert(inventory.damaged.end(), found.damaged.begin(), found.damaged.end());
+    const std::vector<std::string> damaged = find_damaged_states(folder, name, digest);
+    inventory.damaged.insert(inventory.damaged.end(), damaged.begin(), damaged.end());
   }
 }
 

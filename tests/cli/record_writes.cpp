@@ -1,8 +1,10 @@
 // Loaded before the C library (LD_PRELOAD): notes in the file RONDO_RECORD what a power cut depends on, a
-// line a call: "write PATH", "fsync PATH", "rename FROM TO". Of writes those to temporary files alone.
+// line a call: "write PATH", "fsync PATH", "rename FROM TO", "mkdir PATH". Of writes those to temporary files
+// alone.
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -62,6 +64,12 @@ int fsync(int file) {
 int rename(const char* from, const char* to) noexcept {
   const auto result = static_cast<int>(syscall(SYS_rename, from, to));
   if (result == 0) note("rename", from, to);
+  return result;
+}
+
+int mkdir(const char* path, mode_t mode) noexcept {
+  const auto result = static_cast<int>(syscall(SYS_mkdir, path, mode));
+  if (result == 0) note("mkdir", path);
   return result;
 }
 }

@@ -30,6 +30,13 @@ bool is_temporary_name(const std::filesystem::path& name);
 /// Throws Error(cannot_create).
 void remove_temporary_files(const std::filesystem::path& folder);
 
+/// Does nothing where there is no such file. Throws Error(cannot_create).
+void remove_file(const std::filesystem::path& path);
+
+/// Makes one folder where it is missing, and sees to it that its name is on the disk. Returns whether it was
+/// missing. Throws Error(cannot_create).
+bool make_folder(const std::filesystem::path& folder);
+
 /// 64-bit xxHash (XXH3) of bytes as 16 hex digits.
 std::string digest_of(const void* data, std::size_t size);
 std::string digest_of(const std::string& text);

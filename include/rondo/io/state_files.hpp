@@ -31,6 +31,11 @@ struct FoundState {
 FoundState read_newest_state(const std::filesystem::path& folder, const std::string& name,
                              const std::string& problem_digest);
 
+/// Why states of this name cannot be used, those that a newer one has superseded included: one sentence each.
+/// Throws Error(io).
+std::vector<std::string> find_damaged_states(const std::filesystem::path& folder, const std::string& name,
+                                             const std::string& problem_digest);
+
 /// The names that there are states of, sorted.
 std::vector<std::string> list_states(const std::filesystem::path& folder);
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "expect_error.hpp"
+#include "rondo/io/files.hpp"
 #include "temporary_folder.hpp"
 
 namespace rondo {
@@ -19,9 +20,12 @@ constexpr RunLock::Timing kQuick{.heartbeat = 30ms, .missed = 4};
 
 /// A lock file as an owner of this machine's process `pid` would have left it, with `place` or another.
 std::string file_of(const LockOwner& like, const std::string& place, std::int64_t pid, int heartbeats = 0) {
-  return "rondo-lock 1\nhost elsewhere\npid " + std::to_string(pid) + "\njob 77\nplace " + place +
-         "\nstarted " + std::to_string(like.started) + "\ntoken 0123456789abcdef\nheartbeats " +
-         std::to_string(heartbeats) + "\nend\n";
+  std::string text = "rondo-lock 2\nhost elsewhere\npid " + std::to_string(pid) + "\njob 77\nplace " + place +
+                     "\nstarted " + std::to_string(like.started) + "\ntoken 0123456789abcdef\nheartbeats " +
+                     std::to_string(heartbeats) + "\n";
+  text += "checksum " + digest_of(text) + "\n";
+  text.resize(1024, ' ');
+  return text;
 }
 
 class RunLockTest : public testing::Test {
@@ -111,13 +115,26 @@ TEST_F(RunLockTest, WhoLostItsLockWritesNoMore) {
 }
 
 TEST_F(RunLockTest, FilesThatCannotBeUnderstoodAreOfSomebodyUnknown) {
-  for (const std::string content : {"", "rondo-lock 1\nhost", "\xff\xfe"}) {
+  for (const std::string content : {"", "rondo-lock 2\nhost", "\xff\xfe"}) {
     set_content(folder / "lock", content);
     EXPECT_FALSE(read_lock_owner(folder.path()));
     bool waited = false;
     const RunLock lock(
         folder.path(), [&](const std::string&) { waited = true; }, kQuick);
     EXPECT_TRUE(waited);
+  }
+}
+
+TEST_F(RunLockTest, NoFlippedBitIsBelieved) {
+  const LockOwner me = owner_while_held();
+  const std::string whole = file_of(me, me.place, 1);
+  set_content(folder / "lock", whole);
+  ASSERT_TRUE(read_lock_owner(folder.path()));
+  for (std::size_t bit = 0; bit < 8 * whole.size(); bit += 5) {
+    std::string damaged = whole;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
+    set_content(folder / "lock", damaged);
+    EXPECT_FALSE(read_lock_owner(folder.path())) << "bit " << bit;
   }
 }
 
