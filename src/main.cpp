@@ -6,6 +6,7 @@
 #include "rondo/parallel/communicator.hpp"
 
 int main(int argc, char** argv) {
+  rondo::stop_at_signals({argv + 1, argv + argc});
   rondo::MpiSession session(&argc, &argv);
   const auto communicator = rondo::make_world_communicator();
   try {

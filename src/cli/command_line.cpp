@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "command.hpp"
+#include "interrupt.hpp"
 #include "nearest.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/version.hpp"
@@ -144,10 +145,15 @@ void print(const std::string& text, const Communicator& communicator) {
 }  // namespace
 }  // namespace cli
 
+void stop_at_signals(const std::vector<std::string>& arguments) {
+  const bool is_long = !arguments.empty() && (arguments[0] == "solve" || arguments[0] == "resume");
+  if (is_long) cli::exit_at_signals();
+}
+
 int run_command_line(const std::vector<std::string>& arguments, const Communicator& communicator) {
+  int code = static_cast<int>(ExitCode::ok);
   try {
     cli::print(cli::execute(arguments, communicator), communicator);
-    return static_cast<int>(ExitCode::ok);
   } catch (const Error& error) {
     if (communicator.is_root()) {
       std::cerr << "rondo: " << cli::printable(error.what()) << '\n';
@@ -156,8 +162,10 @@ int run_command_line(const std::vector<std::string>& arguments, const Communicat
                      "input\n";
       }
     }
-    return static_cast<int>(error.code());
+    code = static_cast<int>(error.code());
   }
+  cli::ignore_signals();  // all is done, and what it came to is to be the exit code
+  return code;
 }
 
 }  // namespace rondo

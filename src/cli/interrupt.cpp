@@ -57,7 +57,22 @@ void install(void (*handler)(int), int flags) {
   for (const int signal : kSignals) sigaction(signal, &action, nullptr);
 }
 
+extern "C" void exit_stopped(int) {
+  _exit(static_cast<int>(ExitCode::stopped));
+}
+
+std::atomic<void (*)(int)> handler_outside{SIG_DFL};  ///< of every guard
+
 }  // namespace
+
+void exit_at_signals() {
+  handler_outside = exit_stopped;
+  install(exit_stopped, 0);
+}
+
+void ignore_signals() {
+  install(SIG_IGN, 0);
+}
 
 InterruptGuard::InterruptGuard() {
   interrupted.store(false);
@@ -68,7 +83,7 @@ InterruptGuard::InterruptGuard() {
 
 InterruptGuard::~InterruptGuard() {
   alarm(0);
-  install(SIG_DFL, 0);
+  install(handler_outside, 0);
 }
 
 const std::atomic<bool>& InterruptGuard::flag() const {

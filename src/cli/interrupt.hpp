@@ -5,6 +5,13 @@
 
 namespace rondo::cli {
 
+/// From here on, and after the life of every InterruptGuard, SIGINT, SIGTERM and SIGUSR1 end the process on
+/// the spot with exit code 75.
+void exit_at_signals();
+
+/// From here on those signals do nothing.
+void ignore_signals();
+
 /// While it lives, SIGINT, SIGTERM, SIGUSR1 and a deadline set a flag instead of ending the process; loops
 /// and solvers read it. What is on the disk is whole at every instant, so that two things may end the process
 /// on the spot, with exit code 75: a second signal (of another kind, or half a second later: batch systems
