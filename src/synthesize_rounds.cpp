@@ -33,13 +33,20 @@ Beginning begin(const std::shared_ptr<const Topology>& topology, const Demand& d
     SolveOptions list = options;
     list.engine = "list";
     list.improve_work = 0;  // that is what the models are for
-    SynthesisResult listed = synthesize(topology, demand, list, communicator, progress, interrupt);
+    const auto search = [&](const char* prefix) {
+      store.checkpoints->set_prefix(prefix);
+      SynthesisResult found = synthesize(topology, demand, list, communicator, progress, interrupt,
+                                         {.checkpoints = store.checkpoints});
+      store.checkpoints->set_prefix("");
+      return found;
+    };
+    SynthesisResult listed = search("plan-");
     // A round's model is the larger the more chunks there are: as few as lose little.
     for (const auto& [chunks, trade] : listed.by_chunks) {
       if (trade.finish_us > listed.proven.schedule.finish_us * (1 + kWorthOfFewerChunks)) continue;
       if (chunks >= listed.proven.demand.chunks_per_contribution()) break;
       list.chunks = chunks;
-      listed = synthesize(topology, demand, list, communicator, progress, interrupt);
+      listed = search("plan-of-fewer-chunks-");
       break;
     }
     return {listed.proven.demand.chunks_per_contribution(), *listed.proven.lower_bound,
@@ -130,8 +137,12 @@ SynthesisResult synthesize_rounds(std::shared_ptr<const Topology> topology, cons
   result.figures["exchange_bytes"] = metered.exchange().bytes;
   result.figures["rounds_resumed"] = static_cast<double>(store.finished.size());
   if (beginning.plan) result.figures["start_finish_us"] = beginning.plan->finish_us;
-  result.wall_parts_s = {
-      {"plan", plan_s}, {"rounds", rounds_s}, {"round_files", store_s}, {"replay", replay_clock.seconds()}};
+  const double checkpoints_s = store.checkpoints->seconds();
+  result.wall_parts_s = {{"plan", plan_s - checkpoints_s},
+                         {"checkpoints", checkpoints_s},
+                         {"rounds", rounds_s},
+                         {"round_files", store_s},
+                         {"replay", replay_clock.seconds()}};
   return result;
 }
 

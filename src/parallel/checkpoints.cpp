@@ -7,7 +7,7 @@ namespace rondo {
 std::optional<Bytes> Checkpoints::newest(const Communicator& communicator, const std::string& name) const {
   if (!store_.newest) return std::nullopt;
   const Bytes found = on_root(communicator, [&] {
-    const std::optional<Bytes> state = store_.newest(name);
+    const std::optional<Bytes> state = store_.newest(prefix_ + name);
     MessageWriter message;
     message.put(state.has_value());
     if (state) message.put_all(*state);
@@ -32,7 +32,7 @@ void Checkpoints::keep(const Communicator& communicator, const std::string& name
   const Stopwatch clock;
   const Bytes bytes = state();
   on_root(communicator, [&] {
-    store_.keep(name, bytes);
+    store_.keep(prefix_ + name, bytes);
     return Bytes{};
   });
   seconds_ += clock.seconds();

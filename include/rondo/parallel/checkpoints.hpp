@@ -3,6 +3,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/parallel/communicator.hpp"
@@ -27,6 +28,9 @@ class Checkpoints {
   /// `every_s`: seconds between two states of a run; 0 keeps every one that is offered.
   Checkpoints(StateStore store, double every_s) : store_(std::move(store)), every_s_(every_s) {}
 
+  /// The names of all states begin so from here on: of a search that is a part of a longer run.
+  void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
+
   /// Collective. The same bytes on every rank.
   std::optional<Bytes> newest(const Communicator& communicator, const std::string& name) const;
   /// Collective. Keeps what `state` gives if it is time to. `state` is called on every rank, so that it may
@@ -41,6 +45,7 @@ class Checkpoints {
  private:
   StateStore store_;
   double every_s_ = 0;
+  std::string prefix_;
   double seconds_ = 0;
   Stopwatch since_last_;
 };

@@ -142,6 +142,35 @@ TEST_P(Decomposed, AllGatherWithoutAStartIsDeliveredOnce) {
 
 INSTANTIATE_TEST_SUITE_P(Rounds, Decomposed, testing::Values("none", "pop", "ncflow"));
 
+/// What rounds start from is a search of its own: a run that is killed in it goes on from its state.
+TEST(Rounds, ThePlanGoesOnFromItsStates) {
+  const auto mesh = fabric("mesh", {{"dims", "2x3"}});  // the list scheduler does not meet its bound
+  const Demand demand = make_demand(Collective::allgather, 1e5, mesh->num_gpus(), 1);
+  std::map<std::string, std::vector<Bytes>> states;
+  std::vector<std::string> asked;
+  const auto run = [&](StateStore kept) {
+    const RunStore store{.checkpoints = std::make_shared<Checkpoints>(std::move(kept), 0)};
+    SolveOptions options = in_rounds("none", 0);
+    options.rounds.model_work = 0;
+    return synthesize(
+        mesh, demand, options, *make_local_communicator(), [](const std::string&) {}, nullptr, store);
+  };
+  const SynthesisResult whole =
+      run({.keep = [&](const std::string& name, const Bytes& state) { states[name].push_back(state); }});
+  ASSERT_GE(states["plan-search"].size(), 2U);
+  const SynthesisResult resumed = run({.newest = [&](const std::string& name) {
+    asked.push_back(name);
+    return states.contains(name) ? std::optional(states.at(name).front()) : std::nullopt;
+  }});
+  EXPECT_EQ(asked.front(), "plan-search");
+  const std::vector<Send>& sends = whole.proven.schedule.sends;
+  const std::vector<Send>& again = resumed.proven.schedule.sends;
+  EXPECT_TRUE(
+      std::equal(sends.begin(), sends.end(), again.begin(), again.end(), [](const Send& a, const Send& b) {
+        return a.chunk == b.chunk && a.link == b.link && a.start_us == b.start_us;
+      }));
+}
+
 TEST(Rounds, ThePlanNeverGetsLater) {
   const Solved solved = solve(torus(), Collective::allgather, 1e9, in_rounds("pop", 3));
   double finish_us = solved.result.figures.at("start_finish_us");
