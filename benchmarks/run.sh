@@ -5,6 +5,7 @@
 #   improvement      what large-neighbourhood search closes of the portfolio's gap in a minute; 1 rank against 2
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
 #   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
+#   durability       what it costs that engine rounds keeps every round: with and without
 #   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs; with
 #                    --only pdhg --json benchmarks/results/pdhg.json PDHG alone: 1 rank against 2, CLP, 5 million columns
 #   execution        every fabric's schedules and MSCCL XML with real bytes, against MPI's collectives
@@ -26,9 +27,9 @@
 #   --seconds S      --time-limit of each fabric's search (default 54; 0: none of these runs)
 #   --repeat N       runs on 1 and on 2 ranks (default 5; 0: none)
 #   --work W         --improve-work of those (default 1e7)
-# Of scaling:
+# Of scaling and durability:
 #   --fabric SPEC    (default star:chassis=16,intra=ndv2)
-#   --repeat N       runs for each number of ranks (default 5)
+#   --repeat N       runs of each kind (default 5)
 #   --timeout S      ends a run after S seconds (default 3600)
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

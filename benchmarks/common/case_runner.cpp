@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -101,6 +102,12 @@ CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
 
 int BenchmarkOptions::number(const std::string& option, int least) const {
   return number_of(name, option, own.at(option), least);
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t n = values.size();
+  return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
 BenchmarkOptions parse_options(int argc, char** argv, const std::string& name,

@@ -31,6 +31,9 @@ int run_command(const std::vector<std::string>& command, double* wall_s);
 CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
                       const std::vector<std::string>& arguments, int timeout_s = 0);
 
+/// Of at least one value.
+double median(std::vector<double> values);
+
 /// Common options of the benchmark programs, `[--ranks N] [--json FILE] [--rondo PROGRAM]`, and those of the
 /// program itself.
 struct BenchmarkOptions {

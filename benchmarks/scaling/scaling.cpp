@@ -61,11 +61,9 @@ constexpr Quantity kQuantities[] = {{"solve_s", "solve", &Run::solve_s},
                                     {"wall_s", "whole command", &Run::wall_s}};
 
 double median(const std::vector<Run>& runs, double Run::*value) {
-  std::vector<double> sorted;
-  for (const Run& run : runs) sorted.push_back(run.*value);
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t n = sorted.size();
-  return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+  std::vector<double> values;
+  for (const Run& run : runs) values.push_back(run.*value);
+  return rondo::benchmarks::median(std::move(values));
 }
 
 Json print_medians(const std::vector<Run>& on_one, const std::vector<Run>& on_more, int ranks) {

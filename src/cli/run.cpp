@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <optional>
 
@@ -74,7 +75,16 @@ void tell(const std::string& line) {
 /// behind.
 std::vector<RoundRecord> finished_rounds(const Run& run, const std::string& digest,
                                          const Communicator& communicator) {
-  RoundPrefix prefix = read_round_files(run.folder, digest);
+  RoundPrefix prefix;
+  std::string failure;  // of this rank alone, while the others would wait for it
+  try {
+    prefix = read_round_files(run.folder, digest);
+  } catch (const Error& error) {
+    failure = error.what();
+  }
+  for (const Bytes& why : communicator.all_gather(to_bytes(failure))) {
+    if (!why.empty()) throw Error(ExitCode::io, to_text(why));
+  }
   // A damaged file ends the prefix on every rank that reads it; the ranks agree on the shortest.
   const double least = -communicator.max(-static_cast<double>(prefix.rounds.size()));
   prefix.rounds.resize(static_cast<std::size_t>(least));
@@ -108,10 +118,13 @@ RunStore open_store(const Run& run, bool in_rounds, const Communicator& communic
                     const std::optional<RunFolder>& locked) {
   const std::string digest = digest_of(run.problem);
   RunStore store;
-  store.checkpoints =
-      std::make_shared<Checkpoints>(state_store(run, digest, locked), run.control.checkpoint_every_s);
+  const bool keeps = std::isfinite(run.control.checkpoint_every_s);
+  StateStore states = state_store(run, digest, locked);
+  if (!keeps) states.keep = {};
+  store.checkpoints = std::make_shared<Checkpoints>(std::move(states), run.control.checkpoint_every_s);
   if (!in_rounds) return store;
   store.finished = finished_rounds(run, digest, communicator);
+  if (!keeps) return store;
   store.finish_round = [&run, digest, &communicator, &locked](const RoundRecord& record) {
     on_root(communicator, [&] {
       locked->check_lock();
@@ -144,6 +157,15 @@ std::optional<Json> enter(const Run& run, const Json& problem, const SolveOption
   return std::nullopt;
 }
 
+/// What writing, reading back and fsync took, of the run.
+Json durability(const Json& report) {
+  double seconds = 0;
+  for (const char* part : {"round_files", "checkpoints", "schedule_file"}) {
+    seconds += report.at("wall_parts_s").value(part, 0.0);
+  }
+  return {{"seconds", seconds}, {"share_of_run", seconds / report.at("wall_s").get<double>()}};
+}
+
 /// What no other attempt would do better: the problem or its options are refused.
 bool is_refusal(const Error& error) {
   return error.code() == ExitCode::usage || error.code() == ExitCode::bad_data ||
@@ -174,9 +196,18 @@ std::string solve_run(const Run& run, const Communicator& communicator) {
     const RunStore store = open_store(run, options.engine == "rounds", communicator, folder);
     const SynthesisResult result =
         synthesize_interruptibly(run, problem_from_json(problem), options, communicator, store, guard);
-    const Json report = make_report(result, communicator, run.clock);
+    const Stopwatch writing;
+    on_root(communicator, [&] {
+      folder->write_schedule(problem, result.proven);
+      return Bytes{};
+    });
+    const double schedule_s = writing.seconds();
+    Json report = make_report(result, communicator, run.clock);
+    report["wall_parts_s"]["schedule_file"] = schedule_s;
+    report["durability"] = durability(report);
+    report["resumed_from"] = store.checkpoints->resumed();
     return from_root(communicator, [&] {
-      folder->write(problem, result.proven, report);
+      folder->finish(report);
       return remarks_of(report) + result_line(report, run.folder);
     });
   } catch (const Error& error) {

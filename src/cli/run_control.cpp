@@ -44,16 +44,24 @@ OptionGroup run_control_options() {
       {{"max-hours", "H", "",
         "stop after so many hours with a whole state and exit code 75; in a Slurm job always in time before "
         "its end (SLURM_JOB_END_TIME)"},
-       {"checkpoint-every", "S", "60", "seconds between two states of a long search; rounds are kept each"}}};
+       {"checkpoint-every", "S", "60",
+        "seconds between two states of a long search, rounds are kept each; never: nothing is kept before "
+        "the "
+        "result"}}};
 }
 
 RunControl read_run_control(const Settings& settings) {
   RunControl control;
   if (settings.has("max-hours")) control.max_hours = settings.positive("max-hours");
+  if (settings.text("checkpoint-every") == "never") {
+    control.checkpoint_every_s = kInfiniteSeconds;
+    return control;
+  }
   control.checkpoint_every_s = parse_number(settings.text("checkpoint-every"), "--checkpoint-every");
   if (control.checkpoint_every_s < 0) {
-    throw Error(ExitCode::usage, fmt::format("--checkpoint-every is {}; it has to be 0 or more seconds",
-                                             settings.text("checkpoint-every")));
+    throw Error(ExitCode::usage,
+                fmt::format("--checkpoint-every is {}; it has to be 0 or more seconds, or never",
+                            settings.text("checkpoint-every")));
   }
   return control;
 }

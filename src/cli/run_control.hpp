@@ -10,7 +10,7 @@ namespace rondo::cli {
 
 struct RunControl {
   std::optional<double> max_hours = std::nullopt;
-  double checkpoint_every_s = 60;
+  double checkpoint_every_s = 60;  ///< infinite: nothing is kept before the result, rounds neither
 };
 
 OptionGroup run_control_options();

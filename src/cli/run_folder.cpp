@@ -136,8 +136,11 @@ void RunFolder::make_folders() {
   }
   std::reverse(missing.begin(), missing.end());
   for (const fs::path& folder : missing) {
-    if (fs::create_directory(folder, error)) made_.push_back(folder);
-    if (error) cannot_write(path_, error.message() + "; choose another --output");
+    try {
+      if (make_folder(folder)) made_.push_back(folder);
+    } catch (const Error& why) {
+      cannot_write(path_, std::string(why.what()) + "; choose another --output");
+    }
   }
   if (!fs::is_directory(path_)) cannot_write(path_, "it is a file; choose another --output");
   // Root may write anywhere. A folder that nobody is allowed to write to was closed on purpose.
@@ -220,12 +223,16 @@ void RunFolder::withdraw() {
 }
 
 void RunFolder::remove_result() const {
-  fs::remove(path_ / kReport);
+  remove_file(path_ / kReport);
 }
 
-void RunFolder::write(const Json& problem, const ProvenSchedule& proven, const Json& report) const {
+void RunFolder::write_schedule(const Json& problem, const ProvenSchedule& proven) const {
   check_lock();
   write_schedule_hdf5(path_ / kSchedule, proven, digest_of(sealed_text(problem)));
+}
+
+void RunFolder::finish(const Json& report) const {
+  check_lock();
   write_text_file(path_ / kReport, sealed_text(report));
   remove_state_files(path_);
 }

@@ -45,8 +45,9 @@ class RunFolder {
   void begin(const Json& problem, bool anew);
   /// Takes begin() back where nothing came of it: for a problem that turned out to be refused.
   void withdraw();
-  /// Writes the result and removes the states that led to it.
-  void write(const Json& problem, const ProvenSchedule& proven, const Json& report) const;
+  void write_schedule(const Json& problem, const ProvenSchedule& proven) const;
+  /// Writes the report, which makes the run a finished one, and removes the states that led to it.
+  void finish(const Json& report) const;
 
   /// Throws Error(cannot_create) when another run has taken the folder over.
   void check_lock() const { lock_->check(); }

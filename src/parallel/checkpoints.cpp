@@ -4,7 +4,7 @@
 
 namespace rondo {
 
-std::optional<Bytes> Checkpoints::newest(const Communicator& communicator, const std::string& name) const {
+std::optional<Bytes> Checkpoints::newest(const Communicator& communicator, const std::string& name) {
   if (!store_.newest) return std::nullopt;
   const Bytes found = on_root(communicator, [&] {
     const std::optional<Bytes> state = store_.newest(prefix_ + name);
@@ -15,6 +15,7 @@ std::optional<Bytes> Checkpoints::newest(const Communicator& communicator, const
   });
   MessageReader message(found);
   if (!message.get<bool>()) return std::nullopt;
+  resumed_.push_back(prefix_ + name);
   return message.get_all<Bytes>();
 }
 

@@ -67,9 +67,8 @@ class Survival : public ProgramTest {
     succeed({"resume", "out"}, 2);
     EXPECT_EQ(digest(), undisturbed);
   }
-  std::string digest() const {
-    return Json::parse(read_file(at("out/report.json")))["schedule_digest"].get<std::string>();
-  }
+  Json report() const { return Json::parse(read_file(at("out/report.json"))); }
+  std::string digest() const { return report()["schedule_digest"].get<std::string>(); }
 };
 
 TEST_F(Survival, AStoppedSearchEndsWithTheScheduleOfAnUndisturbedOne) {
@@ -84,6 +83,7 @@ TEST_F(Survival, AStoppedSearchEndsWithTheScheduleOfAnUndisturbedOne) {
   EXPECT_TRUE(contains(stopped.err, "rondo resume out goes on")) << stopped.err;
   succeed({"resume", "out"});
   EXPECT_EQ(digest(), undisturbed);
+  EXPECT_EQ(report()["resumed_from"], Json::array({"search"}));
   EXPECT_FALSE(fs::exists(at("out/states")));
 }
 
@@ -173,6 +173,20 @@ TEST_F(Survival, AFirstOrderSolveGoesOnFromItsNewestIterateOnOtherRanks) {
     succeed({"resume", "out"}, 3 - ranks);
     EXPECT_NEAR(finish_us(), undisturbed_us, 1e-4 * undisturbed_us);
   }
+}
+
+TEST_F(Survival, NothingIsKeptWhereThatIsAskedFor) {
+  const std::string ring =
+      "solve --topology ring:gpus=4,bandwidth_GBps=10,latency_us=1 --collective allgather --size 30KB "
+      "--engine "
+      "rounds --chunks 2 --round-epochs 1 --output ";
+  succeed(split(ring + "kept"));
+  succeed(split(ring + "out --checkpoint-every never"));
+  EXPECT_TRUE(fs::exists(at("kept/rounds")));
+  EXPECT_FALSE(fs::exists(at("out/rounds")));
+  EXPECT_EQ(digest(), Json::parse(read_file(at("kept/report.json")))["schedule_digest"].get<std::string>());
+  EXPECT_GT(Json::parse(read_file(at("kept/report.json")))["durability"]["seconds"].get<double>(), 0);
+  EXPECT_EQ(rondo(split(ring + "out --checkpoint-every often")).exit_code, 64);
 }
 
 TEST_F(Survival, ASecondSignalEndsTheProcessAtOnce) {

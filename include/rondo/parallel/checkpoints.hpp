@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/parallel/communicator.hpp"
@@ -32,7 +33,7 @@ class Checkpoints {
   void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
 
   /// Collective. The same bytes on every rank.
-  std::optional<Bytes> newest(const Communicator& communicator, const std::string& name) const;
+  std::optional<Bytes> newest(const Communicator& communicator, const std::string& name);
   /// Collective. Keeps what `state` gives if it is time to. `state` is called on every rank, so that it may
   /// gather; the root's bytes are kept. Returns whether they were.
   bool offer(const Communicator& communicator, const std::string& name, const std::function<Bytes()>& state);
@@ -41,12 +42,15 @@ class Checkpoints {
 
   /// What keeping took on this rank so far.
   double seconds() const { return seconds_; }
+  /// The names of the states that newest() has found, in order.
+  const std::vector<std::string>& resumed() const { return resumed_; }
 
  private:
   StateStore store_;
   double every_s_ = 0;
   std::string prefix_;
   double seconds_ = 0;
+  std::vector<std::string> resumed_;
   Stopwatch since_last_;
 };
 
