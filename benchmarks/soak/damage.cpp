@@ -4,23 +4,50 @@
 #include <fstream>
 #include <iostream>
 #include <map>
+#include <optional>
 
 #include "runs.hpp"
 
-/// Flipped bits and cut-off files in every file of a run: each is named and refused (65), or passed over for
-/// the state before; the schedule is never another.
+/// Flipped bits and cut-off files in every file of a run: each is named by rondo info, and refused (65) or
+/// passed over for the state before by who would use it; the schedule is never another.
 namespace rondo::soak {
 namespace {
 
 constexpr int kBadData = 65;
 
-std::vector<fs::path> files_of(const fs::path& run) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(run)) {
-    if (entry.is_regular_file()) files.push_back(fs::relative(entry.path(), run));
+/// A folder that damage is done to, and what is in it.
+struct Subject {
+  const Problem* problem;
+  bool finished;
+  fs::path run;
+  std::map<std::string, std::vector<fs::path>> files = {};  ///< by kind; ascending
+};
+
+/// "rounds" and "states" for what is in these folders, else the name.
+std::string kind_of(const fs::path& file) {
+  return file.has_parent_path() ? file.parent_path().string() : file.string();
+}
+
+void list_files(Subject& subject) {
+  for (const auto& entry : fs::recursive_directory_iterator(subject.run)) {
+    const bool half_written = entry.path().filename().string().starts_with(".");  // means nothing
+    if (!entry.is_regular_file() || half_written) continue;
+    const fs::path file = fs::relative(entry.path(), subject.run);
+    subject.files[kind_of(file)].push_back(file);
   }
-  std::sort(files.begin(), files.end());
-  return files;
+  for (auto& [kind, files] : subject.files) std::sort(files.begin(), files.end());
+}
+
+/// Whether there is a newer state of the same name, so that nobody reads this one.
+bool is_superseded(const Subject& subject, const fs::path& file) {
+  const auto phase = [](const fs::path& state) {
+    const std::string name = state.filename();
+    return name.substr(0, name.rfind('-'));
+  };
+  if (kind_of(file) != "states") return false;
+  const auto& states = subject.files.at("states");
+  return std::any_of(states.begin(), states.end(),
+                     [&](const fs::path& other) { return phase(other) == phase(file) && other > file; });
 }
 
 /// Returns what was done to the file.
@@ -38,99 +65,94 @@ std::string damage(Campaign& campaign, const fs::path& file, bool cut) {
 }
 
 /// What `rondo` has to do with a run whose `file` is damaged.
-void check_damaged(Campaign& campaign, const Problem& problem, const fs::path& run_folder,
-                   const fs::path& file, bool finished, const std::string& what, Findings& findings) {
-  std::string newest_state;
-  for (const fs::path& other : files_of(run_folder)) {
-    if (other.parent_path() == "states") newest_state = other.filename();  // they are sorted
-  }
-  const Ending info = run(campaign, {"info", run_folder.string()});
-  findings.expect(info.code == 0 || info.code == kBadData,
-                  what + ": info ended with " + std::to_string(info.code) + "\n" + info.err);
+void check_damaged(Campaign& campaign, const Subject& subject, const fs::path& run_folder,
+                   const fs::path& file, const std::string& what, Tally& tally) {
   const std::string name = file.filename();
-  if (finished && name.starts_with("round-")) {
-    const Ending again = run(campaign, {"reassemble", run_folder.string(), "--output",
-                                        (campaign.folder / "reassembled.h5").string()});
-    findings.expect(again.code == kBadData, what + ": reassemble ended with " + std::to_string(again.code));
-    return;
-  }
-  if (finished) {
-    const Ending verified = run(campaign, {"verify", run_folder.string()});
-    findings.expect(verified.code == kBadData && verified.err.find(name) != std::string::npos,
-                    what + ": verify ended with " + std::to_string(verified.code) + "\n" + verified.err);
+  const Ending info = run(campaign, {"info", run_folder.string()});
+  const std::string named = name == "lock" ? "damaged lock" : "damaged: ";
+  tally.expect(
+      info.code == 0 && info.out.find(named) != std::string::npos && info.out.find(name) != std::string::npos,
+      what + ": info ended with " + std::to_string(info.code) + "\n" + info.out + info.err);
+
+  const bool is_of_round = kind_of(file) == "rounds";
+  if (subject.finished || name == "problem.json") {
+    const fs::path again = campaign.folder / "reassembled.h5";
+    const Ending refused =
+        run(campaign, !subject.finished ? Words{"resume", run_folder.string()}
+                      : is_of_round     ? Words{"reassemble", run_folder.string(), "--output", again.string()}
+                                        : Words{"verify", run_folder.string()});
+    tally.expect(
+        refused.code == kBadData && refused.err.find(name) != std::string::npos && !fs::exists(again),
+        what + ": ended with " + std::to_string(refused.code) + "\n" + refused.err);
+    tally.count("refused with code 65");
     return;
   }
   const Ending resumed = run(campaign, {"resume", run_folder.string()});
-  if (name == "problem.json") {
-    findings.expect(resumed.code == kBadData && resumed.err.find(name) != std::string::npos,
-                    what + ": resume ended with " + std::to_string(resumed.code) + "\n" + resumed.err);
+  tally.expect(resumed.code == 0 && is_solved(run_folder, *subject.problem),
+               what + ": resume ended with " + std::to_string(resumed.code) + "\n" + resumed.err);
+  if (is_superseded(subject, file)) {
+    tally.count("gone on with a newer state");
     return;
   }
-  findings.expect(resumed.code == 0 && digest_of_run(run_folder) == problem.digest,
-                  what + ": resume ended with " + std::to_string(resumed.code) + "\n" + resumed.err);
-  // Of two states only the newest is read.
-  const bool is_older = file.parent_path() == "states" && name != newest_state;
-  const bool is_named = name == "lock" || is_older || resumed.err.find(name) != std::string::npos;
-  findings.expect(is_named, what + ": used without a word\n" + resumed.err);
+  tally.expect(resumed.err.find(name) != std::string::npos, what + ": used without a word\n" + resumed.err);
+  tally.count(name == "lock" ? "lock waited for, then taken over" : "gone on with the state before");
 }
 
-/// A run that was stopped when it had something to go on from, or a finished one.
-fs::path prepare(Campaign& campaign, const Problem& problem, bool finished) {
+/// A run that was stopped when it had something to go on from, or a finished one; nothing where the engine
+/// keeps no states.
+std::optional<Subject> prepare(Campaign& campaign, const Problem& problem, bool finished) {
+  constexpr std::size_t kEnough = 2;
   const fs::path output = campaign.folder / (problem.name + (finished ? "-finished" : "-unfinished"));
+  Subject subject{&problem, finished, output};
   const Words command = joined(joined({"solve"}, problem.arguments), {"--output", output.string()});
   for (int attempt = 0; attempt < 20; ++attempt) {
     fs::remove_all(output);
     Process process(campaign, command, 1);
-    if (finished) {
-      process.wait();
-      return output;
-    }
-    const bool in_rounds = problem.name == "rounds";
-    while (process.running() &&
-           (in_rounds ? num_round_files(output) < 3 : !fs::exists(output / "states/search-00002.state"))) {
+    std::size_t most = 0;
+    while (!finished && process.running() && most < kEnough) {
+      most = problem.name == "rounds" ? num_round_files(output) : num_states(output);
       sleep_s(0.001);
     }
-    process.signal(SIGKILL);  // so that its lock stays
+    if (!finished) process.signal(SIGKILL);  // so that its lock stays
     process.wait();
-    if (!fs::exists(output / "report.json")) return output;
+    if (finished == fs::exists(output / "report.json")) {
+      list_files(subject);
+      return subject;
+    }
   }
-  throw std::runtime_error("no run of " + problem.name + " could be stopped in time");
+  std::cout << problem.name << " keeps no states, or ends too soon" << std::endl;
+  return std::nullopt;
 }
 
 }  // namespace
 
-int damage_campaign(Campaign& campaign) {
+void damage_campaign(Campaign& campaign, Tally& tally) {
+  constexpr std::size_t kLocks = 60;  // one of so many: it costs seconds of waiting for its owner
   const std::vector<Problem> all = problems(campaign);
-  Findings findings;
   const fs::path copy = campaign.folder / "damaged";
-  std::map<std::string, int> by_kind;
-  std::vector<std::pair<const Problem*, bool>> kinds;
-  std::vector<fs::path> runs;
+  std::vector<Subject> subjects;
   for (const Problem& problem : all) {
     for (const bool finished : {true, false}) {
-      kinds.emplace_back(&problem, finished);
-      runs.push_back(prepare(campaign, problem, finished));
+      if (auto subject = prepare(campaign, problem, finished)) subjects.push_back(std::move(*subject));
     }
   }
-  for (int i = 0; i < campaign.count; ++i) {
-    const std::size_t k = static_cast<std::size_t>(i) % kinds.size();
-    const auto& [problem, finished] = kinds[k];
-    fs::remove_all(copy);
-    fs::copy(runs[k], copy, fs::copy_options::recursive);
-    std::vector<fs::path> files = files_of(copy);
-    // The lock of a killed run matters less than its states, and costs seconds of waiting for its owner.
-    if (i % 50 != 0) std::erase(files, "lock");
+  for (int i = 0; campaign.next(); ++i) {
+    const Subject& subject = subjects[static_cast<std::size_t>(i) % subjects.size()];
+    auto kinds = subject.files;
+    if (campaign.number(1, kLocks) > 1) kinds.erase("lock");
+    const auto& [kind, files] =
+        *std::next(kinds.begin(), static_cast<int>(campaign.number(0, kinds.size() - 1)));
     const fs::path file = files[campaign.number(0, files.size() - 1)];
+    fs::remove_all(copy);
+    fs::copy(subject.run, copy, fs::copy_options::recursive);
     const bool cut = i % 6 == 5;
-    const std::string what = std::to_string(i) + ": " + runs[k].filename().string() + "/" + file.string() +
-                             ", " + damage(campaign, copy / file, cut);
-    ++by_kind[cut ? "truncations" : "flipped bits"];
-    check_damaged(campaign, *problem, copy, file, finished, what, findings);
-    if (i % 100 == 99) std::cout << i + 1 << " damages, " << findings.count() << " findings" << std::endl;
+    const std::string what = std::to_string(i) + ": " + subject.run.filename().string() + "/" +
+                             file.string() + ", " + damage(campaign, copy / file, cut);
+    tally.count(cut ? "truncations" : "flipped bits");
+    tally.count("in " + kind);
+    check_damaged(campaign, subject, copy, file, what, tally);
+    if (i % 100 == 99) std::cout << i + 1 << " damages, " << tally.findings() << " findings" << std::endl;
   }
-  for (const auto& [kind, count] : by_kind) std::cout << count << " " << kind << ", ";
-  std::cout << findings.count() << " not detected or not survived" << std::endl;
-  return findings.count();
 }
 
 }  // namespace rondo::soak

@@ -5,132 +5,98 @@
 
 #include "runs.hpp"
 
-/// SIGKILL of a random rank at a random time, and signals that ask a run to stop; then rondo resume on other
-/// numbers of ranks.
+/// SIGKILL of a random rank at a random time, once or several times; then rondo resume on other numbers of
+/// ranks.
 namespace rondo::soak {
 namespace {
 
-constexpr int kStopped = 75;
-constexpr double kStopSeconds = 10;
+/// What the folder had before a run went on with it.
+struct Before {
+  bool was_finished;
+  std::size_t rounds;
+  std::size_t states;
+  explicit Before(const fs::path& run)
+      : was_finished(fs::exists(run / "report.json")),
+        rounds(num_round_files(run)),
+        states(num_states(run)) {}
+};
 
-/// Resumes, and compares with the undisturbed run.
+/// Starts or goes on with the run, and kills one of its ranks somewhere in the time that a whole run takes.
+void kill_once(Campaign& campaign, Problem& problem, const fs::path& output, int ranks,
+               const std::string& what, Tally& tally) {
+  const Before before(output);
+  const double after_s = campaign.fraction() * problem.seconds;
+  Process process(campaign,
+                  joined(joined({"solve"}, problem.arguments), {"--resume", "--output", output.string()}),
+                  ranks);
+  sleep_s(after_s);
+  const std::vector<pid_t> victims = process.ranks();
+  if (!victims.empty()) ::kill(victims[campaign.number(0, victims.size() - 1)], SIGKILL);
+  tally.expect(process.wait(60).code != -1, what + ": hung after the kill");
+  const Before after(output);
+  if (after.was_finished) {
+    tally.count("too late");
+    problem.seconds = std::max(0.3, std::min(problem.seconds, 0.9 * after_s));
+    return;
+  }
+  tally.count("in mid-run");
+  tally.count("of " + problem.name);
+  if (after.states > 0) tally.count("with a state kept");
+  if (after.rounds > 0) tally.count("with rounds kept");
+  tally.expect(after.rounds >= before.rounds, what + ": finished rounds were lost");
+}
+
+}  // namespace
+
 void expect_resumes(Campaign& campaign, const Problem& problem, const fs::path& run_folder, int ranks,
-                    const std::string& what, Findings& findings) {
-  const bool was_finished = fs::exists(run_folder / "report.json");
-  const std::size_t before = num_round_files(run_folder);
+                    const std::string& what, Tally& tally) {
+  const Before before(run_folder);
   // Before problem.json there is nothing to resume; the same command begins.
   const Words command =
       fs::exists(run_folder / "problem.json")
           ? Words{"resume", run_folder.string()}
           : joined(joined({"solve"}, problem.arguments), {"--resume", "--output", run_folder.string()});
   const Ending ending = run(campaign, command, ranks);
-  if (!findings.expect(ending.code == 0,
-                       what + ": resume ended with " + std::to_string(ending.code) + "\n" + ending.err)) {
+  if (!tally.expect(ending.code == 0,
+                    what + ": resume ended with " + std::to_string(ending.code) + "\n" + ending.err)) {
     return;
   }
-  findings.expect(digest_of_run(run_folder) == problem.digest, what + ": another schedule");
-  if (problem.name == "rounds" && !was_finished) {
+  tally.expect(is_solved(run_folder, problem), what + ": another schedule");
+  if (before.was_finished) return;
+  tally.count("resumed on " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"));
+  if (before.rounds > 0) {
     const double resumed = figure_of_run(run_folder, "rounds_resumed");
-    findings.expect(resumed == static_cast<double>(before), what + ": " + std::to_string(before) +
-                                                                " rounds were whole, " +
-                                                                std::to_string(resumed) + " were resumed");
+    tally.expect(resumed == static_cast<double>(before.rounds),
+                 what + ": " + std::to_string(before.rounds) + " rounds were whole, " +
+                     std::to_string(resumed) + " were resumed");
+    tally.count("finished rounds kept", static_cast<int>(before.rounds));
+    tally.count("finished rounds solved again", static_cast<int>(before.rounds) - static_cast<int>(resumed));
+  } else if (before.states > 0) {
+    tally.expect(went_on_from_state(run_folder), what + ": began again, though there was a state");
   }
 }
 
-/// Runs take less time than the first one did, or the machine is less busy: then the next ones are disturbed
-/// earlier.
-void came_too_late(Problem& problem, double after_s) {
-  problem.seconds = std::min(problem.seconds, 0.8 * after_s);
-}
-
-/// A third of a campaign; of a short one, which luck decides as well, a single run.
-bool says_something(int disturbed, int count) {
-  constexpr int kShort = 20;
-  return count < kShort ? disturbed > 0 : disturbed * 3 >= count;
-}
-
-}  // namespace
-
-int kill_campaign(Campaign& campaign) {
+void kill_campaign(Campaign& campaign, Tally& tally) {
+  constexpr std::size_t kMostInARow = 3;
   std::vector<Problem> all = problems(campaign);
-  Findings findings;
-  int in_mid_run = 0;
-  std::size_t kept = 0;
-  for (int i = 0; i < campaign.count; ++i) {
+  const fs::path output = campaign.folder / "killed";
+  for (int i = 0; campaign.done < campaign.count; ++i) {
     Problem& problem = all[static_cast<std::size_t>(i) % all.size()];
-    const int ranks = i / 2 % 2 == 0 ? 2 : 4;
-    const fs::path output = campaign.folder / "killed";
     fs::remove_all(output);
-    std::string what =
-        "kill " + std::to_string(i) + " (" + problem.name + ", " + std::to_string(ranks) + " ranks)";
-    const double after_s = campaign.fraction() * problem.seconds * 0.6;  // several ranks take less than one
-    {
-      Process process(campaign, joined(joined({"solve"}, problem.arguments), {"--output", output.string()}),
-                      ranks);
-      sleep_s(after_s);
-      const std::vector<pid_t> victims = process.ranks();
-      if (!victims.empty()) ::kill(victims[campaign.number(0, victims.size() - 1)], SIGKILL);
-      findings.expect(process.wait(60).code != -1, what + ": hung after the kill");
+    const std::string what = problem.name + ", run " + std::to_string(i);
+    // Every other run is killed once, the others again while they go on.
+    auto in_a_row = static_cast<int>(campaign.number(0, 1) * campaign.number(1, kMostInARow - 1) + 1);
+    const int before = campaign.done;
+    for (; in_a_row > 0 && !fs::exists(output / "report.json") && campaign.next(); --in_a_row) {
+      kill_once(campaign, problem, output, campaign.done % 2 == 0 ? 2 : 4, what, tally);
     }
-    if (!fs::exists(output / "report.json")) {
-      ++in_mid_run;
-      kept += num_round_files(output);
-    } else {
-      came_too_late(problem, after_s);
-    }
+    if (campaign.done == before) break;  // its time is over
     const int again[] = {1, 2, 4};
-    expect_resumes(campaign, problem, output, again[campaign.number(0, 2)], what, findings);
-    if (i % 20 == 19) std::cout << i + 1 << " kills, " << findings.count() << " findings" << std::endl;
+    expect_resumes(campaign, problem, output, again[i % 3], what, tally);
+    if (i % 10 == 9) std::cout << campaign.done << " kills, " << tally.findings() << " findings" << std::endl;
   }
-  std::cout << campaign.count << " SIGKILLs, " << in_mid_run << " before the run had ended, " << kept
-            << " finished rounds kept and none solved again, all resumed to the undisturbed schedule: "
-            << (findings.count() == 0 ? "yes" : "NO") << std::endl;
-  findings.expect(says_something(in_mid_run, campaign.count),
-                  "too few runs were killed in time to say anything");
-  return findings.count();
-}
-
-int signal_campaign(Campaign& campaign) {
-  std::vector<Problem> all = problems(campaign);
-  Findings findings;
-  int stopped = 0;
-  double longest_s = 0;
-  for (int i = 0; i < campaign.count; ++i) {
-    Problem& problem = all[static_cast<std::size_t>(i) % all.size()];
-    const bool many = i / 2 % 2 == 1;
-    const int signal = many || i / 4 % 2 == 0 ? SIGUSR1 : SIGTERM;  // mpirun gives its ranks no time on TERM
-    const fs::path output = campaign.folder / "stopped";
-    fs::remove_all(output);
-    const std::string what = "signal " + std::to_string(i) + " (" + problem.name + ")";
-    {
-      Process process(campaign, joined(joined({"solve"}, problem.arguments), {"--output", output.string()}),
-                      many ? 2 : 1);
-      // From the lock on: before that there is neither a folder nor anything to lose.
-      while (process.running() && !fs::exists(output / "lock")) sleep_s(0.002);
-      const double after_s = campaign.fraction() * problem.seconds;
-      sleep_s(after_s);
-      process.signal(signal);
-      const Ending ending = process.wait(30);
-      longest_s = std::max(longest_s, ending.seconds);
-      const bool finished = fs::exists(output / "report.json");
-      if (finished) {
-        came_too_late(problem, after_s);
-      } else {
-        ++stopped;
-      }
-      findings.expect(ending.code == (finished ? 0 : kStopped) && ending.seconds < kStopSeconds,
-                      what + ": code " + std::to_string(ending.code) + " after " +
-                          std::to_string(ending.seconds) + " s\n" + ending.err);
-    }
-    expect_resumes(campaign, problem, output, many ? 1 : 2, what, findings);
-  }
-  std::cout << campaign.count << " signals, " << stopped << " runs stopped with code 75, the longest took "
-            << longest_s
-            << " s, all resumed to the undisturbed schedule: " << (findings.count() == 0 ? "yes" : "NO")
-            << std::endl;
-  findings.expect(says_something(stopped, campaign.count),
-                  "too few runs were stopped in time to say anything");
-  return findings.count();
+  tally.expect(says_something(campaign, tally, "in mid-run"),
+               "too few runs were killed in time to say anything");
 }
 
 }  // namespace rondo::soak

@@ -7,11 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 extern char** environ;
@@ -44,25 +47,67 @@ ProcessEntry entry_of(pid_t pid) {
   return entry;
 }
 
+/// Regular files whose names begin so, without those that are being written.
+std::size_t count_files(const fs::path& folder, const std::string& beginning) {
+  std::size_t count = 0;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with(beginning) && !name.starts_with(".")) ++count;
+  }
+  return count;
+}
+
+/// One for each long phase that keeps states.
+std::vector<Problem> known_problems() {
+  const auto words = [](const std::string& text) {
+    std::istringstream stream(text + " --checkpoint-every 0");
+    return Words(std::istream_iterator<std::string>(stream), {});
+  };
+  return {
+      {.name = "rounds",
+       .arguments =
+           words("--topology star:chassis=2,intra=ndv2 --collective allgather --size 100MB --chunks 2 "
+                 "--engine rounds --decompose ncflow --round-epochs 4")},
+      {.name = "search", .arguments = words("--topology amd-1 --collective alltoall --size 1KB")},
+      {.name = "improvement",
+       .arguments = words("--topology dgx1 --collective allgather --size 1GB --chunks 4")},
+      {.name = "columns",
+       .arguments = words("--topology rails:boxes=3,rails=2 --collective alltoall --size 1GB --engine flow "
+                          "--lp-solver columns --symmetry off")},
+      {.name = "pdhg",
+       .arguments = words("--topology rails:boxes=2,rails=2 --collective alltoall --size 1GB --engine flow "
+                          "--lp-solver pdhg --lp-tolerance 1e-5 --symmetry off"),
+       .is_exact = false}};
+}
+
 }  // namespace
+
+bool Campaign::next() {
+  if (done >= count || (seconds > 0 && seconds_since(start) > seconds)) return false;
+  ++done;
+  return true;
+}
 
 std::size_t Campaign::number(std::size_t least, std::size_t most) {
   return std::uniform_int_distribution<std::size_t>(least, most)(random);
 }
 
 Process::Process(const Campaign& campaign, const Words& arguments, int ranks)
-    : err_(campaign.folder / "stderr-of-rondo") {
-  Words words;
-  if (ranks > 1) words = {"mpirun", "--oversubscribe", "-n", std::to_string(ranks)};
-  words.push_back(campaign.rondo);
-  words.insert(words.end(), arguments.begin(), arguments.end());
+    : Process(campaign.folder, joined(ranks > 1 ? Words{"mpirun", "--oversubscribe", "-n",
+                                                        std::to_string(ranks), campaign.rondo}
+                                                : Words{campaign.rondo},
+                                      arguments)) {}
+
+Process::Process(const fs::path& folder, Words words)
+    : out_(folder / "output-of-command"), err_(folder / "errors-of-command") {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   posix_spawn_file_actions_addopen(&files, STDERR_FILENO, err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
@@ -105,15 +150,20 @@ bool Process::running() {
 Ending Process::wait(double limit_s) {
   const auto start = Clock::now();
   while (running()) {
-    if (seconds_since(start) > limit_s) return {-1, limit_s, text_of(err_)};
+    if (seconds_since(start) > limit_s) return {-1, limit_s, text_of(out_), text_of(err_)};
     sleep_s(0.002);
   }
   return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), seconds_since(start),
-          text_of(err_)};
+          text_of(out_), text_of(err_)};
 }
 
 Ending run(const Campaign& campaign, const Words& arguments, int ranks) {
   return Process(campaign, arguments, ranks).wait();
+}
+
+void run_tool(const Campaign& campaign, const Words& command) {
+  const Ending ending = Process(campaign.folder, command).wait();
+  if (ending.code != 0) throw std::runtime_error(command.front() + ": " + ending.err);
 }
 
 void sleep_s(double seconds) {
@@ -130,9 +180,11 @@ std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-std::string digest_of_run(const fs::path& run) {
+bool is_solved(const fs::path& run, const Problem& problem) {
   const nlohmann::json report = report_of(run);
-  return report.is_object() ? report.value("schedule_digest", "") : "";
+  if (!report.is_object()) return false;
+  if (problem.is_exact) return report.value("schedule_digest", "") == problem.digest;
+  return std::abs(report.value("finish_us", 0.0) / problem.finish_us - 1) <= 1e-4;
 }
 
 double figure_of_run(const fs::path& run, const std::string& name) {
@@ -140,42 +192,56 @@ double figure_of_run(const fs::path& run, const std::string& name) {
   return report.is_object() ? report["figures"].value(name, -1.0) : -1;
 }
 
+bool went_on_from_state(const fs::path& run) {
+  const nlohmann::json report = report_of(run);
+  return report.is_object() && report.contains("resumed_from") && !report["resumed_from"].empty();
+}
+
 std::size_t num_round_files(const fs::path& run) {
-  std::size_t count = 0;
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(run / "rounds", ignored)) {
-    if (entry.path().filename().string().starts_with("round-")) ++count;
-  }
-  return count;
+  return count_files(run / "rounds", "round-");
+}
+
+std::size_t num_states(const fs::path& run) {
+  return count_files(run / "states", "");
 }
 
 std::vector<Problem> problems(Campaign& campaign) {
-  std::vector<Problem> all = {{.name = "rounds",
-                               .arguments = {"--topology", "star:chassis=2,intra=ndv2", "--collective",
-                                             "allgather", "--size", "100MB", "--chunks", "2", "--engine",
-                                             "rounds", "--decompose", "ncflow", "--round-epochs", "4"}},
-                              {.name = "auto",
-                               .arguments = {"--topology", "rails:boxes=2,rails=2", "--collective",
-                                             "alltoall", "--size", "1KB", "--checkpoint-every", "0"}}};
+  std::vector<Problem> all = known_problems();
+  std::erase_if(all, [&](const Problem& p) { return !campaign.only.empty() && p.name != campaign.only; });
+  if (all.empty()) throw std::runtime_error("there is no problem " + campaign.only);
   for (Problem& problem : all) {
     const fs::path output = campaign.folder / ("undisturbed-" + problem.name);
     const Ending ending =
-        run(campaign, joined(joined({"solve"}, problem.arguments), {"--output", output.string()}));
-    problem.digest = digest_of_run(output);
-    problem.seconds = ending.seconds;
+        run(campaign, joined(joined({"solve"}, problem.arguments), {"--output", output.string()}), 2);
     if (ending.code != 0) throw std::runtime_error(problem.name + ": " + ending.err);
-    std::cout << problem.name << ": " << problem.seconds << " s undisturbed, schedule " << problem.digest
-              << std::endl;
+    const nlohmann::json report = report_of(output);
+    problem.digest = report.at("schedule_digest");
+    problem.finish_us = report.at("finish_us");
+    problem.seconds = ending.seconds;
+    std::cout << problem.name << ": " << problem.seconds << " s undisturbed on two ranks, schedule "
+              << problem.digest << std::endl;
   }
   return all;
 }
 
-bool Findings::expect(bool good, const std::string& what) {
+bool says_something(const Campaign& campaign, const Tally& tally, const std::string& outcome) {
+  constexpr int kShort = 20;
+  const auto entry = tally.counts().find(outcome);
+  const double found = entry == tally.counts().end() ? 0 : entry->second;
+  return campaign.done < kShort ? found > 0 : found * 3 >= campaign.done;
+}
+
+bool Tally::expect(bool good, const std::string& what) {
   if (!good) {
-    ++count_;
+    ++findings_;
     std::cout << "FINDING: " << what << std::endl;
   }
   return good;
+}
+
+void Tally::largest(const std::string& what, double value) {
+  const auto entry = counts_.try_emplace(what, value).first;
+  entry->second = std::max(entry->second, value);
 }
 
 }  // namespace rondo::soak
