@@ -58,7 +58,7 @@ void expect_outputs_survive(Campaign& campaign, const SmallDisk& disk, const fs:
   const std::string run_folder = solved.string();
   const std::string output = (disk.folder() / "output").string();
   std::vector<Words> commands = {{"reassemble", run_folder, "--output", output},
-                                 {"topology", "generate", "torus:dims=8x8", "--output", output}};
+                                 {"topology", "generate", "dragonfly", "--output", output}};
   for (const char* format : {"json", "svg", "html", "trace"}) {
     commands.push_back({"export", run_folder, "--format", format, "--output", output});
   }
