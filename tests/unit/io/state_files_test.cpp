@@ -54,6 +54,17 @@ TEST_F(StateFiles, ADamagedOneIsNamedAndTheOneBeforeUsed) {
   });
 }
 
+TEST_F(StateFiles, ADamagedOneThatIsNotNeededIsNamedAsWell) {
+  keep("the one before");
+  keep("the newest");
+  const auto damaged = [&] { return find_damaged_states(folder.path(), "search", kDigest); };
+  EXPECT_TRUE(damaged().empty());
+  std::filesystem::resize_file(file(0), 520);
+  EXPECT_TRUE(newest().damaged.empty());
+  ASSERT_EQ(damaged().size(), 1U);
+  EXPECT_NE(damaged()[0].find("search-00000.state"), std::string::npos);
+}
+
 TEST_F(StateFiles, OnesOfAnotherProblemOrNumberAreNotUsed) {
   keep("a");
   EXPECT_FALSE(newest("another digest").state);
