@@ -61,10 +61,13 @@ std::string reassemble_rounds(const Settings& settings) {
   const Problem problem = naming_file(
       folder / "problem.json", [&] { return problem_from_json(parse_sealed_json(text, "problem.json")); });
   const RoundPrefix prefix = read_round_files(folder, digest_of(text));
+  if (!prefix.stopped_by.empty()) {
+    throw Error(ExitCode::bad_data, fmt::format("only the first {} rounds of {} are whole: {}",
+                                                prefix.rounds.size(), folder.string(), prefix.stopped_by));
+  }
   if (prefix.rounds.empty()) {
-    throw Error(prefix.stopped_by.empty() ? ExitCode::no_input : ExitCode::bad_data,
-                fmt::format("{} has no whole round files{}{}; only engine rounds writes them",
-                            folder.string(), prefix.stopped_by.empty() ? "" : ": ", prefix.stopped_by));
+    throw Error(ExitCode::no_input,
+                fmt::format("{} has no round files; only engine rounds writes them", folder.string()));
   }
   const Demand demand = problem.demand.with_chunks(static_cast<int>(prefix.rounds.front().chunks));
   ProvenSchedule proven{*problem.topology, demand, reassemble(*problem.topology, demand, prefix.rounds),

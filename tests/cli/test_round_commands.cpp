@@ -59,8 +59,14 @@ TEST_F(RoundCommands, ReassembleMakesTheSameSchedule) {
 
 TEST_F(RoundCommands, ReassembleNeedsAllRounds) {
   succeed(solve_in_rounds());
+  const std::string last = round_files().back().filename();
+  const std::string content = read_file(at("out/rounds/" + last));
+  write_file(at("out/rounds/" + last), content.substr(0, content.size() / 2));
+  const Outcome damaged = rondo(split("reassemble out --output again.h5"));
+  EXPECT_EQ(damaged.exit_code, 65);
+  EXPECT_NE(damaged.err.find(last), std::string::npos) << damaged.err;
   fs::remove(at("out/rounds/round-00000.h5"));
-  EXPECT_NE(rondo(split("reassemble out --output again.h5")).exit_code, 0);
+  EXPECT_EQ(rondo(split("reassemble out --output again.h5")).exit_code, 65);
   EXPECT_FALSE(fs::exists(at("again.h5")));
 }
 
