@@ -25,6 +25,7 @@ Json totals_of(const Json& pieces) {
   Json totals = Json::object();
   for (const Json& piece : pieces) {
     Json& total = totals[piece.at("campaign").get<std::string>()];
+    if (total.is_null()) total = Json::object();
     const auto add = [&](const std::string& name, double value) {
       const double before = total.value(name, 0.0);
       total[name] = is_largest(name) ? std::max(before, value) : before + value;
