@@ -58,7 +58,8 @@ void add_to_results(const fs::path& file, const std::string& name, const Campaig
                     {"findings", tally.findings()},
                     {"seconds", seconds},
                     {"outcomes", outcomes}});
-  std::ofstream(file) << Json({{"totals", totals_of(pieces)}, {"pieces", pieces}}).dump(1) << "\n";
+  const std::string text = Json({{"totals", totals_of(pieces)}, {"pieces", pieces}}).dump(1);
+  std::ofstream(file) << text << "\n";
 }
 
 }  // namespace rondo::soak
