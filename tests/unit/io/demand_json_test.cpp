@@ -51,20 +51,26 @@ TEST(DemandJson, RoundTrips) {
 }
 
 TEST(DemandJson, RefusesWhatNoEngineSupports) {
-  expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'reduce'"}, [](Json& c) { c["reduce"] = true; });
+  expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'reduce'"},
+                        [](Json& c) { c["reduce"] = true; });
   expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'tenant'"}, [](Json& c) { c["tenant"] = 3; });
-  expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'priority'"}, [](Json& c) { c["priority"] = 2; });
-  expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'sources'"}, [](Json& c) { c["sources"] = {1, 2}; });
+  expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'priority'"},
+                        [](Json& c) { c["priority"] = 2; });
+  expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'sources'"}, [](Json& c) {
+    c["sources"] = {1, 2};
+  });
 }
 
 TEST(DemandJson, RefusesBadInput) {
-  expect_demand_refused(ExitCode::bad_data, {"chunks[1]", "unknown key 'byte'"}, [](Json& c) { c["byte"] = 1; });
+  expect_demand_refused(ExitCode::bad_data, {"chunks[1]", "unknown key 'byte'"},
+                        [](Json& c) { c["byte"] = 1; });
   expect_demand_refused(ExitCode::bad_data, {"chunks[1]", "id is 0"}, [](Json& c) { c["id"] = 0; });
   expect_demand_refused(ExitCode::bad_data, {"chunks[1].sources[0]", "3", "from 0 to 2"},
-                 [](Json& c) { c["sources"] = {3}; });
+                        [](Json& c) { c["sources"] = {3}; });
   expect_demand_refused(ExitCode::bad_data, {"chunks[1]", "nobody has the data"},
-                 [](Json& c) { c["sources"] = Json::array(); });
-  expect_demand_refused(ExitCode::bad_data, {"nobody wants"}, [](Json& c) { c["destinations"] = Json::array(); });
+                        [](Json& c) { c["sources"] = Json::array(); });
+  expect_demand_refused(ExitCode::bad_data, {"nobody wants"},
+                        [](Json& c) { c["destinations"] = Json::array(); });
   expect_demand_refused(ExitCode::bad_data, {"chunks[1].destinations[1]", "-1"}, [](Json& c) {
     c["destinations"] = {0, -1};
   });

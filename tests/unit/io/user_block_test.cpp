@@ -85,7 +85,8 @@ TEST_F(UserBlockTest, NamesWhatDiffers) {
 
 TEST_F(UserBlockTest, NeedsAFile) {
   expect_error(ExitCode::no_input, {"absent"}, [&] { verify_user_block(folder / "absent"); });
-  expect_error(ExitCode::cannot_create, {"absent"}, [&] { seal_user_block(folder / "absent", kDigestInBlock, 0); });
+  expect_error(ExitCode::cannot_create, {"absent"},
+               [&] { seal_user_block(folder / "absent", kDigestInBlock, 0); });
 }
 
 }  // namespace
