@@ -18,7 +18,7 @@ namespace {
 /// second one.
 constexpr double kColumnGap = 1e-6;
 constexpr double kMostColumnGap = 1e-3;
-constexpr double kShareOfGap = 0.1;
+constexpr double kColumnShareOfGap = 0.1;
 
 /// Engines lp and flow in parts.
 void take_apart(const SolveOptions& options, const Communicator& communicator, Toolbox& tools) {
@@ -113,7 +113,7 @@ Toolbox prepare_toolbox(const SolveOptions& options, const Communicator& communi
 
   ColumnOptions columns;
   columns.gap = options.flow_gap.value_or(
-      std::clamp(options.gap.value_or(0) * kShareOfGap, kColumnGap, kMostColumnGap));
+      std::clamp(options.gap.value_or(0) * kColumnShareOfGap, kColumnGap, kMostColumnGap));
   columns.limits.time_limit_s = options.time_limit_s.value_or(-1);
   columns.limits.interrupt = interrupt;
   columns.checkpoints = checkpoints;

@@ -13,14 +13,15 @@ namespace {
 using Traffic = std::map<std::pair<NodeId, NodeId>, Shares>;
 
 /// Some of a fabric's nodes, contracted or not, as GPUs: in a flow without time switches are no different.
-struct Piece {
+struct ClusterPiece {
   Instance instance;
   std::vector<LinkId> link;        ///< of the fabric, per link
   std::map<NodeId, GpuId> number;  ///< of the fabric's nodes
 };
 
 /// `group`: per node of the fabric the node of the piece, or -1; links within a node are left out.
-Piece make_piece(const Topology& topology, const std::vector<int>& group, int nodes, const Traffic& traffic) {
+ClusterPiece make_piece(const Topology& topology, const std::vector<int>& group, int nodes,
+                        const Traffic& traffic) {
   TopologyData data{topology.name(), "", std::vector<Node>(static_cast<std::size_t>(nodes)), {}, {}};
   std::map<NodeId, GpuId> number;
   for (std::size_t n = 0; n < group.size(); ++n) {
@@ -54,7 +55,7 @@ Piece make_piece(const Topology& topology, const std::vector<int>& group, int no
 /// Paths of the piece's flow between each of its pairs, over links of the fabric.
 using Paths = std::map<std::pair<GpuId, GpuId>, std::vector<std::pair<std::vector<LinkId>, double>>>;
 
-Paths paths_of(const Piece& piece, const FlowField& field) {
+Paths paths_of(const ClusterPiece& piece, const FlowField& field) {
   const Topology& topology = *piece.instance.topology;
   std::map<GpuId, std::vector<double>> flow;
   for (const FlowField::Entry& entry : field.entries) {
@@ -96,7 +97,7 @@ class Clusters {
   }
 
   /// Nothing where no data leaves its cluster.
-  std::optional<Piece> contracted() const {
+  std::optional<ClusterPiece> contracted() const {
     if (between_.empty()) return std::nullopt;
     std::vector<int> group = cluster_;
     int nodes = count_;
@@ -108,7 +109,7 @@ class Clusters {
 
   /// Puts the traffic between clusters on the paths of their flow; what that asks of the clusters is added to
   /// what goes on inside them.
-  void route_between(const Piece& contracted, const FlowField& field) {
+  void route_between(const ClusterPiece& contracted, const FlowField& field) {
     const Paths paths = paths_of(contracted, field);
     for (const auto& [ends, shares] : between_) {
       const auto pair = std::pair(contracted.number.at(ends.first), contracted.number.at(ends.second));
@@ -126,8 +127,8 @@ class Clusters {
   }
 
   /// Those of clusters with data, by number.
-  std::map<std::size_t, Piece> insides() const {
-    std::map<std::size_t, Piece> pieces;
+  std::map<std::size_t, ClusterPiece> insides() const {
+    std::map<std::size_t, ClusterPiece> pieces;
     for (int c = 0; c < count_; ++c) {
       const auto number = static_cast<std::size_t>(c);
       if (inside_[number].empty()) continue;
@@ -141,7 +142,7 @@ class Clusters {
     return pieces;
   }
 
-  void route_inside(std::size_t cluster, const Piece& piece, const FlowField& field) {
+  void route_inside(std::size_t cluster, const ClusterPiece& piece, const FlowField& field) {
     const Paths paths = paths_of(piece, field);
     for (const auto& [ends, shares] : inside_[cluster]) {
       for (const auto& [links, share] : paths.at({piece.number.at(ends.first), piece.number.at(ends.second)}))
@@ -189,12 +190,12 @@ SolvedFlow solve_by_clusters(const Instance& instance, const std::vector<int>& c
     return solve_by_clusters_over_time(instance, cluster_of_gpu, formulation, limits, solver, communicator);
   Clusters clusters(instance, cluster_of_gpu);
   SolvedFlow all{SolveStatus::optimal};
-  if (const std::optional<Piece> contracted = clusters.contracted()) {
+  if (const std::optional<ClusterPiece> contracted = clusters.contracted()) {
     all = solve_parts({contracted->instance}, formulation, limits, solver, communicator);
     if (all.status != SolveStatus::optimal) return all;
     clusters.route_between(*contracted, all.field);
   }
-  const std::map<std::size_t, Piece> insides = clusters.insides();
+  const std::map<std::size_t, ClusterPiece> insides = clusters.insides();
   std::vector<Instance> parts;
   for (const auto& [cluster, piece] : insides) parts.push_back(piece.instance);
   const std::vector<SolvedFlow> solved = solve_each(parts, formulation, limits, solver, communicator);

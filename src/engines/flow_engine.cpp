@@ -14,7 +14,7 @@
 namespace rondo {
 namespace {
 
-struct Policy {
+struct FlowPolicy {
   std::string name;
   RoutingStart start;
   RouteOrder order;
@@ -25,8 +25,8 @@ struct Policy {
 constexpr std::size_t kMostWholeChunks = 20'000;
 
 /// The first one is the default.
-const std::vector<Policy>& policies() {
-  static const std::vector<Policy> table{
+const std::vector<FlowPolicy>& flow_policy_table() {
+  static const std::vector<FlowPolicy> table{
       {"bottleneck", RoutingStart::model, RouteOrder::bottleneck},
       {"load", RoutingStart::model, RouteOrder::load},
       {"shortest", RoutingStart::shortest, RouteOrder::bottleneck},
@@ -78,7 +78,7 @@ class FlowScheduler {
   }
 
   /// Nothing where the policy does not suit the problem, which another one solves better.
-  std::optional<Realised> realise(const Demand& demand, const Policy& policy, const EngineOptions& call) {
+  std::optional<Realised> realise(const Demand& demand, const FlowPolicy& policy, const EngineOptions& call) {
     if (policy.rotated) return rotated(demand, policy, call);
     if (part_ && demand.num_chunks() > kMostWholeChunks && !call.policy_is_asked) return std::nullopt;
     if (!table_) table_ = steady_routes(*topology_, demand_, *steady_);
@@ -90,11 +90,11 @@ class FlowScheduler {
   std::size_t num_rotations() const { return part_ ? part_->rotations.size() : 1; }
 
  private:
-  RoutingStart start(const Policy& policy) const {
+  RoutingStart start(const FlowPolicy& policy) const {
     return steady_->field ? policy.start : RoutingStart::shortest;
   }
 
-  std::optional<Realised> rotated(const Demand& demand, const Policy& policy, const EngineOptions& call) {
+  std::optional<Realised> rotated(const Demand& demand, const FlowPolicy& policy, const EngineOptions& call) {
     if (part_ && !routes_) routes_ = fold_routes(*part_, steady_routes(*topology_, part_->demand, *steady_));
     if (!part_ || !*routes_) {
       if (!call.policy_is_asked) return std::nullopt;
@@ -125,7 +125,7 @@ class FlowScheduler {
 }  // namespace
 
 const std::vector<std::string>& flow_policies() {
-  static const std::vector<std::string> names = names_of(policies());
+  static const std::vector<std::string> names = names_of(flow_policy_table());
   return names;
 }
 
@@ -154,7 +154,7 @@ PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& optio
   notes.figures["rotations"] = static_cast<double>(scheduler->num_rotations());
   return [scheduler, notes](const Demand& demand, const EngineOptions& call) {
     EngineResult result = notes;
-    auto realised = scheduler->realise(demand, find_policy(policies(), call.policy, "flow"), call);
+    auto realised = scheduler->realise(demand, find_policy(flow_policy_table(), call.policy, "flow"), call);
     if (!realised) return result;
     result.figures["rounded_us"] = realised->rounded_us;
     result.figures["realised_us"] = realised->schedule.finish_us;

@@ -4,18 +4,15 @@
 #include <limits>
 #include <numeric>
 
+#include "index.hpp"
 #include "insertion_timetable.hpp"
+#include "rondo/model/linear_model.hpp"
 
 namespace rondo {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kNobody = -2;
 constexpr int kOrigin = -1;
-
-std::size_t index(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 std::vector<int> order_of(const std::vector<double>& key) {
   std::vector<int> order(key.size());

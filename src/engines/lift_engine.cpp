@@ -14,15 +14,15 @@ namespace {
 /// Queue entries that a schedule of one chunk a GPU may cost: hops up to translation, times chunks.
 constexpr double kMaxEntries = 2e6;
 
-struct Policy {
+struct LiftPolicy {
   std::string name;
   LiftedOrder order;
   LiftedSenders senders;
 };
 
 /// The first one is the default.
-const std::vector<Policy>& policies() {
-  static const std::vector<Policy> table{
+const std::vector<LiftPolicy>& lift_policy_table() {
+  static const std::vector<LiftPolicy> table{
       {"rarest", LiftedOrder::rarest, LiftedSenders::best_chunk},
       {"furthest-scarce", LiftedOrder::furthest, LiftedSenders::scarcest},
       {"rarest-full", LiftedOrder::rarest, LiftedSenders::fullest},
@@ -56,7 +56,7 @@ void check_supported(const Instance& instance, const std::string& engine) {
 
 PreparedEngine engine_of(std::shared_ptr<const Prepared> prepared, const std::string& name) {
   return [prepared = std::move(prepared), name](const Demand& demand, const EngineOptions& options) {
-    const Policy& policy = find_policy(policies(), options.policy, name);
+    const LiftPolicy& policy = find_policy(lift_policy_table(), options.policy, name);
     EngineResult result;
     result.moves = lifted_moves(*prepared->topology, *prepared->translations, prepared->hops, demand,
                                 {policy.order, policy.senders, options.seed}, options.kept);
@@ -83,7 +83,7 @@ bool is_plain_allgather(const Instance& instance) {
 }
 
 const std::vector<std::string>& lift_policies() {
-  static const std::vector<std::string> names = names_of(policies());
+  static const std::vector<std::string> names = names_of(lift_policy_table());
   return names;
 }
 

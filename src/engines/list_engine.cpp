@@ -7,14 +7,14 @@
 namespace rondo {
 namespace {
 
-struct Policy {
+struct ListPolicy {
   std::string name;
   ListRules rules;
 };
 
 /// The first one is the default.
-const std::vector<Policy>& policies() {
-  static const std::vector<Policy> table{
+const std::vector<ListPolicy>& list_policy_table() {
+  static const std::vector<ListPolicy> table{
       {"rarest", {ChunkOrder::rarest, SenderOrder::best_chunk, false, false, 0}},
       {"rarest-full", {ChunkOrder::rarest, SenderOrder::fullest, false, false, 0}},
       {"rarest-far-full", {ChunkOrder::rarest, SenderOrder::fullest, true, false, 0}},
@@ -28,13 +28,13 @@ const std::vector<Policy>& policies() {
 }  // namespace
 
 ListRules list_rules(const std::string& policy, std::uint64_t seed) {
-  ListRules rules = find_policy(policies(), policy, "list").rules;
+  ListRules rules = find_policy(list_policy_table(), policy, "list").rules;
   rules.seed = seed;
   return rules;
 }
 
 const std::vector<std::string>& list_policies() {
-  static const std::vector<std::string> names = names_of(policies());
+  static const std::vector<std::string> names = names_of(list_policy_table());
   return names;
 }
 

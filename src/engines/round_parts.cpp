@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "index.hpp"
 #include "rondo/core/epoch_grid.hpp"
 #include "rondo/core/random.hpp"
 
@@ -51,7 +52,6 @@ class TaskBuilder {
   }
 
  private:
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   bool carries(ChunkId c) const {
     return part_.shares == 1 || decomposition_.share_of_chunk[c.index()] == part_.share;
   }

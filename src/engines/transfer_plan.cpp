@@ -5,6 +5,7 @@
 #include <map>
 #include <unordered_map>
 
+#include "index.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
 
@@ -13,10 +14,6 @@ namespace {
 
 /// Beyond, ways that the schedule uses are choice enough: a table of all would be larger than the schedule.
 constexpr std::size_t kMostGpusWithTable = 128;
-
-std::size_t index(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 /// The sends through switches that follow one another: which send takes further what another brings in.
 class Followers {

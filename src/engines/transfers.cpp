@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "index.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/engines/hops.hpp"
 
 namespace rondo {
 namespace {
-
-std::size_t index(int i) {
-  return static_cast<std::size_t>(i);
-}
 
 bool cut_through(const Topology& topology, NodeId n) {
   return topology.node(n).forwarding == Forwarding::cut_through;
