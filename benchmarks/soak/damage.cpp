@@ -38,13 +38,14 @@ void list_files(Subject& subject) {
   for (auto& [kind, files] : subject.files) std::sort(files.begin(), files.end());
 }
 
-/// Whether there is a newer state of the same name, so that nobody reads this one.
+/// Whether there is a newer state of the same name, or, of a plan's, a round, so that nobody reads this one.
 bool is_superseded(const Subject& subject, const fs::path& file) {
   const auto phase = [](const fs::path& state) {
     const std::string name = state.filename();
     return name.substr(0, name.rfind('-'));
   };
   if (kind_of(file) != "states") return false;
+  if (phase(file).starts_with("plan-") && subject.files.contains("rounds")) return true;
   const auto& states = subject.files.at("states");
   return std::any_of(states.begin(), states.end(),
                      [&](const fs::path& other) { return phase(other) == phase(file) && other > file; });
