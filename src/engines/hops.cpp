@@ -1,6 +1,7 @@
 #include "rondo/engines/hops.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -178,38 +179,7 @@ std::vector<double> HopTable::relay_distance_us(double bytes) const {
 }
 
 LinkTimetable::LinkTimetable(const Topology& topology)
-    : topology_(topology), free_from_(topology.num_links(), 0.0), groups_of_link_(topology.num_links()) {
-  for (const SharedBandwidth& shared : topology.shared_bandwidth()) {
-    for (const LinkId l : shared.links)
-      groups_of_link_[l.index()].push_back(static_cast<int>(groups_.size()));
-    groups_.push_back({shared.bandwidth_GBps});
-  }
-}
-
-double LinkTimetable::group_conflict_end(const Group& group, double start_us, double end_us,
-                                         double rate_GBps) {
-  // The sum of rates is a step function: it is enough to look where our interval or another one begins.
-  const double slack = time_slack_us(end_us);
-  const double limit = group.bandwidth_GBps * (1 + 1e-12) - rate_GBps;
-  auto too_much_at = [&](double t) {
-    double sum = 0;
-    double first_end = std::numeric_limits<double>::infinity();
-    for (const Use& use : group.uses) {
-      if (use.start_us <= t + slack && use.end_us > t + slack) {
-        sum += use.rate_GBps;
-        first_end = std::min(first_end, use.end_us);
-      }
-    }
-    return sum > limit ? first_end : -1.0;
-  };
-  double conflict = too_much_at(start_us);
-  for (const Use& use : group.uses) {
-    if (use.start_us > start_us && use.start_us < end_us - slack) {
-      conflict = std::max(conflict, too_much_at(use.start_us));
-    }
-  }
-  return conflict;
-}
+    : topology_(topology), free_from_(topology.num_links(), 0.0), groups_(topology) {}
 
 bool LinkTimetable::can_start(const Hop& hop, double bytes, double t_us) const {
   return earliest_start(hop, bytes, t_us) <= t_us + time_slack_us(t_us);
@@ -228,16 +198,11 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
         start = free;
         moved = true;
       }
-      for (const int g : groups_of_link_[part.link.index()]) {
-        const double rate = transmission_us(1, 1) / part.us_per_byte;
-        const Group& group = groups_[static_cast<std::size_t>(g)];
-        if (rate > group.bandwidth_GBps * (1 + 1e-12)) return std::numeric_limits<double>::infinity();
-        const double conflict = group_conflict_end(group, start, start + part.occupied_us(bytes), rate);
-        if (conflict > start + time_slack_us(start)) {
-          t = conflict - offset;
-          start = conflict;
-          moved = true;
-        }
+      const double room = groups_.room_from(part.link, start, part.occupied_us(bytes), part.rate_GBps());
+      if (!std::isfinite(room)) return room;
+      if (room > start + time_slack_us(start)) {
+        t = room - offset;
+        moved = true;
       }
     }
   }
@@ -247,10 +212,8 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
 void LinkTimetable::occupy(const Send& send, double bytes) {
   double& free = free_from_[send.link.index()];
   free = std::max(free, send.end_us);
-  for (const int g : groups_of_link_[send.link.index()]) {
-    const double rate = transmission_us(bytes, 1) / (send.end_us - send.start_us);
-    groups_[static_cast<std::size_t>(g)].uses.push_back({send.start_us, send.end_us, rate});
-  }
+  groups_.add(send.link, send.start_us, send.end_us,
+              transmission_us(bytes, 1) / (send.end_us - send.start_us));
 }
 
 double LinkTimetable::reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us,
@@ -259,11 +222,8 @@ double LinkTimetable::reserve(const Hop& hop, ChunkId chunk, double bytes, doubl
   const Send* send = sends.data() + (sends.size() - hop.links.size());
   for (const HopLink& part : hop.links) {
     free_from_[part.link.index()] = send->end_us;
-    for (const int g : groups_of_link_[part.link.index()]) {
-      auto& uses = groups_[static_cast<std::size_t>(g)].uses;
-      std::erase_if(uses, [&](const Use& use) { return use.end_us < t_us; });
-      uses.push_back({send->start_us, send->end_us, transmission_us(1, 1) / part.us_per_byte});
-    }
+    groups_.forget(part.link, t_us);
+    groups_.add(part.link, send->start_us, send->end_us, part.rate_GBps());
     ++send;
   }
   return t_us + hop.duration_us(bytes);

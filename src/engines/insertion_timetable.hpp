@@ -24,14 +24,6 @@ class InsertionTimetable {
   struct Interval {
     double start_us, end_us;
   };
-  struct Use {
-    double start_us, end_us, rate_GBps;
-  };
-  struct Group {
-    double bandwidth_GBps = 0;
-    double longest_us = 0;       ///< use so far
-    std::vector<Use> uses = {};  ///< by start
-  };
   /// How long after the start of `hop` one of its links is taken.
   double offset_us(const Hop& hop, const HopLink& part, double bytes) const {
     const double forwards = part.offset_us_of(bytes);
@@ -39,13 +31,10 @@ class InsertionTimetable {
                                          : hop.duration_us(bytes) - forwards - part.occupied_us(bytes);
   }
   double first_room(LinkId link, double start_us, double occupied_us) const;
-  /// The end of what stands in the way in [start, end), or a negative number when nothing does.
-  static double conflict_end(const Group& group, double start_us, double end_us, double rate_GBps);
 
   Reading reading_;
   std::vector<std::vector<Interval>> taken_;  ///< per link, by start; what touches is one interval
-  std::vector<Group> groups_;
-  std::vector<std::vector<std::size_t>> groups_of_link_;
+  BandwidthGroups groups_;
 };
 
 }  // namespace rondo

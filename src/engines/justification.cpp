@@ -1,7 +1,6 @@
 #include "rondo/engines/justification.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "index.hpp"

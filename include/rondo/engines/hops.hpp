@@ -7,6 +7,8 @@
 #include "rondo/core/ids.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/engines/bandwidth_groups.hpp"
 
 /// GPU-to-GPU transfers as continuous-time engines see them: a path through switches, reserved as a whole.
 namespace rondo {
@@ -26,6 +28,7 @@ struct HopLink {
 
   double offset_us_of(double bytes) const { return offset_us + bytes * offset_us_per_byte; }
   double occupied_us(double bytes) const { return bytes * us_per_byte; }
+  double rate_GBps() const { return transmission_us(1, 1) / us_per_byte; }
 };
 
 /// A way from one GPU to another with only switches between them.
@@ -100,21 +103,9 @@ class LinkTimetable {
   double free_from(LinkId link) const { return free_from_[link.index()]; }
 
  private:
-  struct Use {
-    double start_us, end_us, rate_GBps;
-  };
-  struct Group {
-    double bandwidth_GBps = 0;
-    std::vector<Use> uses = {};  ///< by start, those that may still matter
-  };
-  /// The end of what stands in the way of `rate_GBps` in [start, end), or a negative number when nothing
-  /// does.
-  static double group_conflict_end(const Group& group, double start_us, double end_us, double rate_GBps);
-
   const Topology& topology_;
   std::vector<double> free_from_;
-  std::vector<Group> groups_;
-  std::vector<std::vector<int>> groups_of_link_;
+  BandwidthGroups groups_;
 };
 
 }  // namespace rondo
