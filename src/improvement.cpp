@@ -9,10 +9,15 @@
 #include "rondo/core/random.hpp"
 #include "rondo/engines/justification.hpp"
 #include "rondo/engines/neighbours.hpp"
-#include "rondo/parallel/map_parts.hpp"
+#include "rondo/parallel/best_of_parts.hpp"
 #include "rondo/parallel/messages.hpp"
 
 namespace rondo {
+
+auto members_of(SameAs<TransferPlan> auto& p) {
+  return std::tie(p.transfers, p.quality);
+}
+
 namespace {
 
 constexpr std::size_t kTriesPerRound = 8;
@@ -41,40 +46,9 @@ struct ImprovementState {
   std::vector<std::vector<LinkId>> ways = {};  ///< the hops that a plan space does not begin with
 };
 
-Bytes pack(const ImprovementState& state, const TransferPlan& plan) {
-  MessageWriter message;
-  message.put(state.rounds);
-  message.put(state.idle_rounds);
-  message.put(state.level_rounds);
-  message.put(state.successes);
-  message.put(state.work);
-  message.put(state.work_left_for_level);
-  message.put(state.splits_in_vain);
-  message.put(state.chunks);
-  message.put(state.ways.size());
-  for (const auto& way : state.ways) message.put_all(way);
-  message.put_all(plan.transfers);
-  message.put(plan.quality);
-  return message.take();
-}
-
-std::pair<ImprovementState, TransferPlan> unpack(const Bytes& bytes) {
-  MessageReader message(bytes);
-  ImprovementState state;
-  state.rounds = message.get<std::uint64_t>();
-  state.idle_rounds = message.get<std::uint64_t>();
-  state.level_rounds = message.get<std::uint64_t>();
-  state.successes = message.get<std::uint64_t>();
-  state.work = message.get<double>();
-  state.work_left_for_level = message.get<double>();
-  state.splits_in_vain = message.get<bool>();
-  state.chunks = message.get<int>();
-  for (auto n = message.get<std::size_t>(); n > 0; --n)
-    state.ways.push_back(message.get_all<std::vector<LinkId>>());
-  TransferPlan plan;
-  plan.transfers = message.get_all<std::vector<PlannedTransfer>>();
-  plan.quality = message.get<PlanQuality>();
-  return {state, plan};
+auto members_of(SameAs<ImprovementState> auto& s) {
+  return std::tie(s.rounds, s.idle_rounds, s.level_rounds, s.successes, s.work, s.work_left_for_level,
+                  s.chunks, s.splits_in_vain, s.ways);
 }
 
 class Improver {
@@ -84,10 +58,13 @@ class Improver {
     hops_of_fabric_ = space_.hops.size();
     for (const auto& start : task.starts) known_finish_us_ = std::min(known_finish_us_, start.finish_us);
     if (!from) return;
-    std::tie(state_, incumbent_.plan) = unpack(*from);
+    MessageReader message(*from);
+    TransferPlan plan;
+    message.read(state_);
+    message.read(plan);
     space_ = with_chunks(space_, state_.chunks);
     for (const auto& way : state_.ways) space_.add(make_hop(task.topology, way));
-    incumbent_ = survey(std::move(incumbent_.plan), space_);
+    incumbent_ = survey(std::move(plan), space_);
   }
 
   Improvement run() {
@@ -109,9 +86,9 @@ class Improver {
         play_round();
       }
       task_.progress(state_.rounds, state_.chunks, finish_us());
-      task_.keep([&] { return pack(state_, incumbent_.plan); }, false);
+      task_.keep([this] { return packed(); }, false);
     }
-    task_.keep([&] { return pack(state_, incumbent_.plan); }, true);
+    task_.keep([this] { return packed(); }, true);
     found.tries = state_.rounds * kTriesPerRound;
     found.successes = state_.successes;
     if (finish_us() < known_finish_us_) {
@@ -122,6 +99,13 @@ class Improver {
   }
 
  private:
+  Bytes packed() const {
+    MessageWriter message;
+    message.write(state_);
+    message.write(incumbent_.plan);
+    return message.take();
+  }
+
   double finish_us() const { return incumbent_.plan.quality.finish_us; }
   double transfers(int chunks) const { return task_.demand.with_chunks(chunks).num_deliveries(); }
 
@@ -204,44 +188,24 @@ class Improver {
   }
 
   void play_round() {
-    TransferPlan mine;
-    std::size_t my_try = kTriesPerRound;
-    const auto outcomes =
-        map_parts(communicator_, std::vector<double>(kTriesPerRound, 1), [&](std::size_t i) {
-          const std::uint64_t seed = mix_bits(task_.seed + 1) + state_.rounds * kTriesPerRound + i;
-          TransferPlan plan = neighbour_of(incumbent_, space_, task_.bound_us, seed);
-          MessageWriter message;
-          message.put(plan.quality);
-          // Of equal ones the first counts: a rank works on its parts in no fixed order.
-          if (my_try == kTriesPerRound || std::pair(plan.quality, i) < std::pair(mine.quality, my_try)) {
-            mine = std::move(plan);
-            my_try = i;
-          }
-          return message.take();
-        });
-    PlanQuality best = incumbent_.plan.quality;
-    int owner = -1;
-    for (const PartOutcome& outcome : outcomes) {
-      if (outcome.error) throw *outcome.error;
-      const auto quality = MessageReader(outcome.value).get<PlanQuality>();
-      if (!(quality < best)) continue;
-      best = quality;
-      owner = outcome.rank;
-    }
+    auto found = best_of_parts(communicator_, kTriesPerRound, [&](std::size_t i) {
+      const std::uint64_t seed = mix_bits(task_.seed + 1) + state_.rounds * kTriesPerRound + i;
+      TransferPlan plan = neighbour_of(incumbent_, space_, task_.bound_us, seed);
+      const PlanQuality quality = plan.quality;
+      return std::pair(quality, std::move(plan));
+    });
+    const PlanQuality best = found.quality;
+    const bool better = best < incumbent_.plan.quality;
     ++state_.rounds;
     ++state_.level_rounds;
     const double work = static_cast<double>(kTriesPerRound) * transfers(state_.chunks);
     state_.work += work;
     state_.work_left_for_level -= work;
-    state_.idle_rounds = owner >= 0 && counts(best) ? 0 : state_.idle_rounds + 1;
-    if (owner < 0) return;
+    state_.idle_rounds = better && counts(best) ? 0 : state_.idle_rounds + 1;
+    if (!better) return;
     if (closes_gap(best)) state_.splits_in_vain = false;
     ++state_.successes;
-    MessageWriter message;
-    if (communicator_.rank() == owner) message.put_all(mine.transfers);
-    TransferPlan winner{
-        MessageReader(communicator_.broadcast(message.take(), owner)).get_all<std::vector<PlannedTransfer>>(),
-        best};
+    TransferPlan winner = shared_winner(communicator_, found);
     drop_useless(winner, space_);
     incumbent_ = survey(std::move(winner), space_);
   }

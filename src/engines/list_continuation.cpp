@@ -1,11 +1,10 @@
 #include "list_continuation.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
 
 #include "rondo/engines/engines.hpp"
-#include "rondo/parallel/map_parts.hpp"
-#include "rondo/parallel/messages.hpp"
+#include "rondo/parallel/best_of_parts.hpp"
 
 namespace rondo {
 namespace {
@@ -31,36 +30,17 @@ Schedule ListContinuation::go_on(const Course& course, double time_us, std::vect
 
   const std::vector<std::string>& policies = list_policies();
   const auto tries = static_cast<std::size_t>(std::clamp(kWork / demand_.num_deliveries(), 2.0, 60.0));
-  // Each rank keeps the best of its own, of equal ones the first; only finish times travel, and the winner.
-  Schedule mine;
-  std::size_t my_try = tries;
-  const auto outcomes = map_parts(communicator_, std::vector<double>(tries, 1.0), [&](std::size_t i) {
+  auto found = best_of_parts(communicator_, tries, [&](std::size_t i) {
     Schedule rest =
         list_schedule(topology_, hops_, demand_, deliveries_,
                       list_rules(policies[i % policies.size()], seed_ + i / policies.size()), &begun);
-    MessageWriter message;
-    message.put(rest.finish_us);
-    if (my_try == tries || std::tie(rest.finish_us, i) < std::tie(mine.finish_us, my_try)) {
-      mine = std::move(rest);
-      my_try = i;
-    }
-    return message.take();
+    return std::pair(rest.finish_us, std::move(rest.sends));
   });
+  const std::vector<Send> rest = shared_winner(communicator_, found);
   Schedule best;
-  int owner = -1;
-  for (const PartOutcome& outcome : outcomes) {
-    if (outcome.error) throw *outcome.error;
-    const double finish_us = MessageReader(outcome.value).get<double>();
-    if (owner >= 0 && finish_us >= best.finish_us) continue;
-    best.finish_us = finish_us;
-    owner = outcome.rank;
-  }
-  MessageWriter message;
-  if (communicator_.rank() == owner) message.put_all(mine.sends);
-  const Bytes rest = communicator_.broadcast(message.take(), owner);
   best.sends = std::move(sends);
-  for (const Send& send : MessageReader(rest).get_all<std::vector<Send>>()) best.sends.push_back(send);
-  best.finish_us = std::max(best.finish_us, landed_us);
+  best.sends.insert(best.sends.end(), rest.begin(), rest.end());
+  best.finish_us = std::max(found.quality, landed_us);
   return best;
 }
 
