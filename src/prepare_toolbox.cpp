@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/stopwatch.hpp"
@@ -12,6 +13,11 @@
 #include "rondo/solvers/pdhg.hpp"
 
 namespace rondo {
+
+auto members_of(SameAs<PdhgIterate> auto& i) {
+  return std::tie(i.x, i.row_dual, i.primal_weight, i.iterations);
+}
+
 namespace {
 
 /// Of the flow, unless a gap is asked for: then a tenth of it, the rest being the schedule's, up to the
@@ -41,25 +47,6 @@ void take_apart(const SolveOptions& options, const Communicator& communicator, T
   };
 }
 
-Bytes pack_iterate(const PdhgIterate& iterate) {
-  MessageWriter message;
-  message.put_all(iterate.x);
-  message.put_all(iterate.row_dual);
-  message.put(iterate.primal_weight);
-  message.put(iterate.iterations);
-  return message.take();
-}
-
-PdhgIterate unpack_iterate(const Bytes& bytes) {
-  MessageReader message(bytes);
-  PdhgIterate iterate;
-  iterate.x = message.get_all<std::vector<double>>();
-  iterate.row_dual = message.get_all<std::vector<double>>();
-  iterate.primal_weight = message.get<double>();
-  iterate.iterations = message.get<std::int64_t>();
-  return iterate;
-}
-
 /// One run solves several models; each has states of its own.
 PdhgStore pdhg_store(const Communicator& communicator, Checkpoints& checkpoints) {
   const auto name = [](std::uint64_t model) { return fmt::format("pdhg-{:016x}", model); };
@@ -67,11 +54,11 @@ PdhgStore pdhg_store(const Communicator& communicator, Checkpoints& checkpoints)
   store.newest = [=, &communicator, &checkpoints](std::uint64_t model) -> std::optional<PdhgIterate> {
     const std::optional<Bytes> found = checkpoints.newest(communicator, name(model));
     if (!found) return std::nullopt;
-    return unpack_iterate(*found);
+    return from_message<PdhgIterate>(*found);
   };
   store.offer = [=, &communicator, &checkpoints](std::uint64_t model,
                                                  const std::function<PdhgIterate()>& iterate, bool last) {
-    const auto state = [&] { return pack_iterate(iterate()); };
+    const auto state = [&] { return to_message(iterate()); };
     if (last) {
       checkpoints.keep(communicator, name(model), state);
     } else {

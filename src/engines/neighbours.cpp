@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "index.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/engines/justification.hpp"
 
@@ -112,12 +113,12 @@ class Rewiring {
     double least = kMuchCheaper * price_of(t, t.hop);
     const GpuId to = space_.hop(t).dst;
     for (const int h : space_.into[to.index()]) {
-      const Hop& hop = space_.hops[static_cast<std::size_t>(h)];
+      const Hop& hop = space_.hops[index(h)];
       const int bringer = bringer_[t.chunk.index() * gpus_ + hop.src.index()];
       if (bringer < 0 || depends(bringer, static_cast<int>(i))) continue;
       const double price = price_of(t, h);
-      const double arrival = space_.arrival_us(incumbent_.plan.transfers[static_cast<std::size_t>(bringer)]) +
-                             hop.duration_us(space_.bytes(t));
+      const double arrival =
+          space_.arrival_us(incumbent_.plan.transfers[index(bringer)]) + hop.duration_us(space_.bytes(t));
       if (price >= least || arrival > incumbent_.due_us[i]) continue;
       least = price;
       t.hop = h;
@@ -136,19 +137,18 @@ class Rewiring {
     double least = greatest_load(t.hop) - share;
     int best_next = -1, best_hop = -1, best_back = -1, best_cause = -1;
     for (const int j : next_[i]) {
-      const GpuId other = space_.hop(plan_.transfers[static_cast<std::size_t>(j)]).dst;
+      const GpuId other = space_.hop(plan_.transfers[index(j)]).dst;
       const int back = hop_between(other, head);
       if (back < 0) continue;
       for (const int h : space_.into[other.index()]) {
-        const GpuId from = space_.hops[static_cast<std::size_t>(h)].src;
+        const GpuId from = space_.hops[index(h)].src;
         const double load = greatest_load(h);
         if (from == head || load >= least) continue;
         const bool at_origin = from == space_.demand.origin(t.chunk);
         const int bringer = bringer_[t.chunk.index() * gpus_ + from.index()];
         if (!at_origin && (bringer < 0 || depends(bringer, static_cast<int>(i)))) continue;
-        const double held_us =
-            at_origin ? space_.demand.ready_us(t.chunk)
-                      : space_.arrival_us(incumbent_.plan.transfers[static_cast<std::size_t>(bringer)]);
+        const double held_us = at_origin ? space_.demand.ready_us(t.chunk)
+                                         : space_.arrival_us(incumbent_.plan.transfers[index(bringer)]);
         if (held_us > incumbent_.latest_start_us[i]) continue;
         least = load;
         best_next = j;
@@ -158,7 +158,7 @@ class Rewiring {
       }
     }
     if (best_next < 0) return;
-    const auto j = static_cast<std::size_t>(best_next);
+    const std::size_t j = index(best_next);
     const GpuId other = space_.hop(plan_.transfers[j]).dst;
     add_load(plan_.transfers[i], -1);
     add_load(plan_.transfers[j], -1);
@@ -171,23 +171,21 @@ class Rewiring {
     key[j] = std::min(key[i], key[j]);
     // The others get it from where it is first now.
     for (const int k : next_[i]) {
-      const int hop = k == best_next
-                          ? -1
-                          : hop_between(other, space_.hop(plan_.transfers[static_cast<std::size_t>(k)]).dst);
+      const int hop = k == best_next ? -1 : hop_between(other, space_.hop(plan_.transfers[index(k)]).dst);
       if (hop < 0) continue;
-      plan_.transfers[static_cast<std::size_t>(k)].hop = hop;
-      plan_.transfers[static_cast<std::size_t>(k)].cause = best_next;
+      plan_.transfers[index(k)].hop = hop;
+      plan_.transfers[index(k)].cause = best_next;
     }
     std::vector<int> kept;
     for (const int k : next_[i]) {
-      const bool moved = plan_.transfers[static_cast<std::size_t>(k)].cause != static_cast<int>(i);
+      const bool moved = plan_.transfers[index(k)].cause != static_cast<int>(i);
       if (!moved) kept.push_back(k);
       if (moved && k != best_next) next_[j].push_back(k);
     }
     next_[i] = std::move(kept);
     next_[j].push_back(static_cast<int>(i));
-    if (t.cause >= 0) std::erase(next_[static_cast<std::size_t>(t.cause)], static_cast<int>(i));
-    if (best_cause >= 0) next_[static_cast<std::size_t>(best_cause)].push_back(best_next);
+    if (t.cause >= 0) std::erase(next_[index(t.cause)], static_cast<int>(i));
+    if (best_cause >= 0) next_[index(best_cause)].push_back(best_next);
     ++count_;
   }
 
@@ -199,19 +197,18 @@ class Rewiring {
 
   double price_of(const PlannedTransfer& t, int h) const {
     double sum = 0;
-    for (const HopLink& part : space_.hops[static_cast<std::size_t>(h)].links)
+    for (const HopLink& part : space_.hops[index(h)].links)
       sum += std::pow(incumbent_.load[part.link.index()], exponent_) * part.occupied_us(space_.bytes(t));
     return sum;
   }
   bool depends(int transfer, int on) const {
-    while (transfer >= 0 && transfer != on)
-      transfer = plan_.transfers[static_cast<std::size_t>(transfer)].cause;
+    while (transfer >= 0 && transfer != on) transfer = plan_.transfers[index(transfer)].cause;
     return transfer == on;
   }
 
   double greatest_load(int h) const {
     double greatest = 0;
-    for (const HopLink& part : space_.hops[static_cast<std::size_t>(h)].links)
+    for (const HopLink& part : space_.hops[index(h)].links)
       greatest = std::max(greatest, load_[part.link.index()]);
     return greatest;
   }
@@ -224,10 +221,8 @@ class Rewiring {
   int hop_between(GpuId from, GpuId to) const {
     int best = -1;
     for (const int h : space_.into[to.index()]) {
-      const Hop& hop = space_.hops[static_cast<std::size_t>(h)];
-      if (hop.src == from &&
-          (best < 0 || hop.us_per_byte < space_.hops[static_cast<std::size_t>(best)].us_per_byte))
-        best = h;
+      const Hop& hop = space_.hops[index(h)];
+      if (hop.src == from && (best < 0 || hop.us_per_byte < space_.hops[index(best)].us_per_byte)) best = h;
     }
     return best;
   }
@@ -235,7 +230,7 @@ class Rewiring {
     next_.assign(plan_.transfers.size(), {});
     for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
       const int cause = plan_.transfers[i].cause;
-      if (cause >= 0) next_[static_cast<std::size_t>(cause)].push_back(static_cast<int>(i));
+      if (cause >= 0) next_[index(cause)].push_back(static_cast<int>(i));
     }
   }
 

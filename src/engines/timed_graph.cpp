@@ -4,14 +4,6 @@
 
 namespace rondo {
 
-std::vector<int> interval_bounds(const Instance& instance) {
-  const int epochs = instance.grid->num_epochs;
-  std::vector<int> bounds = instance.interval_starts;
-  for (int k = 0; instance.interval_starts.empty() && k < epochs; ++k) bounds.push_back(k);
-  bounds.push_back(epochs);
-  return bounds;
-}
-
 TimedGraph::TimedGraph(const Topology& topology, const std::vector<int>& bounds)
     : bounds_(bounds),
       nodes_(topology.num_nodes()),

@@ -8,9 +8,6 @@
 
 namespace rondo {
 
-/// First epochs of the instance's intervals, then the number of epochs.
-std::vector<int> interval_bounds(const Instance& instance);
-
 /// The decoded flow of one origin over time, as a graph and flows on its arcs. A node of it is a node of the
 /// fabric in an interval; the end of time is one more interval. Arcs are entries and waiting at a node from
 /// an interval to the next. What lands in an interval can leave in the same one.

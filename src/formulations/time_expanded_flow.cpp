@@ -46,15 +46,6 @@ struct Window {
   std::vector<double> last;   ///< per node: the time by which it has to be there
 };
 
-/// First epochs of the intervals, then K.
-std::vector<int> interval_starts(const Instance& instance) {
-  const int epochs = instance.grid->num_epochs;
-  std::vector<int> starts = instance.interval_starts;
-  for (int k = 0; instance.interval_starts.empty() && k < epochs; ++k) starts.push_back(k);
-  starts.push_back(epochs);
-  return starts;
-}
-
 /// Times between which nothing begins or ends.
 class Stretches {
  public:
@@ -78,7 +69,7 @@ class FlowBuilder {
   FlowBuilder(const Instance& instance, ColumnRange kept)
       : topology_(*instance.topology),
         grid_(*instance.grid),
-        interval_starts_(interval_starts(instance)),
+        interval_bounds_(interval_bounds(instance)),
         unit_bytes_(mean_contribution_bytes(instance.demand)),
         origins_(origins_of(instance, "a time-expanded flow")),
         loads_(instance, origins_),
@@ -198,9 +189,9 @@ class FlowBuilder {
       const double first = window.first[link.src.index()];
       const double last = window.last[link.dst.index()] - landing_of(origin, o);
       if (!std::isfinite(first) || !std::isfinite(last)) continue;
-      for (std::size_t i = 0; i + 1 < interval_starts_.size(); ++i) {
-        const int from = std::max(interval_starts_[i], static_cast<int>(first));
-        const int to = std::min(interval_starts_[i + 1], static_cast<int>(last) + 1);
+      for (std::size_t i = 0; i + 1 < interval_bounds_.size(); ++i) {
+        const int from = std::max(interval_bounds_[i], static_cast<int>(first));
+        const int to = std::min(interval_bounds_[i + 1], static_cast<int>(last) + 1);
         if (from >= to) continue;
         const double most = (to - from) * std::min(all, capacity_of(link.bandwidth_GBps));
         flows[static_cast<std::size_t>(o)].push_back({i, from, to, add_column(kInfinity, 0, most)});
@@ -317,15 +308,15 @@ class FlowBuilder {
 
   std::function<FlowField(const Solution&)> decoder() {
     return [decoded = std::make_shared<const std::vector<Decoded>>(std::move(decoded_)), unit = unit_bytes_,
-            landing = landing_, starts = interval_starts_, tau_us = grid_.tau_us](const Solution& solution) {
+            landing = landing_, bounds = interval_bounds_, tau_us = grid_.tau_us](const Solution& solution) {
       FlowField field;
       for (const auto& [origin, link, flow] : *decoded) {
         const double amount = solution.x[static_cast<std::size_t>(flow.column)];
         if (amount <= kRounding) continue;
         const int lands = flow.from + landing[link.index()];
-        const auto next = std::upper_bound(starts.begin(), starts.end(), lands);
+        const auto next = std::upper_bound(bounds.begin(), bounds.end(), lands);
         field.entries.push_back(
-            {origin.value, link, starts[flow.interval], amount * unit, *std::prev(next), flow.from, flow.to});
+            {origin.value, link, bounds[flow.interval], amount * unit, *std::prev(next), flow.from, flow.to});
         field.finish_us = std::max(field.finish_us, (flow.to - 1 + landing[link.index()]) * tau_us);
       }
       return field;
@@ -334,7 +325,7 @@ class FlowBuilder {
 
   const Topology& topology_;
   const EpochGrid& grid_;
-  std::vector<int> interval_starts_;
+  std::vector<int> interval_bounds_;
   double unit_bytes_;
   std::vector<Origin> origins_;
   LinkLoads loads_;

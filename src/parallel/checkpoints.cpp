@@ -6,17 +6,10 @@ namespace rondo {
 
 std::optional<Bytes> Checkpoints::newest(const Communicator& communicator, const std::string& name) {
   if (!store_.newest) return std::nullopt;
-  const Bytes found = on_root(communicator, [&] {
-    const std::optional<Bytes> state = store_.newest(prefix_ + name);
-    MessageWriter message;
-    message.put(state.has_value());
-    if (state) message.put_all(*state);
-    return message.take();
-  });
-  MessageReader message(found);
-  if (!message.get<bool>()) return std::nullopt;
-  resumed_.push_back(prefix_ + name);
-  return message.get_all<Bytes>();
+  const Bytes message = on_root(communicator, [&] { return to_message(store_.newest(prefix_ + name)); });
+  const auto found = from_message<std::optional<Bytes>>(message);
+  if (found) resumed_.push_back(prefix_ + name);
+  return found;
 }
 
 bool Checkpoints::offer(const Communicator& communicator, const std::string& name,

@@ -123,8 +123,7 @@ double safe_dual_bound(MPI_Comm comm, const LinearModel& model, const PdhgProble
   };
   const double bound = bound_of();
   // A model built in shares brings its bounds along.
-  const bool whole = model.kept.begin <= 0 && model.kept.end >= model.num_columns();
-  if (std::isfinite(bound) || !whole || !model.implied_upper.empty())
+  if (std::isfinite(bound) || !model.is_whole() || !model.implied_upper.empty())
     return std::isfinite(bound) ? bound : -kInfinity;
   // Either the optimum is above a cutoff near the objective found, or all columns are within the bounds that
   // the cutoff implies, where weak duality gives a finite bound: the lesser of both holds.

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "rondo/core/error.hpp"
+#include "rondo/core/random.hpp"
 
 namespace rondo {
 namespace {
@@ -109,12 +110,6 @@ double larger_finite(double lower, double upper) {
 }
 
 /// The finaliser of SplitMix64.
-std::uint64_t mixed(std::uint64_t value) {
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9ULL;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111ebULL;
-  return value ^ (value >> 31);
-}
-
 }  // namespace
 
 PdhgProblem scaled_problem(MPI_Comm comm, const LinearModel& model) {
@@ -166,7 +161,7 @@ PdhgProblem scaled_problem(MPI_Comm comm, const LinearModel& model) {
 std::uint64_t fingerprint(MPI_Comm comm, const LinearModel& model, OwnRange own_columns) {
   const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
   const auto next = [](std::uint64_t sum, std::uint64_t value) {
-    return mixed(sum * 0x9e3779b97f4a7c15ULL + value);
+    return mix_bits(sum * 0x9e3779b97f4a7c15ULL + value);
   };
   std::uint64_t entries = 0;  // in any order
   for (std::size_t e = 0; e < model.entry_row.size(); ++e) {

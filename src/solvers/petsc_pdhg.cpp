@@ -186,8 +186,7 @@ class Pdhg {
       for (std::size_t i = 0; i < y.size(); ++i) y[i] = with_finite_term(y[i], i);
       solution.dual_bound = bound_at(y, objective);
     }
-    const bool whole = model_.kept.begin <= 0 && model_.kept.end >= model_.num_columns();
-    if (whole && max_violation(model_, last.x) <= kFeasibilityTolerance) {
+    if (model_.is_whole() && max_violation(model_, last.x) <= kFeasibilityTolerance) {
       solution.status = SolveStatus::feasible;
       solution.objective = objective;
       solution.x = std::move(last.x);

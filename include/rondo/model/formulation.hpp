@@ -43,6 +43,9 @@ struct Instance {
   std::vector<FixedFlow> fixed_flows = {};
 };
 
+/// First epochs of the instance's intervals, then the number of epochs; it has a grid.
+std::vector<int> interval_bounds(const Instance& instance);
+
 /// A decoded solution, possibly fractional.
 struct FlowField {
   struct Entry {

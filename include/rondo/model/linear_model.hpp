@@ -46,6 +46,8 @@ struct LinearModel {
 
   int num_columns() const { return static_cast<int>(cost.size()); }
   int num_rows() const { return static_cast<int>(row_lower.size()); }
+  /// Whether the entries of all columns are kept.
+  bool is_whole() const { return kept.begin <= 0 && kept.end >= num_columns(); }
 
   /// Returns the new column's number.
   int add_column(double lower, double upper, double column_cost, bool is_integer = false) {
