@@ -185,9 +185,10 @@ Trial Search::try_candidate(const Candidate& candidate, std::size_t trial) {
   if (!result.schedule) return {candidate, kInfinity};
 
   const double finish = result.schedule->finish_us;
-  Trial outcome{candidate, finish, result.schedule->sends.size(),
-                most_sends_on_a_link(*result.schedule, *instance_.topology),
-                !demand.is_pairwise() && (options_.engine == "auto" || !result.moves.empty())};
+  Trial outcome{
+      candidate, finish, result.schedule->sends.size(),
+      most_sends_on_a_link(*result.schedule, *instance_.topology),
+      !demand.is_pairwise() && (options_.engine == "auto" || engines_[candidate.engine].is_improved)};
   // Of equal ones the earlier trial counts, as in run_batch: a rank works on its parts in no fixed order.
   if (std::pair(merit(outcome), trial) < std::pair(now_.mine.merit, now_.mine.trial)) {
     const std::string whose = fmt::format("engine {} with {} chunks", label(candidate), candidate.chunks);

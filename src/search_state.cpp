@@ -8,7 +8,7 @@ auto members_of(SameAs<Schedule> auto& s) {
   return std::tie(s.finish_us, s.sends);
 }
 auto members_of(SameAs<EngineResult> auto& r) {
-  return std::tie(r.schedule, r.moves, r.figures, r.remarks, r.limits_hit);
+  return std::tie(r.schedule, r.figures, r.remarks, r.limits_hit);
 }
 auto members_of(SameAs<SearchState> auto& s) {
   return std::tie(s.batches, s.idle_batches, s.work, s.trials, s.best);

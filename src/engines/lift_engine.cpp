@@ -58,10 +58,10 @@ PreparedEngine engine_of(std::shared_ptr<const Prepared> prepared, const std::st
   return [prepared = std::move(prepared), name](const Demand& demand, const EngineOptions& options) {
     const LiftPolicy& policy = find_policy(lift_policy_table(), options.policy, name);
     EngineResult result;
-    result.moves = lifted_moves(*prepared->topology, *prepared->translations, prepared->hops, demand,
-                                {policy.order, policy.senders, options.seed}, options.kept);
+    const std::vector<Move> moves = lifted_moves(*prepared->topology, *prepared->translations, prepared->hops,
+                                                 demand, {policy.order, policy.senders, options.seed});
     result.schedule =
-        all_translations(*prepared->topology, *prepared->translations, prepared->hops, demand, result.moves);
+        all_translations(*prepared->topology, *prepared->translations, prepared->hops, demand, moves);
     result.figures["translations"] = static_cast<double>(prepared->translations->order());
     return result;
   };

@@ -30,7 +30,7 @@ std::uint64_t coarse(std::uint64_t holders) {
 class LiftedScheduler {
  public:
   LiftedScheduler(const Topology& topology, const Translations& translations, const LiftedHops& hops,
-                  const Demand& demand, const LiftedRules& rules, const KeptMoves& kept);
+                  const Demand& demand, const LiftedRules& rules);
   std::vector<Move> run();
 
  private:
@@ -89,7 +89,6 @@ class LiftedScheduler {
   std::size_t num_orbits_;
   std::size_t num_chunks_;
   double chunk_bytes_;
-  double from_us_;  ///< nothing new starts before
   Random random_;
   double now_us_ = 0;
   bool any_way_ = false;  ///< nothing moves under the rules: anything that helps may be sent
@@ -116,15 +115,13 @@ class LiftedScheduler {
 };
 
 LiftedScheduler::LiftedScheduler(const Topology& topology, const Translations& translations,
-                                 const LiftedHops& hops, const Demand& demand, const LiftedRules& rules,
-                                 const KeptMoves& kept)
+                                 const LiftedHops& hops, const Demand& demand, const LiftedRules& rules)
     : translations_(translations),
       hops_(hops),
       rules_(rules),
       num_orbits_(translations.num_gpu_orbits()),
       num_chunks_(demand.num_chunks()),
       chunk_bytes_(*demand.uniform_chunk_bytes()),
-      from_us_(kept.from_us),
       random_(rules.seed),
       distances_(translations, hops, chunk_bytes_, num_chunks_, rules.order == LiftedOrder::furthest),
       queues_(hops.hops().size()),
@@ -165,12 +162,11 @@ LiftedScheduler::LiftedScheduler(const Topology& topology, const Translations& t
     for (std::size_t k = 0; k < chunks; ++k) {
       const auto own = static_cast<std::uint32_t>((o * chunks + k) * order());
       promise(orbit, own);
-      events_[from_us_].arrivals.push_back({orbit, own});
+      events_[0].arrivals.push_back({orbit, own});
     }
   }
   missing_ = 0;
   for (const std::size_t lacking : lacking_) missing_ += lacking;
-  for (const Move& move : kept.moves) start(move);
 }
 
 std::uint64_t LiftedScheduler::key(int h, std::uint32_t chunk) const {
@@ -304,16 +300,15 @@ bool LiftedScheduler::serve(int orbit, double t_us) {
 void LiftedScheduler::start(const Move& move) {
   const LiftedHop& hop = hops_.hop(move.hop);
   const auto chunk = static_cast<std::uint32_t>(move.chunk.value);
-  const double soonest_us = std::max(move.start_us, from_us_);
   for (const Use& use : uses(move.hop)) {
     const auto l = static_cast<std::size_t>(use.link);
     const double start = move.start_us + use.offset_us;
     const double end = free_from_[l] = start + use.occupied_us;
     for (const double offset : offsets_[l])
-      events_[std::max(soonest_us, end - offset)].free_links.push_back(use.link);
+      events_[std::max(move.start_us, end - offset)].free_links.push_back(use.link);
   }
   const double arrival_us = move.start_us + duration_us_[static_cast<std::size_t>(move.hop)];
-  events_[std::max(soonest_us, arrival_us)].arrivals.push_back({hop.to, chunk});
+  events_[arrival_us].arrivals.push_back({hop.to, chunk});
   moves_.push_back(move);
   --missing_;
   promise(hop.to, chunk);
@@ -357,9 +352,8 @@ std::vector<Move> LiftedScheduler::run() {
 }  // namespace
 
 std::vector<Move> lifted_moves(const Topology& topology, const Translations& translations,
-                               const LiftedHops& hops, const Demand& demand, const LiftedRules& rules,
-                               const KeptMoves& kept) {
-  return LiftedScheduler(topology, translations, hops, demand, rules, kept).run();
+                               const LiftedHops& hops, const Demand& demand, const LiftedRules& rules) {
+  return LiftedScheduler(topology, translations, hops, demand, rules).run();
 }
 
 }  // namespace rondo

@@ -45,9 +45,7 @@ PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, cons
     const ListRules rules = list_rules(options.policy, options.seed);
     const Deliveries deliveries = plan_deliveries(*topology, *hops, demand, options.seed);
     EngineResult result;
-    ListedSchedule listed = list_schedule_after(options.kept, *topology, *hops, demand, deliveries, rules);
-    result.schedule = std::move(listed.schedule);
-    result.moves = std::move(listed.moves);
+    result.schedule = list_schedule(*topology, *hops, demand, deliveries, rules);
     return result;
   };
 }

@@ -22,8 +22,7 @@ class ListScheduler {
   ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
                 const Deliveries& deliveries, const ListRules& rules, double from_us);
   void resume(const Begun& begun);
-  void keep(std::span<const Move> moves);
-  ListedSchedule run();
+  Schedule run();
 
  private:
   enum class EventKind : std::uint8_t { arrival, link_free };
@@ -51,7 +50,7 @@ class ListScheduler {
 
   void wake_when_free(const Send& send);
   void start(const Move& move);
-  ListedSchedule useful_sends() const;
+  Schedule useful_sends() const;
   void apply_events_until(double t_us);
   void wake_hops_of_link(LinkId link);
   void serve_receivers(double t_us);
@@ -148,13 +147,6 @@ void ListScheduler::resume(const Begun& begun) {
   for (const Send& send : begun.on_links) {
     timetable_.occupy(send, demand_.bytes(send.chunk));
     wake_when_free(send);
-  }
-}
-
-void ListScheduler::keep(std::span<const Move> moves) {
-  for (const Move& move : moves) {
-    now_us_ = move.start_us;
-    start(move);
   }
 }
 
@@ -290,7 +282,7 @@ void ListScheduler::serve_receivers(double t_us) {
   }
 }
 
-ListedSchedule ListScheduler::run() {
+Schedule ListScheduler::run() {
   while (missing_ > 0) {
     if (events_.empty()) {
       if (any_way_) {
@@ -311,20 +303,19 @@ ListedSchedule ListScheduler::run() {
     apply_events_until(t + 1e-9 + 1e-12 * t);
     serve_receivers(t);
   }
-  ListedSchedule result = useful_sends();
-  canonicalise(result.schedule);
+  Schedule result = useful_sends();
+  canonicalise(result);
   return result;
 }
 
 /// Without relays that turned out to be needless, the last transfer first: one serves a destination or a
 /// later one.
-ListedSchedule ListScheduler::useful_sends() const {
+Schedule ListScheduler::useful_sends() const {
   std::vector<ChunkSet> needed(num_gpus_, no_chunks(num_chunks_));
   for (std::size_t c = 0; c < num_chunks_; ++c) {
     for (const GpuId g : demand_.destinations(ChunkId{c})) insert(needed[g.index()], c);
   }
-  ListedSchedule result;
-  Schedule& schedule = result.schedule;
+  Schedule schedule;
   std::size_t end = sends_.size();
   for (auto t = transfers_.rbegin(); t != transfers_.rend(); ++t) {
     const Hop& hop = hops_.hop(t->move.hop);
@@ -332,7 +323,6 @@ ListedSchedule ListScheduler::useful_sends() const {
     const std::size_t begin = end - hop.links.size();
     if (contains(needed[hop.dst.index()], chunk)) {
       insert(needed[hop.src.index()], chunk);
-      result.moves.push_back(t->move);
       schedule.sends.insert(schedule.sends.end(), sends_.begin() + static_cast<std::ptrdiff_t>(begin),
                             sends_.begin() + static_cast<std::ptrdiff_t>(end));
       // A relay's arrival is followed by that of what it is needed for.
@@ -340,8 +330,7 @@ ListedSchedule ListScheduler::useful_sends() const {
     }
     end = begin;
   }
-  std::ranges::reverse(result.moves);
-  return result;
+  return schedule;
 }
 
 }  // namespace
@@ -350,14 +339,6 @@ Schedule list_schedule(const Topology& topology, const HopTable& hops, const Dem
                        const Deliveries& deliveries, const ListRules& rules, const Begun* begun) {
   ListScheduler scheduler(topology, hops, demand, deliveries, rules, begun ? begun->time_us : 0);
   if (begun) scheduler.resume(*begun);
-  return scheduler.run().schedule;
-}
-
-ListedSchedule list_schedule_after(const KeptMoves& kept, const Topology& topology, const HopTable& hops,
-                                   const Demand& demand, const Deliveries& deliveries,
-                                   const ListRules& rules) {
-  ListScheduler scheduler(topology, hops, demand, deliveries, rules, kept.from_us);
-  scheduler.keep(kept.moves);
   return scheduler.run();
 }
 

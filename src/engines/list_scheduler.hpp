@@ -52,12 +52,6 @@ struct Begun {
   std::vector<Send> on_links = {};  ///< sends that still occupy their links at `time_us` or will
 };
 
-/// A schedule, and the moves that it consists of, by start.
-struct ListedSchedule {
-  Schedule schedule;
-  std::vector<Move> moves;
-};
-
 /// Builds a schedule in continuous time, event by event: whenever links fall idle, receivers are served in
 /// turn, the one that lacks most bytes first, each with the best chunk by `rules` that some GPU with an idle
 /// way to it holds. A chunk goes over a hop only if no current or promised holder is nearer to the receiver
@@ -66,11 +60,6 @@ struct ListedSchedule {
 /// alone.
 Schedule list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
                        const Deliveries& deliveries, const ListRules& rules, const Begun* begun = nullptr);
-
-/// The same after moves of an earlier schedule by the same hops, which it includes.
-ListedSchedule list_schedule_after(const KeptMoves& kept, const Topology& topology, const HopTable& hops,
-                                   const Demand& demand, const Deliveries& deliveries,
-                                   const ListRules& rules);
 
 /// The destinations of every contribution, and the GPUs that relay to them where destinations cannot be
 /// reached over one another: shortest ways from the origin, spread over the fabric by the load they put on

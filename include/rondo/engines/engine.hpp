@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -26,12 +25,6 @@ struct SteadyFlow;
 struct SolvedFlow;
 class Translations;
 
-/// Moves of an earlier result that are to stay as they are; whatever is new starts at `from_us` or later.
-struct KeptMoves {
-  std::span<const Move> moves = {};  ///< by start; whoever sends a chunk on has it by one of them
-  double from_us = 0;
-};
-
 /// How an engine is to work. The same options give the same schedule.
 struct EngineOptions {
   std::uint64_t seed = 0;
@@ -44,7 +37,6 @@ struct EngineOptions {
   /// Of the instance where they are known already.
   std::shared_ptr<const Translations> translations = nullptr;
   double bound_us = 0;    ///< a lower bound, where one is known
-  KeptMoves kept = {};    ///< of the same demand and engine; only where EngineResult::moves tell them
   double stop_at_us = 0;  ///< a schedule that ends by then is good enough (bound x (1 + gap))
 };
 
@@ -82,7 +74,6 @@ struct Toolbox {
 
 struct EngineResult {
   std::optional<Schedule> schedule = std::nullopt;  ///< absent when a limit came first
-  std::vector<Move> moves = {};  ///< by start: what the schedule consists of; empty where the engine has none
   /// What the engine found besides, for the report: numbers by name with their unit in it ("grid_finish_us").
   std::map<std::string, double> figures = {};
   std::vector<std::string> limits_hit = {};  ///< "nodes", "time", "interrupted"

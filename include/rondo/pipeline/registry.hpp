@@ -21,6 +21,7 @@ struct EngineInfo {
   std::function<bool(const Instance&, const EngineOptions&)> suits;
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&, const std::string& policy)> work;
+  bool is_improved = false;  ///< also where it is asked for by name, not as one of `auto`
   Engine
       prepare;  ///< absent for `rounds`, which works on all ranks at once and which the pipeline runs itself
 };

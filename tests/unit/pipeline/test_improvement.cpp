@@ -24,43 +24,6 @@ Demand allgather(const Topology& topology, int chunks = 1) {
   return make_demand(Collective::allgather, gpus * chunks * 1e6, topology.num_gpus(), chunks);
 }
 
-TEST(KeptMoves, TheRestStartsLater) {
-  // One chunk of 1000 us has left GPU 0; all else starts at 1001: three steps of 1001 us are missing still.
-  const auto ring = ring_one_way(4);
-  const Demand demand = allgather(*ring);
-  for (const Engine& prepare : {Engine(prepare_list), Engine(prepare_queue)}) {
-    const PreparedEngine engine = prepare({ring, demand}, {}, {});
-    const EngineResult whole = engine(demand, {});
-    const auto first = std::ranges::find(whole.moves, ChunkId{0}, &Move::chunk);
-    ASSERT_NE(first, whole.moves.end());
-    EXPECT_DOUBLE_EQ(first->start_us, 0);
-    const std::vector<Move> kept{*first};
-    EngineOptions options;
-    options.kept = {kept, 1001};
-    const EngineResult result = engine(demand, options);
-    EXPECT_DOUBLE_EQ(result.schedule->finish_us, 4004);
-    EXPECT_EQ(result.moves.size(), 12U);
-    const ReplayResult replayed = replay(*ring, demand, result.schedule->sends);
-    EXPECT_TRUE(replayed.valid()) << *replayed.violation;
-  }
-}
-
-TEST(KeptMoves, AllOfThemGiveTheScheduleAgain) {
-  const auto torus = std::make_shared<const Topology>(generate_topology("torus", {{"dims", "3x3"}}));
-  const Demand demand = allgather(*torus, 2);
-  for (const Engine& prepare : {Engine(prepare_list), Engine(prepare_queue), Engine(prepare_lift)}) {
-    const PreparedEngine engine = prepare({torus, demand}, {}, {});
-    const EngineResult whole = engine(demand, {});
-    EngineOptions options;
-    options.kept = {whole.moves, whole.schedule->finish_us};
-    const Schedule again = *engine(demand, options).schedule;
-    EXPECT_DOUBLE_EQ(again.finish_us, whole.schedule->finish_us);
-    EXPECT_TRUE(std::ranges::equal(again.sends, whole.schedule->sends, [](const Send& a, const Send& b) {
-      return a.chunk == b.chunk && a.link == b.link && a.start_us == b.start_us && a.end_us == b.end_us;
-    }));
-  }
-}
-
 /// Of one start, in any order of calls the same.
 ImprovementTask task_of(const Topology& topology, const Demand& demand, double bound_us,
                         const Schedule& schedule) {
@@ -75,9 +38,11 @@ ImprovementTask task_of(const Topology& topology, const Demand& demand, double b
 Schedule one_after_another(const std::shared_ptr<const Topology>& ring, const Demand& demand) {
   const EngineResult quick = prepare_list({ring, demand}, {}, {})(demand, {});
   Schedule slow;
-  for (const Move& move : quick.moves) {
-    const Hop hop = HopTable(*ring).hop(move.hop);
-    append_sends(*ring, hop, move.chunk, demand.bytes(move.chunk), slow.finish_us, slow.sends);
+  std::vector<Send> by_start = quick.schedule->sends;
+  std::ranges::stable_sort(by_start, {}, &Send::start_us);
+  for (const Send& send : by_start) {
+    const Hop hop = make_hop(*ring, std::vector{send.link});
+    append_sends(*ring, hop, send.chunk, demand.bytes(send.chunk), slow.finish_us, slow.sends);
     slow.finish_us = slow.sends.back().arrival_us;
   }
   return slow;
