@@ -1,6 +1,6 @@
 // Linear programs of flows: what symmetry leaves of them, AllToAll of 1 GB on 16 to 1024 GPUs, damaged
-// fabrics by columns and by simplex, PDHG on one rank and on more, flows in parts, and TE-CCL's Table 4 on
-// stand-ins.
+// fabrics by columns and by simplex, the same by columns on 1, 2 and 4 ranks, small sizes, PDHG on one
+// rank and on more, flows in parts, and TE-CCL's Table 4 on stand-ins.
 
 #include <algorithm>
 #include <cstdio>
@@ -58,6 +58,29 @@ void add_damaged(std::vector<Case>& cases) {
     cases.push_back({"damaged", alltoall(fabric, "1GB",
                                          {"--lp-solver", "columns", "--gap", "5%", "--degrade",
                                           "0.05:0.5..0.9", "--seed", "1"})});
+  }
+}
+
+/// Columns: the same schedule on any number of ranks.
+void add_ranks(std::vector<Case>& cases) {
+  for (const char* fabric : {"star:chassis=8,intra=ndv2", "rails:boxes=8", "star:chassis=32"}) {
+    for (const int ranks : {1, 2, 4}) {
+      cases.push_back(
+          {"ranks",
+           alltoall(fabric, "1GB",
+                    {"--lp-solver", "columns", "--gap", "5%", "--degrade", "0.05:0.5..0.9", "--seed", "2"}),
+           ranks});
+    }
+  }
+}
+
+/// Small sizes, where latency counts most: by `auto`, and the time-expanded optimum on epochs that divide the
+/// latencies.
+void add_small(std::vector<Case>& cases) {
+  for (const char* size : {"1KB", "4KB", "16KB"}) {
+    cases.push_back({"small", alltoall("ndv2-2", size)});
+    for (const char* epoch_us : {"0.1", "0.05"})
+      cases.push_back({"small", alltoall("ndv2-2", size, {"--engine", "lp", "--epoch", epoch_us}), 1});
   }
 }
 
@@ -185,7 +208,8 @@ int main(int argc, char** argv) {
   for (const char* fabric : {"dgx2-2", "ndv2-4", "star:chassis=4,intra=ndv2", "amd-2", "torus:dims=8x8",
                              "star:chassis=16,intra=ndv2"})
     compare("orbits", fabric, [&](const std::string& f) { return compare_orbits(f, timeout_s); });
-  for (const char* fabric : {"ndv2-2", "dgx2-2", "ndv2-4", "star:chassis=4,intra=ndv2"})
+  for (const char* fabric :
+       {"ndv2-2", "dgx2-2", "ndv2-4", "star:chassis=4,intra=ndv2", "star:chassis=16,intra=ndv2"})
     compare("time", fabric, [&](const std::string& f) { return compare_orbits_over_time(f, timeout_s); });
   for (const char* fabric : {"star:chassis=4,intra=ndv2", "rails:boxes=4", "torus:dims=4x8",
                              "star:chassis=8,intra=ndv2", "rails:boxes=8", "torus:dims=8x8"})
@@ -197,6 +221,8 @@ int main(int argc, char** argv) {
   std::vector<Case> cases;
   add_schedules(cases);
   add_damaged(cases);
+  add_ranks(cases);
+  add_small(cases);
   add_pdhg(cases);
   add_parts(cases);
   add_stand_ins(cases);

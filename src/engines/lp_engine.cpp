@@ -21,8 +21,10 @@ namespace {
 constexpr double kMaxFlows = 250'000;
 /// In parts, each of which has a share of them.
 constexpr double kMaxFlowsInParts = 1'000'000;
-/// What simplex may miss of all demand; other solvers as much as their tolerance.
+/// What simplex may miss of all demand.
 constexpr double kMissing = 1e-7;
+/// Solvers of a duality gap miss it times 1 + what is delivered + what can be, both of them at most 1.
+constexpr double kGapUnit = 3;
 
 /// Of ever more epochs; few are needed.
 constexpr int kMostSolves = 200;
@@ -81,7 +83,7 @@ class LeastTimeSearch {
       : instance_(instance),
         options_(options),
         tools_(tools),
-        delivered_(1 - std::max(kMissing, tools.lp->tolerance())),
+        delivered_(1 - std::max(kMissing, kGapUnit * tools.lp->duality_gap())),
         columns_per_epoch_(static_cast<double>(steady.columns)) {
     instance_.orbits = steady.orbits;
     instance_.grid = make_epoch_grid(*instance.topology, instance.demand, options.epochs);

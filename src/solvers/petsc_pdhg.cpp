@@ -236,6 +236,7 @@ class PdhgBackend final : public Solver {
   std::string name() const override { return "pdhg"; }
   bool supports_integer() const override { return false; }
   double tolerance() const override { return 100 * options_.tolerance; }
+  double duality_gap() const override { return options_.tolerance; }
   ColumnShare share() const override { return {communicator_.rank(), communicator_.size()}; }
 
   Solution solve(const LinearModel& model, const SolveLimits& limits,

@@ -53,6 +53,8 @@ class Solver {
   virtual bool supports_integer() const = 0;
   /// How far an optimal solution's objective, values and duals may be off, relative to 1 + their size.
   virtual double tolerance() const { return 1e-9; }
+  /// How far its objective may be from that of its duals, relative to 1 + the sizes of both.
+  virtual double duality_gap() const { return tolerance(); }
   /// The share of the columns whose entries solve() needs on this rank; more do no harm.
   virtual ColumnShare share() const { return {}; }
   /// `start`: one value a column, a feasible point (integer backends) or a guess (others). Throws

@@ -5,6 +5,7 @@
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
+#include "rondo/solvers/pdhg.hpp"
 
 namespace rondo {
 namespace {
@@ -88,6 +89,21 @@ TEST(Lp, DataThatIsReadyLateStartsLate) {
   const auto pair = fabric({gpu(), gpu()}, {link(0, 1, 1, 0)});
   EXPECT_EQ(run(pair, demand, epochs_of(1000)).figures.at("epochs"),
             3);  // ready within epoch 1, sent in epoch 2
+}
+
+TEST(Lp, ToleranceOfFirstOrderMethodsSavesNoEpoch) {
+  // All data takes 61 epochs; the search begins at 56, which carry more than nine tenths of it.
+  const auto ring = one_way_ring(3);
+  const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
+  EngineOptions options = epochs_of(50);
+  options.bound_us = 2800;
+  const auto alone = make_local_communicator();
+  PdhgOptions rough;
+  rough.tolerance = 1e-3;
+  Toolbox by_pdhg = tools();
+  by_pdhg.lp = make_pdhg_solver(*alone, rough);
+  for (const Toolbox& toolbox : {tools(), by_pdhg})
+    EXPECT_EQ(prepare_lp({ring, demand}, options, toolbox)(demand, options).figures.at("epochs"), 61);
 }
 
 TEST(Lp, TooFewEpochsAreNamed) {
