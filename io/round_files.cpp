@@ -39,6 +39,12 @@ void as_cannot_create(const fs::path& shown, Step step) {
   }
 }
 
+std::uint64_t bytes_of(const std::vector<RoundColumn>& columns) {
+  std::uint64_t bytes = 0;
+  for (const RoundColumn& column : columns) bytes += column.num_bytes();
+  return bytes;
+}
+
 /// The number of a round file; nothing for files of other names.
 std::optional<std::int64_t> round_of_name(const fs::path& name) {
   const std::string text = name.string();
@@ -77,29 +83,14 @@ std::string why_not_next(const std::vector<RoundRecord>& rounds, const RoundReco
   return "";
 }
 
-}  // namespace
-
-fs::path round_file_path(const fs::path& folder, std::int64_t round) {
-  return rounds_folder(folder) / fmt::format("round-{:05}.h5", round);
-}
-
-bool has_rounds(const fs::path& folder) {
-  return !list_rounds(folder).empty();
-}
-
-void write_round_file(const fs::path& folder, const RoundRecord& record, const std::string& problem_digest,
-                      const Communicator& communicator) {
-  if (const std::string fault = find_fault(record); !fault.empty()) {
-    throw Error(ExitCode::internal, fmt::format("no content for a round file: {}", fault));
-  }
-  const fs::path path = round_file_path(folder, record.round);
-  const std::vector<RoundColumn> columns = columns_of(record);
-
+/// Collective.
+void write_together(const fs::path& path, const RoundRecord& record, const std::vector<RoundColumn>& columns,
+                    const std::string& problem_digest, const Communicator& communicator) {
   // The root's alone:
   RoundSkeleton skeleton;
   std::optional<TemporaryFile> temporary;
   const Bytes name = on_root(communicator, [&] {
-    make_folder(rounds_folder(folder));
+    make_folder(folder_of(path));
     skeleton = make_round_skeleton(record, columns);
     temporary.emplace(path);
     as_cannot_create(path, [&] { write_skeleton(skeleton, temporary->path(), path); });
@@ -115,6 +106,36 @@ void write_round_file(const fs::path& folder, const RoundRecord& record, const s
       verify_user_block(temporary->path());
       temporary->become(path);
     });
+    return Bytes{};
+  });
+}
+
+}  // namespace
+
+fs::path round_file_path(const fs::path& folder, std::int64_t round) {
+  return rounds_folder(folder) / fmt::format("round-{:05}.h5", round);
+}
+
+bool has_rounds(const fs::path& folder) {
+  return !list_rounds(folder).empty();
+}
+
+void write_round_file(const fs::path& folder, const RoundRecord& record, const std::string& problem_digest,
+                      const Communicator& communicator, std::uint64_t together_from) {
+  if (const std::string fault = find_fault(record); !fault.empty()) {
+    throw Error(ExitCode::internal, fmt::format("no content for a round file: {}", fault));
+  }
+  const fs::path path = round_file_path(folder, record.round);
+  const std::vector<RoundColumn> columns = columns_of(record);
+  if (bytes_of(columns) >= together_from) {
+    write_together(path, record, columns, problem_digest, communicator);
+    return;
+  }
+  on_root(communicator, [&] {
+    make_folder(rounds_folder(folder));
+    std::vector<char> file = with_rows(make_round_skeleton(record, columns), columns);
+    seal_user_block(file, problem_digest, record.round);
+    as_cannot_create(path, [&] { write_atomically(path, {file.data(), file.size()}); });
     return Bytes{};
   });
 }

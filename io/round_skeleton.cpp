@@ -99,6 +99,18 @@ RoundSkeleton make_round_skeleton(const RoundRecord& record, const std::vector<R
           .offsets = std::move(offsets)};
 }
 
+std::vector<char> with_rows(const RoundSkeleton& skeleton, const std::vector<RoundColumn>& columns) {
+  std::vector<char> file(skeleton.file_bytes);
+  const auto put = [&](std::uint64_t offset, const std::vector<char>& bytes) {
+    std::copy(bytes.begin(), bytes.end(), file.begin() + static_cast<std::ptrdiff_t>(offset));
+  };
+  for (const RoundSkeleton::Piece& piece : skeleton.pieces) put(piece.offset, piece.bytes);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    put(skeleton.offsets[c], columns[c].pack({.first = 0, .end = columns[c].num_rows}));
+  }
+  return file;
+}
+
 void write_skeleton(const RoundSkeleton& skeleton, const std::filesystem::path& path,
                     const std::filesystem::path& shown) {
   const FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));

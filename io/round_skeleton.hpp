@@ -24,6 +24,9 @@ struct RoundSkeleton {
 
 RoundSkeleton make_round_skeleton(const RoundRecord& record, const std::vector<RoundColumn>& columns);
 
+/// The whole file less its user block's content, the rows included.
+std::vector<char> with_rows(const RoundSkeleton& skeleton, const std::vector<RoundColumn>& columns);
+
 /// Writes the pieces into the file at `path`, which exists and is empty, its space reserved first; `shown` is
 /// the path for messages. Throws Error(cannot_create).
 void write_skeleton(const RoundSkeleton& skeleton, const std::filesystem::path& path,

@@ -23,15 +23,6 @@ namespace fs = std::filesystem;
 constexpr std::string_view kBefore = ".rondo-";
 constexpr std::string_view kAfter = ".tmp";
 
-/// `shown` is the path for the message.
-void sync(const fs::path& path, int flags, const fs::path& shown) {
-  const FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC));
-  // Some file systems know no fsync for folders and say EINVAL; there is nothing more to ask of them.
-  if (!file.valid() || (::fsync(file.get()) != 0 && errno != EINVAL)) {
-    throw_system_error(ExitCode::cannot_create, "cannot write", shown, errno);
-  }
-}
-
 }  // namespace
 
 std::string random_hex() {
@@ -55,7 +46,6 @@ TemporaryFile::~TemporaryFile() {
 }
 
 void TemporaryFile::become(const fs::path& target) {
-  sync(path_, O_WRONLY, target);
   if (::rename(path_.c_str(), target.c_str()) != 0) {
     throw_system_error(ExitCode::cannot_create, "cannot write", target, errno);
   }
@@ -97,7 +87,11 @@ bool make_folder(const fs::path& folder) {
 }
 
 void sync_folder(const fs::path& folder, const fs::path& shown) {
-  sync(folder, O_RDONLY | O_DIRECTORY, shown);
+  const FileDescriptor names(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some file systems know no fsync for folders and say EINVAL; there is nothing more to ask of them.
+  if (!names.valid() || (::fsync(names.get()) != 0 && errno != EINVAL)) {
+    throw_system_error(ExitCode::cannot_create, "cannot write", shown, errno);
+  }
 }
 
 }  // namespace rondo

@@ -16,7 +16,8 @@ class TemporaryFile {
 
   const std::filesystem::path& path() const { return path_; }
 
-  /// fsyncs the file, gives it the name `target` and fsyncs the folder. Throws Error(cannot_create).
+  /// Gives the file, which flush_to_disk() has seen whole, the name `target` and fsyncs the folder. Throws
+  /// Error(cannot_create).
   void become(const std::filesystem::path& target);
 
  private:

@@ -32,7 +32,8 @@ void kill_once(Campaign& campaign, Problem& problem, const fs::path& output, int
   sleep_s(after_s);
   const std::vector<pid_t> victims = process.ranks();
   if (!victims.empty()) ::kill(victims[campaign.number(0, victims.size() - 1)], SIGKILL);
-  tally.expect(process.wait(60).code != -1, what + ": hung after the kill");
+  const Ending ending = process.wait(60);
+  tally.expect(ending.code != -1, what + ": hung after the kill\n" + ending.err);
   const Before after(output);
   if (after.was_finished) {
     tally.count("too late");

@@ -17,6 +17,8 @@
 #include <sstream>
 #include <thread>
 
+#include "process_table.hpp"
+
 extern char** environ;
 
 namespace rondo::soak {
@@ -30,21 +32,6 @@ double seconds_since(Clock::time_point start) {
 
 nlohmann::json report_of(const fs::path& run) {
   return nlohmann::json::parse(text_of(run / "report.json"), nullptr, false);
-}
-
-/// "NAME" and parent of a process, from /proc/PID/stat.
-struct ProcessEntry {
-  std::string name;
-  pid_t parent = 0;
-};
-ProcessEntry entry_of(pid_t pid) {
-  const std::string text = text_of("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t open = text.find('(');
-  const std::size_t close = text.rfind(')');
-  if (open == std::string::npos || close == std::string::npos) return {};
-  ProcessEntry entry{.name = text.substr(open + 1, close - open - 1)};
-  entry.parent = static_cast<pid_t>(std::strtol(text.c_str() + close + 4, nullptr, 10));  // ") S 123"
-  return entry;
 }
 
 /// Regular files whose names begin so, without those that are being written.
@@ -129,14 +116,9 @@ void Process::signal(int number) const {
 
 std::vector<pid_t> Process::ranks() const {
   std::vector<pid_t> found;
-  if (pid_ <= 0) return found;
-  if (entry_of(pid_).name == "rondo") return {pid_};
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
-    const auto pid = static_cast<pid_t>(std::strtol(entry.path().filename().c_str(), nullptr, 10));
-    if (pid <= 0) continue;
-    const ProcessEntry process = entry_of(pid);
-    if (process.parent == pid_ && process.name == "rondo") found.push_back(pid);
+  for (const ProcessEntry& process : process_table()) {
+    const bool is_ours = pid_ > 0 && (process.pid == pid_ || process.parent == pid_);
+    if (is_ours && process.name == "rondo") found.push_back(process.pid);
   }
   return found;
 }
@@ -149,7 +131,9 @@ bool Process::running() {
 Ending Process::wait(double limit_s) {
   const auto start = Clock::now();
   while (running()) {
-    if (seconds_since(start) > limit_s) return {-1, limit_s, text_of(out_), text_of(err_)};
+    if (seconds_since(start) > limit_s) {
+      return {-1, limit_s, text_of(out_), text_of(err_) + "still there:\n" + describe_processes(pid_)};
+    }
     sleep_s(0.002);
   }
   return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), seconds_since(start),

@@ -55,7 +55,7 @@ struct Ending {
   int code = 0;  ///< 128 + the signal where there was one; -1 when it hung and was ended
   double seconds = 0;
   std::string out;
-  std::string err;
+  std::string err;  ///< with what its processes were doing, when it hung
 };
 
 /// rondo at work, under mpirun on more than one rank.

@@ -67,6 +67,9 @@ std::string remarks_of(const Json& report) {
   return text;
 }
 
+/// From so many on nobody goes back to the states of the plan: the newest round has one before it.
+constexpr int kRoundsInsteadOfStates = 2;
+
 void tell(const std::string& line) {
   fmt::print(stderr, "{}\n", line);
 }
@@ -113,6 +116,14 @@ StateStore state_store(const Run& run, const std::string& digest, const std::opt
               }};
 }
 
+/// Collective. The states of the plan that rounds begin with.
+void remove_states(const Run& run, const Communicator& communicator) {
+  on_root(communicator, [&] {
+    remove_state_files(run.folder);
+    return Bytes{};
+  });
+}
+
 /// Collective. Where the run keeps what it finishes, with what is there already. `locked` is the root's.
 RunStore open_store(const Run& run, bool in_rounds, const Communicator& communicator,
                     const std::optional<RunFolder>& locked) {
@@ -124,6 +135,7 @@ RunStore open_store(const Run& run, bool in_rounds, const Communicator& communic
   store.checkpoints = std::make_shared<Checkpoints>(std::move(states), run.control.checkpoint_every_s);
   if (!in_rounds) return store;
   store.finished = finished_rounds(run, digest, communicator);
+  if (store.finished.size() >= kRoundsInsteadOfStates) remove_states(run, communicator);
   if (!keeps) return store;
   store.finish_round = [&run, digest, &communicator, &locked](const RoundRecord& record) {
     on_root(communicator, [&] {
@@ -131,6 +143,7 @@ RunStore open_store(const Run& run, bool in_rounds, const Communicator& communic
       return Bytes{};
     });
     write_round_file(run.folder, record, digest, communicator);
+    if (record.round + 1 == kRoundsInsteadOfStates) remove_states(run, communicator);
   };
   return store;
 }

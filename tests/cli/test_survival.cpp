@@ -101,6 +101,35 @@ TEST_F(Survival, AKilledColumnGenerationEndsWithTheScheduleOfAnUndisturbedOne) {
       "columns-00000");
 }
 
+TEST_F(Survival, TwoRoundsReplaceTheStatesOfTheirPlan) {
+  const std::string solve =
+      "solve --topology star:chassis=2,gpus=4 --collective allgather --size 100MB --chunks 4 --engine rounds "
+      "--decompose ncflow --round-epochs 4 --output out --checkpoint-every 0";
+  succeed(split(solve));
+  const std::string undisturbed = digest();
+  fs::remove_all(at("out"));
+
+  Process process(split(solve), 1, folder_.path());
+  const auto deadline = std::chrono::steady_clock::now() + 20s;
+  bool had_states = false;
+  while (!fs::exists(at("out/rounds/round-00002.h5")) && std::chrono::steady_clock::now() < deadline) {
+    had_states = had_states || fs::exists(at("out/states/plan-search-00000.state"));
+    std::this_thread::sleep_for(1ms);
+  }
+  process.signal(SIGKILL);
+  process.wait();
+  ASSERT_FALSE(fs::exists(at("out/report.json"))) << "it ended before the signal";
+  EXPECT_TRUE(had_states);
+  EXPECT_FALSE(fs::exists(at("out/states")));
+  // A kill before the last of them was removed leaves some.
+  fs::create_directory(at("out/states"));
+  write_file(at("out/states/plan-search-00007.state"), "older");
+  const Outcome resumed = rondo({"resume", "out"}, 2);
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_FALSE(contains(resumed.err, "plan-search")) << resumed.err;
+  EXPECT_EQ(digest(), undisturbed);
+}
+
 TEST_F(Survival, AnUnfinishedRunIsNeitherThrownAwayNorMixedUp) {
   leave_unfinished(SIGTERM, 75);
   const auto expect_refused = [&](const Words& arguments, const std::string& reason) {

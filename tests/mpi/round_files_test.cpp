@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 
+#include <limits>
 #include <optional>
 
 #include "example_round.hpp"
@@ -15,6 +16,8 @@ namespace rondo {
 namespace {
 
 constexpr const char* kDigest = "0123456789abcdef";
+constexpr std::uint64_t kTogether = 0;
+constexpr std::uint64_t kByRoot = std::numeric_limits<std::uint64_t>::max();
 
 class RoundFilesTogether : public testing::Test {
  protected:
@@ -32,9 +35,16 @@ class RoundFilesTogether : public testing::Test {
   /// The same error on every rank; nobody waits for another.
   void expect_same_error(const std::filesystem::path& place, const RoundRecord& record,
                          const std::string& fragment) const {
+    for (const std::uint64_t together_from : {kTogether, kByRoot}) {
+      SCOPED_TRACE(together_from == kTogether ? "written together" : "written by the root");
+      expect_same_error(place, record, fragment, together_from);
+    }
+  }
+  void expect_same_error(const std::filesystem::path& place, const RoundRecord& record,
+                         const std::string& fragment, std::uint64_t together_from) const {
     std::string message;
     try {
-      write_round_file(place, record, kDigest, *world);
+      write_round_file(place, record, kDigest, *world, together_from);
       ADD_FAILURE() << "no error; expected one that mentions '" << fragment << "'";
     } catch (const Error& error) {
       EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(ExitCode::cannot_create)) << error.what();
@@ -53,11 +63,11 @@ TEST_F(RoundFilesTogether, HaveTheBytesThatOneRankWrites) {
   // Fewer rows than ranks, rows that do not divide evenly, more than a piece of any buffer.
   for (const std::size_t num_sends : {0, 1, 2, 3, 5, 1000, 300'001}) {
     const RoundRecord record = example_round(0, num_sends);
-    write_round_file(folder, record, kDigest, *world);
+    write_round_file(folder, record, kDigest, *world, kTogether);
     EXPECT_TRUE(text_of(read_round_file(round_file_path(folder, 0))) == text_of(record)) << num_sends;
     if (world->is_root()) {
       const TemporaryFolder alone;
-      write_round_file(alone.path(), record, kDigest, *make_local_communicator());
+      write_round_file(alone.path(), record, kDigest, *make_local_communicator(), kByRoot);
       EXPECT_TRUE(content_of(round_file_path(folder, 0)) == content_of(round_file_path(alone.path(), 0)))
           << num_sends;
       EXPECT_EQ(num_files(), 1U);

@@ -18,14 +18,16 @@ std::filesystem::path round_file_path(const std::filesystem::path& folder, std::
 bool has_rounds(const std::filesystem::path& folder);
 
 /// Collective: every rank passes the same record. Writes the file whole or not at all, in place of an earlier
-/// one of that round; the bytes do not depend on the number of ranks. The long columns are written by all
-/// ranks together, the rest by the root, which needs memory for twice the file meanwhile.
+/// one of that round; the bytes do not depend on the number of ranks nor on who wrote them. A file whose rows
+/// have `together_from` bytes or more is written by all ranks together, a smaller one by the root: to open a
+/// file together takes longer than to write it then. The root needs memory for twice the file meanwhile.
 /// FOLDER/rounds is made where it is missing, FOLDER is not. When it returns, the file is on the disk and has
 /// been read back. Throws the same Error on every rank and leaves nothing behind then: Error(cannot_create),
 /// with the system's reason, for a full disk or a folder that is read-only or absent; Error(internal) for a
 /// record that read_round_file would refuse.
 void write_round_file(const std::filesystem::path& folder, const RoundRecord& record,
-                      const std::string& problem_digest, const Communicator& communicator);
+                      const std::string& problem_digest, const Communicator& communicator,
+                      std::uint64_t together_from = std::uint64_t{1} << 22);
 
 /// One file, verified before HDF5 sees it. Not collective. Throws Error(no_input), Error(bad_data) with file
 /// and place, Error(io).
