@@ -34,6 +34,8 @@ void kill_once(Campaign& campaign, Problem& problem, const fs::path& output, int
   if (!victims.empty()) ::kill(victims[campaign.number(0, victims.size() - 1)], SIGKILL);
   const Ending ending = process.wait(60);
   tally.expect(ending.code != -1, what + ": hung after the kill\n" + ending.err);
+  if (ending.err.find("mpirun.sh: ") != std::string::npos)
+    tally.count("in MPI_Init, mpirun ended by mpirun.sh");
   const Before after(output);
   if (after.was_finished) {
     tally.count("too late");

@@ -80,7 +80,7 @@ std::size_t Campaign::number(std::size_t least, std::size_t most) {
 }
 
 Process::Process(const Campaign& campaign, const Words& arguments, int ranks)
-    : Process(campaign.folder, joined(ranks > 1 ? Words{"mpirun", "--oversubscribe", "-n",
+    : Process(campaign.folder, joined(ranks > 1 ? Words{RONDO_MPIRUN, "--oversubscribe", "-n",
                                                         std::to_string(ranks), campaign.rondo}
                                                 : Words{campaign.rondo},
                                       arguments)) {}
@@ -116,9 +116,12 @@ void Process::signal(int number) const {
 
 std::vector<pid_t> Process::ranks() const {
   std::vector<pid_t> found;
+  std::vector<pid_t> launchers = {pid_};
   for (const ProcessEntry& process : process_table()) {
-    const bool is_ours = pid_ > 0 && (process.pid == pid_ || process.parent == pid_);
-    if (is_ours && process.name == "rondo") found.push_back(process.pid);
+    const bool is_ours = std::find(launchers.begin(), launchers.end(), process.parent) != launchers.end();
+    if (pid_ <= 0 || (process.pid != pid_ && !is_ours)) continue;
+    if (process.name == "mpirun") launchers.push_back(process.pid);
+    if (process.name == "rondo") found.push_back(process.pid);
   }
   return found;
 }

@@ -58,7 +58,7 @@ struct Ending {
   std::string err;  ///< with what its processes were doing, when it hung
 };
 
-/// rondo at work, under mpirun on more than one rank.
+/// rondo at work, under jobs/mpirun.sh on more than one rank.
 class Process {
  public:
   Process(const Campaign& campaign, const Words& arguments, int ranks);
