@@ -1,6 +1,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 
 #include "runs.hpp"
@@ -9,6 +10,10 @@
 /// ranks.
 namespace rondo::soak {
 namespace {
+
+/// How long a run takes changes with what else the machine does: a kill in time lets the next come later, one
+/// that came too late makes it come sooner.
+constexpr double kLonger = 1.05;
 
 /// What the folder had before a run went on with it.
 struct Before {
@@ -21,17 +26,26 @@ struct Before {
         states(num_states(run)) {}
 };
 
-/// Starts or goes on with the run, and kills one of its ranks somewhere in the time that a whole run takes.
+/// Seconds since `start`.
+double age_s(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Starts or goes on with the run, and kills one of its ranks somewhere in the time that a whole run takes,
+/// the first of them at the earliest when there is one.
 void kill_once(Campaign& campaign, Problem& problem, const fs::path& output, int ranks,
                const std::string& what, Tally& tally) {
   const Before before(output);
   const double after_s = campaign.fraction() * problem.seconds;
+  const auto start = std::chrono::steady_clock::now();
   Process process(campaign,
                   joined(joined({"solve"}, problem.arguments), {"--resume", "--output", output.string()}),
                   ranks);
-  sleep_s(after_s);
-  const std::vector<pid_t> victims = process.ranks();
+  while (process.running() && age_s(start) < after_s) sleep_s(0.002);
+  std::vector<pid_t> victims;
+  while (process.running() && (victims = process.ranks()).empty()) sleep_s(0.002);
   if (!victims.empty()) ::kill(victims[campaign.number(0, victims.size() - 1)], SIGKILL);
+  const double until_s = age_s(start);
   const Ending ending = process.wait(60);
   tally.expect(ending.code != -1, what + ": hung after the kill\n" + ending.err);
   if (ending.err.find("mpirun.sh: ") != std::string::npos)
@@ -39,9 +53,10 @@ void kill_once(Campaign& campaign, Problem& problem, const fs::path& output, int
   const Before after(output);
   if (after.was_finished) {
     tally.count("too late");
-    problem.seconds = std::max(0.3, std::min(problem.seconds, 0.9 * after_s));
+    problem.seconds = std::min(problem.seconds, until_s);
     return;
   }
+  problem.seconds *= kLonger;
   tally.count("in mid-run");
   tally.count("of " + problem.name);
   if (after.states > 0) tally.count("with a state kept");

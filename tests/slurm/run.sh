@@ -77,7 +77,7 @@ case_undisturbed() {
   [ -n "$(digest by-submit)" ] && "$RONDO" verify by-submit >/dev/null
 }
 case_mpirun() {  # and its way for USR1 to the ranks
-  RONDO_LAUNCHER=mpirun submit_rounds by-mpirun
+  RONDO_LAUNCHER=mpirun RONDO_MPIRUN=$root/jobs/mpirun.sh submit_rounds by-mpirun
   scancel --batch --signal=USR1 "$job"
   expect_completed "$job"
   grep -q 'ended with 75' "$job.log" || fail "no code 75 in $job.log"
