@@ -38,8 +38,7 @@ std::string open_files(pid_t pid) {
   return text;
 }
 
-}  // namespace
-
+/// All processes of now.
 std::vector<ProcessEntry> process_table() {
   std::vector<ProcessEntry> table;
   std::error_code ignored;
@@ -54,17 +53,32 @@ std::vector<ProcessEntry> process_table() {
     std::istringstream(text.substr(close + 1)) >> process.state >> process.parent >> process.group;
     table.push_back(process);
   }
-  std::sort(table.begin(), table.end(), [](const auto& a, const auto& b) { return a.pid < b.pid; });
   return table;
+}
+
+}  // namespace
+
+std::vector<ProcessEntry> family_of(pid_t pid) {
+  std::vector<ProcessEntry> others = process_table();
+  std::vector<ProcessEntry> family;
+  const auto belongs = [&](const ProcessEntry& process) {
+    return process.pid == pid || process.group == pid ||
+           std::any_of(family.begin(), family.end(), [&](const auto& p) { return p.pid == process.parent; });
+  };
+  // Numbers begin again at some point: a child's may be the smaller one.
+  for (;;) {
+    const auto next = std::find_if(others.begin(), others.end(), belongs);
+    if (next == others.end()) break;
+    family.push_back(*next);
+    others.erase(next);
+  }
+  std::sort(family.begin(), family.end(), [](const auto& a, const auto& b) { return a.pid < b.pid; });
+  return family;
 }
 
 std::string describe_processes(pid_t pid) {
   std::string text;
-  std::vector<pid_t> family = {pid};
-  for (const ProcessEntry& process : process_table()) {
-    const bool is_child = std::find(family.begin(), family.end(), process.parent) != family.end();
-    if (process.pid != pid && !is_child && process.group != pid) continue;
-    family.push_back(process.pid);
+  for (const ProcessEntry& process : family_of(pid)) {
     const std::string number = std::to_string(process.pid);
     text += number + " " + process.name + ", state " + process.state + ", parent " +
             std::to_string(process.parent) + ", group " + std::to_string(process.group) + ", waits in " +

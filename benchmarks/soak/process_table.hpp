@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-/// What /proc knows of the processes of this machine.
+/// What /proc knows of the processes of a command.
 namespace rondo::soak {
 
 struct ProcessEntry {
@@ -16,12 +16,11 @@ struct ProcessEntry {
   std::string name = {};
 };
 
-/// All processes of now, by pid.
-std::vector<ProcessEntry> process_table();
+/// `pid`, who is in its group, and all that these began, by pid; empty when it has ended.
+std::vector<ProcessEntry> family_of(pid_t pid);
 
-/// One process after the other that `pid` began or that is in its group, itself first: its state, where it
-/// waits in the kernel, what it has open and, where there is gdb, the calls of its threads. For a person to
-/// read.
+/// One process of the family after the other: its state, where it waits in the kernel, what it has open and,
+/// where there is gdb, the calls of its threads. For a person to read.
 std::string describe_processes(pid_t pid);
 
 }  // namespace rondo::soak

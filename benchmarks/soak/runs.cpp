@@ -116,12 +116,14 @@ void Process::signal(int number) const {
 
 std::vector<pid_t> Process::ranks() const {
   std::vector<pid_t> found;
-  std::vector<pid_t> launchers = {pid_};
-  for (const ProcessEntry& process : process_table()) {
-    const bool is_ours = std::find(launchers.begin(), launchers.end(), process.parent) != launchers.end();
-    if (pid_ <= 0 || (process.pid != pid_ && !is_ours)) continue;
-    if (process.name == "mpirun") launchers.push_back(process.pid);
-    if (process.name == "rondo") found.push_back(process.pid);
+  if (pid_ <= 0) return found;
+  const std::vector<ProcessEntry> family = family_of(pid_);
+  const auto is_rondo = [](const ProcessEntry& p) { return p.name == "rondo" && p.state != 'Z'; };
+  for (const ProcessEntry& process : family) {
+    const bool reads_for_a_rank = std::any_of(family.begin(), family.end(), [&](const ProcessEntry& other) {
+      return other.pid == process.parent && is_rondo(other);
+    });
+    if (is_rondo(process) && !reads_for_a_rank) found.push_back(process.pid);
   }
   return found;
 }
