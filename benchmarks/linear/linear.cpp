@@ -125,11 +125,11 @@ Json median_seconds(const Json& rows, const std::string& section) {
   return medians;
 }
 
-/// 64 GPUs by the time-expanded linear program: whole with symmetry, and in parts on several numbers of
-/// ranks.
+/// 64 GPUs by the time-expanded linear program: whole with and without symmetry, and in parts on several
+/// numbers of ranks.
 void add_parts(std::vector<Case>& cases) {
   const Arguments engine{"--engine",           "lp", "--epoch",         "slowest_link",
-                         "--epoch-multiplier", "4",  "--epoch-spacing", "coarse",
+                         "--epoch-multiplier", "16", "--epoch-spacing", "coarse",
                          "--chunks",           "1"};
   const auto add = [&](const char* fabric, const Arguments& more, int ranks) {
     Arguments own = engine;
@@ -139,6 +139,7 @@ void add_parts(std::vector<Case>& cases) {
   for (const char* fabric : {"star:chassis=8,intra=ndv2", "rails:boxes=8,rails=2",
                              "star:chassis=4,gpus=16,intra=switch,uplinks=4"}) {
     add(fabric, {}, 2);
+    add(fabric, {"--symmetry", "off"}, 1);
     for (const int ranks : {1, 2, 4}) add(fabric, {"--decompose", "pop", "--parts", "4"}, ranks);
     // The chassis are the parts: eight of them, or four.
     for (const int ranks : {1, 2, 4}) add(fabric, {"--decompose", "ncflow"}, ranks);

@@ -77,14 +77,19 @@ class FlowScheduler {
     if (rotations.size() > 1) part_ = fold_problem(*topology_, demand_, std::move(rotations));
   }
 
-  /// Nothing where the policy does not suit the problem, which another one solves better.
+  /// Nothing where the policy does not suit the problem, which another one solves better, and once `call` is
+  /// interrupted.
   std::optional<Realised> realise(const Demand& demand, const FlowPolicy& policy, const EngineOptions& call) {
     if (policy.rotated) return rotated(demand, policy, call);
     if (part_ && demand.num_chunks() > kMostWholeChunks && !call.policy_is_asked) return std::nullopt;
     if (!table_) table_ = steady_routes(*topology_, demand_, *steady_);
-    const RoutedChunks routed = round_to_chunks(*topology_, demand, *table_, start(policy), call.seed);
-    return Realised{schedule_routes(*topology_, table_->hops, demand, routed, policy.order, call.seed),
-                    routed.greatest_load_us};
+    const std::atomic<bool>* interrupt = call.limits.interrupt;
+    const RoutedChunks routed =
+        round_to_chunks(*topology_, demand, *table_, start(policy), call.seed, interrupt);
+    auto schedule =
+        schedule_routes(*topology_, table_->hops, demand, routed, policy.order, call.seed, interrupt);
+    if (!schedule) return std::nullopt;
+    return Realised{std::move(*schedule), routed.greatest_load_us};
   }
 
   std::size_t num_rotations() const { return part_ ? part_->rotations.size() : 1; }
@@ -106,11 +111,13 @@ class FlowScheduler {
     }
     const Demand part = part_->demand.with_chunks(demand.chunks_per_contribution());
     const FoldedRoutes& routes = **routes_;
+    const std::atomic<bool>* interrupt = call.limits.interrupt;
     const RoutedChunks routed =
-        round_to_chunks(part_->topology, part, routes.folded, start(policy), call.seed);
-    const RouteStarts starts = start_routes(part_->topology, routes.folded.hops, part,
-                                            merge_hops(routes.folded, routed), policy.order, call.seed);
-    return Realised{unfold(*part_, *topology_, demand, part, routes.real.hops, routed, starts),
+        round_to_chunks(part_->topology, part, routes.folded, start(policy), call.seed, interrupt);
+    const auto starts = start_routes(part_->topology, routes.folded.hops, part,
+                                     merge_hops(routes.folded, routed), policy.order, call.seed, interrupt);
+    if (!starts) return std::nullopt;
+    return Realised{unfold(*part_, *topology_, demand, part, routes.real.hops, routed, *starts),
                     routed.greatest_load_us};
   }
 

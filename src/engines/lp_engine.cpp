@@ -216,9 +216,13 @@ PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options
       {"columns_per_epoch", static_cast<double>(steady.columns)},
       {"columns_per_epoch_without_symmetry", static_cast<double>(steady.all_columns)}};
   return [topology, table, figures](const Demand& demand, const EngineOptions& call) {
-    const RoutedChunks routed = round_to_chunks(*topology, demand, *table, RoutingStart::model, call.seed);
+    const std::atomic<bool>* interrupt = call.limits.interrupt;
+    const RoutedChunks routed =
+        round_to_chunks(*topology, demand, *table, RoutingStart::model, call.seed, interrupt);
     EngineResult result;
-    result.schedule = schedule_routes(*topology, table->hops, demand, routed, RouteOrder::model, call.seed);
+    result.schedule =
+        schedule_routes(*topology, table->hops, demand, routed, RouteOrder::model, call.seed, interrupt);
+    if (!result.schedule) return result;
     result.figures = figures;
     result.figures["rounded_us"] = routed.greatest_load_us;
     result.figures["realised_us"] = result.schedule->finish_us;

@@ -40,7 +40,7 @@ class Rounding {
 
   void start_from_model();
   void start_from_shortest();
-  void improve();
+  void improve(const std::atomic<bool>* interrupt);
   RoutedChunks result() const;
 
  private:
@@ -65,7 +65,7 @@ class Rounding {
   void set_scale();
   void price();
   bool add_if_new(std::size_t contribution, std::vector<int> hops);
-  bool pass();
+  bool pass(const std::atomic<bool>* interrupt);
   bool reroute(std::size_t contribution, std::size_t from);
 
   const Topology& topology_;
@@ -248,12 +248,13 @@ bool Rounding::reroute(std::size_t contribution, std::size_t from) {
   return moved;
 }
 
-bool Rounding::pass() {
+bool Rounding::pass(const std::atomic<bool>* interrupt) {
   std::vector<std::size_t> order(candidates_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   random_.shuffle(std::span<std::size_t>(order));
   bool moved = false;
   for (const std::size_t i : order) {
+    if (interrupt != nullptr && interrupt->load()) return false;
     for (std::size_t from = 0; from < candidates_[i].size(); ++from) {
       while (candidates_[i][from].chunks > 0 && reroute(i, from)) moved = true;
     }
@@ -261,14 +262,14 @@ bool Rounding::pass() {
   return moved;
 }
 
-void Rounding::improve() {
+void Rounding::improve(const std::atomic<bool>* interrupt) {
   for (const int exponent : kExponents) {
     exponent_ = exponent;
     for (int k = 0; k < kPricings; ++k) {
       set_scale();
       if (extensible_) price();
       bool moved = false;
-      for (int j = 0; j < kPasses && pass(); ++j) moved = true;
+      for (int j = 0; j < kPasses && pass(interrupt); ++j) moved = true;
       if (!moved) break;
     }
   }
@@ -291,14 +292,14 @@ RoutedChunks Rounding::result() const {
 }  // namespace
 
 RoutedChunks round_to_chunks(const Topology& topology, const Demand& demand, const RouteTable& table,
-                             RoutingStart start, std::uint64_t seed) {
+                             RoutingStart start, std::uint64_t seed, const std::atomic<bool>* interrupt) {
   Rounding rounding(topology, demand, table, seed);
   if (start == RoutingStart::model) {
     rounding.start_from_model();
   } else {
     rounding.start_from_shortest();
   }
-  rounding.improve();
+  rounding.improve(interrupt);
   return rounding.result();
 }
 

@@ -20,7 +20,7 @@ class RouteScheduler {
  public:
   RouteScheduler(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
                  const RoutedChunks& routed, RouteOrder order, std::uint64_t seed);
-  RouteStarts run();
+  std::optional<RouteStarts> run(const std::atomic<bool>* interrupt);
 
  private:
   /// A hop and the rest of a route behind it. Chunks that wait for the same leg differ in nothing but their
@@ -251,8 +251,9 @@ void RouteScheduler::serve(double t_us) {
   woken_.clear();
 }
 
-RouteStarts RouteScheduler::run() {
+std::optional<RouteStarts> RouteScheduler::run(const std::atomic<bool>* interrupt) {
   while (!events_.empty()) {
+    if (interrupt != nullptr && interrupt->load()) return std::nullopt;
     // What happens at the same time is decided together, at the latest of the times that are equal.
     double t = events_.top().t_us;
     const double until = t + time_slack_us(t);
@@ -275,17 +276,20 @@ RouteStarts RouteScheduler::run() {
 
 }  // namespace
 
-RouteStarts start_routes(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
-                         const RoutedChunks& routed, RouteOrder order, std::uint64_t seed) {
-  return RouteScheduler(topology, hops, demand, routed, order, seed).run();
+std::optional<RouteStarts> start_routes(const Topology& topology, const std::vector<Hop>& hops,
+                                        const Demand& demand, const RoutedChunks& routed, RouteOrder order,
+                                        std::uint64_t seed, const std::atomic<bool>* interrupt) {
+  return RouteScheduler(topology, hops, demand, routed, order, seed).run(interrupt);
 }
 
-Schedule schedule_routes(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
-                         const RoutedChunks& routed, RouteOrder order, std::uint64_t seed) {
-  const RouteStarts starts = start_routes(topology, hops, demand, routed, order, seed);
+std::optional<Schedule> schedule_routes(const Topology& topology, const std::vector<Hop>& hops,
+                                        const Demand& demand, const RoutedChunks& routed, RouteOrder order,
+                                        std::uint64_t seed, const std::atomic<bool>* interrupt) {
+  const auto starts = start_routes(topology, hops, demand, routed, order, seed, interrupt);
+  if (!starts) return std::nullopt;
   Schedule schedule;
-  schedule.finish_us = starts.finish_us;
-  for (const RouteStart& start : starts.starts) {
+  schedule.finish_us = starts->finish_us;
+  for (const RouteStart& start : starts->starts) {
     const ChunkId chunk{start.chunk};
     const auto route = static_cast<std::size_t>(routed.route_of_chunk[chunk.index()]);
     const Hop& hop = hops[static_cast<std::size_t>(routed.routes[route].hops[start.position])];

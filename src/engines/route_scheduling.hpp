@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "rondo/core/collective.hpp"
 #include "rondo/core/schedule.hpp"
@@ -32,12 +34,15 @@ struct RouteStarts {
 
 /// List scheduling of routed chunks in continuous time: whenever a hop's links are idle, the first of its
 /// waiting chunks by `order` takes all of them; hops that compete serve the more urgent chunk. Remaining ties
-/// go by `seed`. Throws Error(unavailable) where a link is faster than the shared bandwidth it belongs to.
-RouteStarts start_routes(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
-                         const RoutedChunks& routed, RouteOrder order, std::uint64_t seed);
+/// go by `seed`. Nothing once `interrupt` is true. Throws Error(unavailable) where a link is faster than the
+/// shared bandwidth it belongs to.
+std::optional<RouteStarts> start_routes(const Topology& topology, const std::vector<Hop>& hops,
+                                        const Demand& demand, const RoutedChunks& routed, RouteOrder order,
+                                        std::uint64_t seed, const std::atomic<bool>* interrupt = nullptr);
 
 /// The same as a schedule.
-Schedule schedule_routes(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
-                         const RoutedChunks& routed, RouteOrder order, std::uint64_t seed);
+std::optional<Schedule> schedule_routes(const Topology& topology, const std::vector<Hop>& hops,
+                                        const Demand& demand, const RoutedChunks& routed, RouteOrder order,
+                                        std::uint64_t seed, const std::atomic<bool>* interrupt = nullptr);
 
 }  // namespace rondo

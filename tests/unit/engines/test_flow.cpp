@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "fabrics.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
@@ -133,6 +135,22 @@ TEST(Flow, SameSeedSameSchedule) {
 TEST(Flow, RefusesWhatItCannotDo) {
   EXPECT_THROW(prepare_flow({star(3), make_demand(Collective::allgather, 1e6, 3, 1)}, {}, tools()), Error);
   EXPECT_THROW(Flow(star(3), 1e6).schedule(1, "fastest"), Error);
+}
+
+TEST(Flow, AnInterruptedCallHasNoSchedule) {
+  const auto fabric = star(4);
+  const Demand demand = make_demand(Collective::alltoall, 4 * kMB, 4, 1);
+  const PreparedEngine prepared = prepare_flow({fabric, demand}, {}, tools());
+  std::atomic<bool> interrupt = false;
+  EngineOptions options;
+  options.limits.interrupt = &interrupt;
+  for (const char* policy : {"bottleneck", "rotated"}) {
+    options.policy = policy;
+    interrupt = false;
+    EXPECT_TRUE(prepared(demand, options).schedule);
+    interrupt = true;
+    EXPECT_FALSE(prepared(demand, options).schedule);
+  }
 }
 
 TEST(Flow, BeyondTheLpBalancesShortestRoutes) {
