@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <ios>
 #include <memory>
 #include <sstream>
 
@@ -27,6 +28,15 @@ std::string output_of(const std::string& command) {
   return output;
 }
 
+/// "" for a process that ends meanwhile.
+std::string text_of_process(pid_t pid, const char* file) {
+  try {
+    return text_of(folder_of(pid) / file);
+  } catch (const std::ios_base::failure&) {
+    return "";
+  }
+}
+
 /// What is open in it, one a line.
 std::string open_files(pid_t pid) {
   std::string text;
@@ -45,7 +55,7 @@ std::vector<ProcessEntry> process_table() {
   for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
     ProcessEntry process{.pid = static_cast<pid_t>(std::atol(entry.path().filename().c_str()))};
     if (process.pid <= 0) continue;
-    const std::string text = text_of(entry.path() / "stat");  // "1 (a name) S 0 1 ..."
+    const std::string text = text_of_process(process.pid, "stat");  // "1 (a name) S 0 1 ..."
     const std::size_t open = text.find('(');
     const std::size_t close = text.rfind(')');
     if (open == std::string::npos || close == std::string::npos) continue;  // it has ended
@@ -82,7 +92,7 @@ std::string describe_processes(pid_t pid) {
     const std::string number = std::to_string(process.pid);
     text += number + " " + process.name + ", state " + process.state + ", parent " +
             std::to_string(process.parent) + ", group " + std::to_string(process.group) + ", waits in " +
-            text_of(folder_of(process.pid) / "wchan") + "\n" + text_of(folder_of(process.pid) / "stack") +
+            text_of_process(process.pid, "wchan") + "\n" + text_of_process(process.pid, "stack") +
             open_files(process.pid) + output_of(kGdb + number + " 2>/dev/null | grep -E '^(#|Thread)'");
   }
   return text;
