@@ -129,6 +129,7 @@ class Search {
   std::vector<PreparedEngine> prepared_;  ///< made when first needed
   EngineOptions engine_options_;
   Standing now_;
+  std::size_t trials_of_checkpoint_ = 0;
   std::optional<double> whole_chunk_bound_us_;  ///< in the chunks asked for
   std::vector<std::string> limits_hit_;
   std::optional<Error> first_error_;
@@ -154,6 +155,7 @@ void Search::go_on_from_checkpoint() {
   PackedSearch packed = unpack_search(*bytes);
   now_ = {std::move(packed.state), 0, {}};
   now_.mine = {now_.state.best, best_merit(), packed.best};
+  trials_of_checkpoint_ = now_.state.trials.size();
 }
 
 /// Collective.
@@ -198,6 +200,7 @@ Trial Search::try_candidate(const Candidate& candidate, std::size_t trial) {
                   fmt::format("{} says that it ends at {} us, the replay {} us; please report it", whose,
                               finish, replayed_us));
     }
+    result.schedule->finish_us = replayed_us;
     now_.mine = {trial, merit(outcome), std::make_shared<const EngineResult>(std::move(result))};
   }
   return outcome;
@@ -378,14 +381,19 @@ SynthesisResult Search::winner() {
   const Candidate& candidate = state.trials[state.best].candidate;
   const bool have_it = communicator_.rank() == now_.best_rank;
   assert(!have_it || now_.mine.trial == state.best);
-  EngineResult found = unpack_result(
-      communicator_.broadcast(have_it ? pack_result(*now_.mine.result) : Bytes{}, now_.best_rank));
+  EngineResult found = communicator_.size() == 1
+                           ? *now_.mine.result
+                           : unpack_result(communicator_.broadcast(
+                                 have_it ? pack_result(*now_.mine.result) : Bytes{}, now_.best_rank));
   const Stopwatch improvement_clock;
+  const double before_us = found.schedule->finish_us;
   const int chunks = improve_winner(found);
+  const bool is_of_trial = found.schedule->finish_us == before_us && chunks == candidate.chunks;
   const Demand demand = instance_.demand.with_chunks(chunks);
   SynthesisResult result{{*instance_.topology, demand, std::move(*found.schedule), bound_, producer()}};
   result.wall_parts_s["improvement"] = improvement_clock.seconds();
   result.engine = label(candidate);
+  result.is_replayed = is_of_trial && state.best >= trials_of_checkpoint_;
   result.seed = candidate.seed;
   result.figures = std::move(found.figures);
   result.remarks = std::move(found.remarks);

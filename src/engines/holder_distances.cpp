@@ -13,7 +13,6 @@ HolderDistances::HolderDistances(const Translations& translations, const LiftedH
     : translations_(translations),
       num_orbits_(translations.num_gpu_orbits()),
       relay_us_(hops.relay_us(bytes)),
-      near_us_(num_chunks * num_orbits_, std::numeric_limits<float>::infinity()),
       all_count_(all_count),
       nearest_other_us_(num_orbits_, all_count_ ? 0 : std::numeric_limits<float>::infinity()) {
   for (const float d : relay_us_) {
@@ -23,6 +22,9 @@ HolderDistances::HolderDistances(const Translations& translations, const LiftedH
     diameter_us_ = std::max(diameter_us_, d);
   }
   if (!all_count_) find_neighbours(hops, bytes);
+  const auto has_some = [](const auto& list) { return !list.empty(); };
+  if (all_count_ || std::ranges::any_of(neighbours_, has_some))
+    near_us_.assign(num_chunks * num_orbits_, std::numeric_limits<float>::infinity());
 }
 
 void HolderDistances::find_neighbours(const LiftedHops& hops, double bytes) {
@@ -36,9 +38,10 @@ void HolderDistances::find_neighbours(const LiftedHops& hops, double bytes) {
     for (std::size_t e = 0; e < translations_.order(); ++e) {
       for (std::size_t b = 0; b < num_orbits_; ++b) {
         const float distance = relay_us(a, e, b);
-        if (distance >= longest_us[b]) continue;
+        const bool is_holder = e == 0 && a == b;  // who has the chunk asks no more
+        if (is_holder || distance >= kNearer * longest_us[b]) continue;
         neighbours_[a].push_back({static_cast<int>(e), static_cast<int>(b), distance});
-        if (e > 0 || a != b) nearest_other_us_[b] = std::min(nearest_other_us_[b], distance);
+        nearest_other_us_[b] = std::min(nearest_other_us_[b], distance);
       }
     }
   }

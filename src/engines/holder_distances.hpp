@@ -11,6 +11,9 @@ namespace rondo {
 /// are numbered as LiftedScheduler does: those of q are q * order + e, as seen from element 0 of an orbit.
 class HolderDistances {
  public:
+  /// A holder is nearer than a hop takes below this share of it.
+  static constexpr double kNearer = 1 - 1e-5;
+
   /// Of relays of chunks of `bytes`. Distances are compared with what hops take: unless `all_count`, whoever
   /// is as far from a new holder as his longest hop takes is left out, and there is less to do for each
   /// holder.
@@ -20,7 +23,8 @@ class HolderDistances {
   /// Element 0 of `orbit` holds `chunk` from now on, and all others of the orbit their translations of it.
   void add_holder(int orbit, std::uint32_t chunk);
 
-  /// From the nearest holder to element 0 of `orbit`; infinity where it is left out.
+  /// From the nearest holder to element 0 of `orbit`, which is none; infinity where it is left out. Only
+  /// where nearest_other_us() is finite.
   float near_us(int orbit, std::uint32_t chunk) const {
     return near_us_[static_cast<std::size_t>(chunk) * num_orbits_ + static_cast<std::size_t>(orbit)];
   }
@@ -47,7 +51,7 @@ class HolderDistances {
   std::size_t num_orbits_;
   std::vector<float> relay_us_;
   float diameter_us_ = 0;
-  std::vector<float> near_us_;  ///< (chunk, orbit)
+  std::vector<float> near_us_;  ///< (chunk, orbit); empty where nobody is near enough to count
   bool all_count_;
   std::vector<std::vector<Neighbour>> neighbours_;  ///< per orbit: whom a holder there may bring nearer
   std::vector<float> nearest_other_us_;             ///< per orbit

@@ -45,7 +45,27 @@ LiftedHops::LiftedHops(const Topology& topology, const Translations& translation
 }
 
 bool LiftedHops::reach_all() const {
-  return std::ranges::all_of(relay_us(1), [](float d) { return std::isfinite(d); });
+  // Translations move every GPU of an orbit to any other of it: enough that one GPU reaches all, and all it.
+  const std::size_t orbits = translations_.num_gpu_orbits();
+  const auto count_reached = [&](bool forwards) {
+    std::vector<char> seen(orbits * translations_.order(), 0);
+    std::vector<std::size_t> reached{0};  // (element, orbit)
+    seen[0] = 1;
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      const int element = static_cast<int>(reached[i] / orbits);
+      for (const int h : (forwards ? out_ : in_)[reached[i] % orbits]) {
+        const LiftedHop& hop = hops_[static_cast<std::size_t>(h)];
+        const int there =
+            forwards ? translations_.plus(element, hop.shift) : translations_.minus(element, hop.shift);
+        const auto next =
+            static_cast<std::size_t>(there) * orbits + static_cast<std::size_t>(forwards ? hop.to : hop.from);
+        if (std::exchange(seen[next], 1) == 0) reached.push_back(next);
+      }
+    }
+    return reached.size();
+  };
+  const std::size_t gpus = orbits * translations_.order();
+  return count_reached(true) == gpus && count_reached(false) == gpus;
 }
 
 std::vector<float> LiftedHops::relay_us(double bytes) const {

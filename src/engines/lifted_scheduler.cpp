@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::uint64_t kChance = 0xffff;  ///< the bits of a key that settle ties
 
+constexpr std::size_t kAhead = 4;  ///< GPUs whose queues are fetched before they are served
+
 /// To 4 steps an octave: queues need not be put in order again for every new holder.
 std::uint64_t coarse(std::uint64_t holders) {
   const int low_bits = std::max(0, static_cast<int>(std::bit_width(holders)) - 3);
@@ -80,6 +82,10 @@ class LiftedScheduler {
   const HopQueue::Entry* first(HopQueue& queue, int h, bool sort_out_fallbacks);
   bool goes_first(const Choice& a, const Choice& b) const;
   bool serve(int orbit, double t_us);
+  /// The queues of a GPU that is served soon: together they are larger than the cache.
+  void fetch_ahead(int orbit) const {
+    for (const int h : hops_.into(orbit)) queues_[static_cast<std::size_t>(h)].fetch_ahead();
+  }
   void start(const Move& move);
   void serve_receivers(double t_us);
 
@@ -216,7 +222,14 @@ void LiftedScheduler::apply_events_until(double t_us) {
   while (!events_.empty() && events_.begin()->first <= t_us) {
     const Instant instant = std::move(events_.begin()->second);
     events_.erase(events_.begin());
-    for (const Arrival& arrival : instant.arrivals) arrive(arrival.orbit, arrival.chunk);
+    const auto& arrivals = instant.arrivals;
+    for (std::size_t i = 0; i < arrivals.size(); ++i) {
+      if (i + kAhead < arrivals.size()) {
+        for (const int h : hops_.out_of(arrivals[i + kAhead].orbit))
+          queues_[static_cast<std::size_t>(h)].fetch_end();
+      }
+      arrive(arrivals[i].orbit, arrivals[i].chunk);
+    }
     for (const int link : instant.free_links) {
       for (const int orbit : receivers_[static_cast<std::size_t>(link)])
         waiting_[static_cast<std::size_t>(orbit)] = 1;
@@ -245,7 +258,7 @@ bool LiftedScheduler::may_fall_back(int h) const {
 /// holder moves to the fallbacks.
 const HopQueue::Entry* LiftedScheduler::first(HopQueue& queue, int h, bool sort_out_fallbacks) {
   const bool keys_grow = rules_.order == LiftedOrder::rarest || rules_.order == LiftedOrder::furthest;
-  const double wait_below_us = duration_us_[static_cast<std::size_t>(h)] * (1 - 1e-5);
+  const double wait_below_us = HolderDistances::kNearer * duration_us_[static_cast<std::size_t>(h)];
   const int receiver = hops_.hop(h).to;
   // Where nobody else is near enough the look at the chunk's distance, far away in memory, is spared.
   const bool may_wait = sort_out_fallbacks && distances_.nearest_other_us(receiver) < wait_below_us;
@@ -257,8 +270,7 @@ const HopQueue::Entry* LiftedScheduler::first(HopQueue& queue, int h, bool sort_
       queue.pop();
       fallbacks_[static_cast<std::size_t>(h)].push(entry);
     } else if (keys_grow && (entry.key & ~kChance) != rank_[entry.chunk / order()]) {
-      queue.pop();
-      queue.push({key(h, entry.chunk), entry.chunk});
+      queue.replace_first({key(h, entry.chunk), entry.chunk});
     } else {
       return &queue.first();
     }
@@ -324,7 +336,9 @@ void LiftedScheduler::serve_receivers(double t_us) {
     }
     random_.shuffle(std::span(order));
     std::ranges::stable_sort(order, std::ranges::greater{}, [](const auto& entry) { return entry.first; });
-    for (const auto& [lacking, orbit] : order) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i + kAhead < order.size()) fetch_ahead(order[i + kAhead].second);
+      const auto [lacking, orbit] = order[i];
       const bool served = lacking > 0 && serve(orbit, t_us);
       progress = progress || served;
       if (!served) waiting_[static_cast<std::size_t>(orbit)] = 0;

@@ -55,9 +55,10 @@ Toolbox prepare_toolbox(const SolveOptions& options, const Communicator& communi
                         Checkpoints* checkpoints = nullptr);
 
 struct SynthesisResult {
-  ProvenSchedule proven;    ///< replayed; bound derived from its certificate
-  double gap = 0;           ///< finish / bound - 1
-  std::string engine = {};  ///< that won, with its policy and seed: "list/rarest/3"
+  ProvenSchedule proven;     ///< replayed; bound derived from its certificate
+  bool is_replayed = false;  ///< the search has done so already, on the rank that found the schedule
+  double gap = 0;            ///< finish / bound - 1
+  std::string engine = {};   ///< that won, with its policy and seed: "list/rarest/3"
   std::uint64_t seed = 0;
   std::map<std::string, double> figures = {};       ///< see EngineResult
   std::map<std::string, double> wall_parts_s = {};  ///< "bounds", "search", "improvement", "replay"
