@@ -58,6 +58,6 @@ struct Improvement {
 /// kMostPlannedTransfers: these stay as they are.
 Improvement improve(const ImprovementTask& task, const Communicator& communicator,
                     const std::optional<Bytes>& from = {});
-inline constexpr double kMostPlannedTransfers = 7e5;
+inline constexpr double kMostPlannedTransfers = 1.1e6;
 
 }  // namespace rondo

@@ -1,7 +1,7 @@
 #include "rondo/engines/justification.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 #include "index.hpp"
 #include "insertion_timetable.hpp"
@@ -13,12 +13,33 @@ namespace {
 constexpr int kNobody = -2;
 constexpr int kOrigin = -1;
 
+/// Of equal keys the lower number first.
 std::vector<int> order_of(const std::vector<double>& key) {
+  std::vector<std::pair<double, int>> keyed(key.size());
+  for (std::size_t i = 0; i < key.size(); ++i) keyed[i] = {key[i], static_cast<int>(i)};
+  std::ranges::sort(keyed);
   std::vector<int> order(key.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](int i) { return key[index(i)]; });
+  std::ranges::transform(keyed, order.begin(), [](const auto& entry) { return entry.second; });
   return order;
 }
+
+/// Transfers that wait for their causes, per cause in the order of their coming: one list through all.
+class WaitingList {
+ public:
+  explicit WaitingList(std::size_t transfers)
+      : first_(transfers, kNobody), last_(transfers, kNobody), next_(transfers, kNobody) {}
+  void add(int cause, int transfer) {
+    int& last = last_[index(cause)];
+    (last == kNobody ? first_[index(cause)] : next_[index(last)]) = transfer;
+    last = transfer;
+  }
+  /// kNobody: none.
+  int first_of(int cause) const { return first_[index(cause)]; }
+  int after(int transfer) const { return next_[index(transfer)]; }
+
+ private:
+  std::vector<int> first_, last_, next_;
+};
 
 class ForwardPass {
  public:
@@ -132,18 +153,18 @@ TransferPlan placed_forward(const TransferPlan& plan, const PlanSpace& space, co
   // What comes before its cause is placed right after it.
   std::vector<int> order = order_of(key);
   std::vector<char> listed(order.size(), 0);
-  std::vector<std::vector<int>> waiting(order.size());
+  WaitingList waiting(order.size());
   std::vector<int> causal;
   causal.reserve(order.size());
   const auto list = [&](auto& self, int i) -> void {
     const int cause = plan.transfers[index(i)].cause;
     if (cause >= 0 && listed[index(cause)] == 0) {
-      waiting[index(cause)].push_back(i);
+      waiting.add(cause, i);
       return;
     }
     listed[index(i)] = 1;
     causal.push_back(i);
-    for (const int next : waiting[index(i)]) self(self, next);
+    for (int next = waiting.first_of(i); next != kNobody; next = waiting.after(next)) self(self, next);
   };
   for (const int i : order) list(list, i);
   return ForwardPass(plan, space, freedom).run(causal);
