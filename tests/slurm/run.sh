@@ -28,14 +28,14 @@ trap finish EXIT
 start_cluster "$folder"
 cd "$folder/work"
 
-# Some forty rounds, a file each: seconds of writing, and little of reckoning.
+# Some five hundred rounds of a few milliseconds, a file each: seconds in which something can happen to it.
 cat > rounds.cfg <<CFG
 #SLURM --nodes=2 --ntasks-per-node=2
 #OUTPUT by-submit
 topology = star:chassis=2,intra=ndv2
 collective = allgather
-size = 100MB
-chunks = 6
+size = 1200MB
+chunks = 64
 gap = 10%
 engine = rounds
 decompose = ncflow
