@@ -269,9 +269,9 @@ bool Search::work_is_done(std::size_t num_first_batches) {
   }
   if (state.batches == num_first_batches)
     return state.work >= kLargeWork && !options_.gap && !options_.time_limit_s;
-  if (options_.time_limit_s && !improves) return false;
   const bool idle = state.idle_batches >= kIdleRounds &&
                     (state.trials.size() >= kEnoughCandidates || state.work >= kWorkBudget / 3);
+  if (options_.time_limit_s && !(improves && idle)) return false;
   if (!idle && state.work < kWorkBudget * (options_.gap && !improves ? 10 : 1)) return false;
   if (options_.gap && !improves) limits_hit_.push_back("work");
   return true;

@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::uint64_t kChance = 0xffff;  ///< the bits of a key that settle ties
 
+constexpr double kSlow = 1.02;  ///< of the time that the fastest takes
+
 constexpr std::size_t kAhead = 4;  ///< GPUs whose queues are fetched before they are served
 
 /// To 4 steps an octave: queues need not be put in order again for every new holder.
@@ -79,6 +81,7 @@ class LiftedScheduler {
   void apply_events_until(double t_us);
   bool idle(int h, double t_us) const;
   bool may_fall_back(int h) const;
+  bool leaves_to_others(int h) const;
   const HopQueue::Entry* first(HopQueue& queue, int h, bool sort_out_fallbacks);
   bool goes_first(const Choice& a, const Choice& b) const;
   bool serve(int orbit, double t_us);
@@ -108,8 +111,10 @@ class LiftedScheduler {
   std::size_t words_;                 ///< of 64 chunks
   /// Per GPU orbit: a bit a chunk; what is looked up most stays in the cache.
   std::vector<std::uint64_t> has_;
-  std::vector<Use> uses_;                     ///< of all hops
-  std::vector<std::size_t> first_use_;        ///< per hop, and the end
+  std::vector<Use> uses_;               ///< of all hops
+  std::vector<std::size_t> first_use_;  ///< per hop, and the end
+  /// Per hop that fills its last link less than others would: its first link, an orbit; of others -1.
+  std::vector<int> slow_link_;
   std::vector<std::uint64_t> rank_;           ///< per q: the key without the tie-break
   std::vector<std::uint64_t> holders_;        ///< per q, in orbits
   std::vector<double> free_from_;             ///< per orbit of links
@@ -154,6 +159,17 @@ LiftedScheduler::LiftedScheduler(const Topology& topology, const Translations& t
     }
   }
   first_use_.push_back(uses_.size());
+  std::vector<double> least_us(free_from_.size(), kInfinity);  // that a chunk occupies a link, as a last one
+  for (std::size_t h = 0; h < hops.hops().size(); ++h) {
+    const Use& last = uses(static_cast<int>(h)).back();
+    double& least = least_us[static_cast<std::size_t>(last.link)];
+    least = std::min(least, last.occupied_us);
+  }
+  for (std::size_t h = 0; h < hops.hops().size(); ++h) {
+    const Use& last = uses(static_cast<int>(h)).back();
+    const bool slow = last.occupied_us > kSlow * least_us[static_cast<std::size_t>(last.link)];
+    slow_link_.push_back(slow ? uses(static_cast<int>(h)).front().link : -1);
+  }
   const auto make_set = [](auto& list) {
     std::ranges::sort(list);
     list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -254,6 +270,18 @@ bool LiftedScheduler::may_fall_back(int h) const {
          duration_us_[static_cast<std::size_t>(h)];
 }
 
+/// Who sends slowly, such as over a damaged link into a switch, takes up the receiver's link for longer than
+/// others would. Links that fall idle together find each other again and again: a receiver that lacks more
+/// than those who could be served instead ends that.
+bool LiftedScheduler::leaves_to_others(int h) const {
+  const int link = slow_link_[static_cast<std::size_t>(h)];
+  if (link < 0 || any_way_) return false;
+  const std::vector<int>& receivers = receivers_[static_cast<std::size_t>(link)];
+  std::size_t sum = 0;
+  for (const int orbit : receivers) sum += lacking_[static_cast<std::size_t>(orbit)];
+  return (lacking_[static_cast<std::size_t>(hops_.hop(h).to)] - 1) * receivers.size() > sum;
+}
+
 /// The best of `queue`, or nothing; what has been promised meanwhile goes, what had better wait for a nearer
 /// holder moves to the fallbacks.
 const HopQueue::Entry* LiftedScheduler::first(HopQueue& queue, int h, bool sort_out_fallbacks) {
@@ -291,7 +319,7 @@ bool LiftedScheduler::serve(int orbit, double t_us) {
   Choice best;
   for (const int h : hops_.into(orbit)) {
     const auto i = static_cast<std::size_t>(h);
-    if ((queues_[i].empty() && fallbacks_[i].empty()) || !idle(h, t_us)) continue;
+    if ((queues_[i].empty() && fallbacks_[i].empty()) || !idle(h, t_us) || leaves_to_others(h)) continue;
     Choice choice{h};
     const HopQueue::Entry* entry = first(queues_[i], h, true);
     if (!entry && (best.hop < 0 || best.fallback) && may_fall_back(h)) {

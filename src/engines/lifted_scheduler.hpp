@@ -36,9 +36,10 @@ struct LiftedRules {
 /// could carry, so that a decision costs no scan over chunks or GPUs but for the distances to the nearest
 /// holders. The rules are those of list_schedule(): a chunk goes over a hop only if no current or promised
 /// holder is nearer to the receiver than the hop takes, or if the receiver's other links are busy for longer
-/// anyway. `hops` has to be of `topology` and `translations`. Returns the moves that, translated
-/// (all_translations), are the schedule. No shared bandwidth. Throws Error(unavailable) where the hops do not
-/// reach every GPU.
+/// anyway. Who sends more slowly than a receiver's link could take serves those who lack no more than a
+/// chunk above the mean of those it can serve. `hops` has to be of `topology` and `translations`. Returns the
+/// moves that, translated (all_translations), are the schedule. No shared bandwidth. Throws
+/// Error(unavailable) where the hops do not reach every GPU.
 std::vector<Move> lifted_moves(const Topology& topology, const Translations& translations,
                                const LiftedHops& hops, const Demand& demand, const LiftedRules& rules);
 
