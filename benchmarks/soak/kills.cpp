@@ -1,7 +1,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iostream>
 
 #include "runs.hpp"
@@ -26,26 +25,21 @@ struct Before {
         states(num_states(run)) {}
 };
 
-/// Seconds since `start`.
-double age_s(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 /// Starts or goes on with the run, and kills one of its ranks somewhere in the time that a whole run takes,
 /// the first of them at the earliest when there is one.
 void kill_once(Campaign& campaign, Problem& problem, const fs::path& output, int ranks,
                const std::string& what, Tally& tally) {
   const Before before(output);
   const double after_s = campaign.fraction() * problem.seconds;
-  const auto start = std::chrono::steady_clock::now();
+  const Clock::time_point start = Clock::now();
   Process process(campaign,
                   joined(joined({"solve"}, problem.arguments), {"--resume", "--output", output.string()}),
                   ranks);
-  while (process.running() && age_s(start) < after_s) sleep_s(0.002);
+  while (process.running() && seconds_since(start) < after_s) sleep_s(0.002);
   std::vector<pid_t> victims;
   while (process.running() && (victims = process.ranks()).empty()) sleep_s(0.002);
   if (!victims.empty()) ::kill(victims[campaign.number(0, victims.size() - 1)], SIGKILL);
-  const double until_s = age_s(start);
+  const double until_s = seconds_since(start);
   const Ending ending = process.wait(60);
   tally.expect(ending.code != -1, what + ": hung after the kill\n" + ending.err);
   if (ending.err.find("mpirun.sh: ") != std::string::npos)

@@ -24,12 +24,6 @@ extern char** environ;
 namespace rondo::soak {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
 nlohmann::json report_of(const fs::path& run) {
   return nlohmann::json::parse(text_of(run / "report.json"), nullptr, false);
 }
@@ -152,6 +146,10 @@ Ending run(const Campaign& campaign, const Words& arguments, int ranks) {
 void run_tool(const Campaign& campaign, const Words& command) {
   const Ending ending = Process(campaign.folder, command).wait();
   if (ending.code != 0) throw std::runtime_error(command.front() + ": " + ending.err);
+}
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 void sleep_s(double seconds) {

@@ -85,6 +85,8 @@ Ending run(const Campaign& campaign, const Words& arguments, int ranks = 1);
 /// Throws where the command fails.
 void run_tool(const Campaign& campaign, const Words& command);
 
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start);
 void sleep_s(double seconds);
 Words joined(Words words, const Words& more);
 std::string text_of(const fs::path& file);
