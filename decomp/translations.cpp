@@ -95,10 +95,15 @@ class Extension {
   std::vector<char> taken_;    ///< per node: some switch's image
 };
 
-/// One digit of the GPU numbers: (number / stride) mod period.
+/// One digit of the GPU numbers, (number / stride) mod period, and what is done to it: turned by one or, where
+/// it has an end and a beginning as in a mesh, reflected.
 struct Digit {
   int stride;
   int period;
+  bool is_reflected;
+
+  int order() const { return is_reflected ? 2 : period; }
+  int image(int value) const { return is_reflected ? period - 1 - value : (value + 1) % period; }
 };
 
 }  // namespace
@@ -121,7 +126,7 @@ class TurnSearch {
       for (const Digit& digit : digits) turns.push_back(*turn(digit));
       if (found.make(topology_, turns)) return found;
       // The turns do not go together: give up the one that matters least.
-      digits.erase(std::ranges::min_element(digits, {}, &Digit::period));
+      digits.erase(std::ranges::min_element(digits, {}, &Digit::order));
     }
   }
 
@@ -131,16 +136,17 @@ class TurnSearch {
     for (std::size_t g = 0; g < gpus.size(); ++g) {
       const int number = static_cast<int>(g);
       const int value = number / digit.stride % digit.period;
-      gpus[g] = number + ((value + 1) % digit.period - value) * digit.stride;
+      gpus[g] = number + (digit.image(value) - value) * digit.stride;
     }
     auto nodes = Extension(topology_, gpus).nodes();
     if (!nodes) return std::nullopt;
     auto images = links_.with_links(std::move(*nodes));
     if (!images || !is_automorphism(topology_, pattern_, *images)) return std::nullopt;
-    return Translations::Turn{digit.period, std::move(*images)};
+    return Translations::Turn{digit.order(), std::move(*images)};
   }
 
-  /// Of the digits that may be turned, those apart from each other whose periods have the greatest product.
+  /// Of the digits that may be turned or reflected, those apart from each other whose orders have the greatest
+  /// product.
   std::vector<Digit> best_digits() const {
     struct Best {
       std::size_t order = 1;
@@ -153,11 +159,15 @@ class TurnSearch {
         if (stride >= end || end % stride != 0) continue;
         const Best& below = up_to.at(stride);
         if (below.order > best.order) best = below;
-        const Digit digit{stride, end / stride};
-        const std::size_t order = below.order * static_cast<std::size_t>(digit.period);
-        if (order <= best.order || order > kMaxOrder || !turn(digit)) continue;
-        best = {order, below.digits};
-        best.digits.push_back(digit);
+        for (const bool is_reflected : {false, true}) {
+          const Digit digit{stride, end / stride, is_reflected};
+          // A reflection keeps the middle of an odd number.
+          if (is_reflected && digit.period % 2 != 0) continue;
+          const std::size_t order = below.order * static_cast<std::size_t>(digit.order());
+          if (order <= best.order || order > kMaxOrder || !turn(digit)) continue;
+          best = {order, below.digits};
+          best.digits.push_back(digit);
+        }
       }
     }
     return up_to.at(divisors_.back()).digits;

@@ -67,7 +67,9 @@ TEST(Translations, FoundInEveryRegularFamily) {
   EXPECT_EQ(order("rails", {{"boxes", "3"}}), 24U);
   EXPECT_EQ(order("dragonfly", {{"groups", "9"}}), 9U);
   EXPECT_EQ(order("fat_tree", {{"leaves", "4"}, {"gpus", "3"}}), 4U);
-  EXPECT_EQ(order("mesh", {{"dims", "4x4"}}), 1U);
+  EXPECT_EQ(order("mesh", {{"dims", "4x4x2"}}), 8U);
+  EXPECT_EQ(order("mesh", {{"dims", "4x3"}}), 2U);
+  EXPECT_EQ(order("mesh", {{"dims", "3x3"}}), 1U);
 }
 
 TEST(Translations, OneSlowLinkLeavesTheIdentity) {
