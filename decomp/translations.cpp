@@ -95,8 +95,8 @@ class Extension {
   std::vector<char> taken_;    ///< per node: some switch's image
 };
 
-/// One digit of the GPU numbers, (number / stride) mod period, and what is done to it: turned by one or, where
-/// it has an end and a beginning as in a mesh, reflected.
+/// One digit of the GPU numbers, (number / stride) mod period, and what is done to it: turned by one or,
+/// where it has an end and a beginning as in a mesh, reflected.
 struct Digit {
   int stride;
   int period;
@@ -145,8 +145,8 @@ class TurnSearch {
     return Translations::Turn{digit.order(), std::move(*images)};
   }
 
-  /// Of the digits that may be turned or reflected, those apart from each other whose orders have the greatest
-  /// product.
+  /// Of the digits that may be turned or reflected, those apart from each other whose orders have the
+  /// greatest product.
   std::vector<Digit> best_digits() const {
     struct Best {
       std::size_t order = 1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -30,8 +31,24 @@ constexpr std::uint64_t kIdleRoundsInMostChunks = 24;
 constexpr std::uint64_t kMostRounds = 128;
 constexpr double kShareOfGap = 0.005;
 constexpr double kShareOfPressure = 1e-4;
-/// Of the work that is left, for every level but the last.
+/// Of the work or time that is left, for every level but the last, and for scheduling anew in more chunks.
 constexpr double kShareOfWork = 0.5;
+/// Of the time limit: from then on there is time for splitting alone.
+constexpr double kShareBeforeLastCall = 0.85;
+/// Entering a level of more chunks takes as long as about so many tries there.
+constexpr double kTriesPerEntry = 2;
+/// Of what no schedule in as many whole chunks can undercut, a finish time this near is taken for it.
+constexpr double kAtLeast = 1 + 1e-9;
+
+/// What list scheduling anew has found.
+struct FreshSchedule {
+  std::size_t variant = 0;
+  std::vector<Send> sends = {};  ///< none where they would not be of use
+};
+
+auto members_of(SameAs<FreshSchedule> auto& s) {
+  return std::tie(s.variant, s.sends);
+}
 
 /// How far the search is after a whole number of rounds.
 struct ImprovementState {
@@ -39,24 +56,34 @@ struct ImprovementState {
   std::uint64_t idle_rounds = 0;   ///< in a row, at this number of chunks
   std::uint64_t level_rounds = 0;  ///< at this number of chunks
   std::uint64_t successes = 0;
+  std::uint64_t tries = 0;
   double work = 0;
-  double work_left_for_level = 0;
+  double level_end = 0;          ///< the share of work or time at which the level gives way to the next
+  std::size_t fresh_rounds = 0;  ///< of the task's fresh chunk counts, those that are done
+  std::vector<std::size_t> fresh_best = {};  ///< of the last such round's variants the better half
+  std::size_t fresh_variants = 0;            ///< those tried in any number of chunks
+  int fresh_chunks = 0;  ///< of the best fresh schedule, if it was the best of all; 0: none
+  std::size_t fresh_variant = 0;
   int chunks = 0;               ///< of the plan; 0: not begun
   bool splits_in_vain = false;  ///< more chunks brought nothing since the last success that counts
   std::vector<std::vector<LinkId>> ways = {};  ///< the hops that a plan space does not begin with
 };
 
 auto members_of(SameAs<ImprovementState> auto& s) {
-  return std::tie(s.rounds, s.idle_rounds, s.level_rounds, s.successes, s.work, s.work_left_for_level,
-                  s.chunks, s.splits_in_vain, s.ways);
+  return std::tie(s.rounds, s.idle_rounds, s.level_rounds, s.successes, s.tries, s.work, s.level_end,
+                  s.fresh_rounds, s.fresh_best, s.fresh_variants, s.fresh_chunks, s.fresh_variant, s.chunks,
+                  s.splits_in_vain, s.ways);
 }
 
 class Improver {
  public:
   Improver(const ImprovementTask& task, const Communicator& communicator, const std::optional<Bytes>& from)
-      : task_(task), communicator_(communicator), space_(make_plan_space(task.topology, task.demand)) {
+      : task_(task),
+        communicator_(communicator),
+        starts_(task.starts),
+        space_(make_plan_space(task.topology, task.demand)) {
     hops_of_fabric_ = space_.hops.size();
-    for (const auto& start : task.starts) known_finish_us_ = std::min(known_finish_us_, start.finish_us);
+    for (const auto& start : starts_) known_finish_us_ = std::min(known_finish_us_, start.finish_us);
     if (!from) return;
     MessageReader message(*from);
     TransferPlan plan;
@@ -65,35 +92,48 @@ class Improver {
     space_ = with_chunks(space_, state_.chunks);
     for (const auto& way : state_.ways) space_.add(make_hop(task.topology, way));
     incumbent_ = survey(std::move(plan), space_);
+    least_us_ = task.least_us(state_.chunks);
+    if (state_.fresh_chunks == 0) return;
+    if (auto schedule = task.fresh(state_.fresh_chunks, state_.fresh_variant)) remember(std::move(*schedule));
   }
 
   Improvement run() {
     if (state_.chunks == 0 && !begin()) return {};
     Improvement found;
     while (!task_.stop(std::min(finish_us(), known_finish_us_))) {
-      const bool last_level = state_.splits_in_vain || (!can_split() && !better_start_in_more_chunks());
-      const bool idle = state_.idle_rounds >= (last_level ? kIdleRoundsInMostChunks : kIdleRounds);
+      time_ = task_.time_spent();
       found.out_of_work = state_.work >= task_.work_limit;
-      found.out_of_time = task_.last_call();
-      const bool no_more_rounds = found.out_of_work || found.out_of_time;
-      const bool enough =
-          no_more_rounds || state_.level_rounds >= kMostRounds || state_.work_left_for_level <= 0;
-      // Splitting costs little and often brings most: what has been found goes through all levels.
-      if (last_level ? idle || no_more_rounds : idle || enough) {
-        if (last_level) break;
-        state_.splits_in_vain = !next_level();
-      } else {
+      const bool no_more_rounds =
+          found.out_of_work || time_ >= kShareBeforeLastCall || !has_time_for(tries_in_turn(), state_.chunks);
+      const bool last_level = state_.splits_in_vain || (!can_split() && !better_start_in_more_chunks());
+      const bool idle = state_.idle_rounds >= (last_level ? kIdleRoundsInMostChunks : kIdleRounds) ||
+                        finish_us() <= kAtLeast * least_us_;
+      const bool enough = no_more_rounds || state_.level_rounds >= kMostRounds || spent() >= state_.level_end;
+      if (!(last_level ? idle || no_more_rounds : idle || enough)) {
         play_round();
+        try_share_ = (task_.time_spent() - time_) / tries_in_turn() / transfers(state_.chunks);
+      } else if (const std::size_t variants = fresh_variants()) {
+        play_fresh_round(variants);
+        fresh_share_ = (task_.time_spent() - time_) / transfers(task_.fresh_chunks[state_.fresh_rounds - 1]);
+      } else if (last_level) {
+        break;
+      } else {
+        // Splitting costs little and often brings most: what has been found goes through all levels.
+        state_.splits_in_vain = !next_level();
       }
-      task_.progress(state_.rounds, state_.chunks, finish_us());
+      task_.progress(state_.rounds, state_.chunks, std::min(finish_us(), known_finish_us_));
       task_.keep([this] { return packed(); }, false);
     }
     task_.keep([this] { return packed(); }, true);
-    found.tries = state_.rounds * kTriesPerRound;
+    found.out_of_time = time_ >= kShareBeforeLastCall || is_short_of_time_;
+    found.tries = state_.tries;
     found.successes = state_.successes;
     if (finish_us() < known_finish_us_) {
       found.schedule = schedule_of(incumbent_.plan, space_);
       found.chunks = state_.chunks;
+    } else if (fresh_) {
+      found.schedule = *fresh_;
+      found.chunks = state_.fresh_chunks;
     }
     return found;
   }
@@ -107,6 +147,17 @@ class Improver {
   }
 
   double finish_us() const { return incumbent_.plan.quality.finish_us; }
+  double spent() const { return std::max(time_, state_.work / task_.work_limit); }
+  /// Of a round's tries, those that one rank does after one another.
+  double tries_in_turn() const {
+    const double at_a_time = std::min<double>(communicator_.size(), kTriesPerRound);
+    return std::ceil(kTriesPerRound / at_a_time);
+  }
+  bool has_time_for(double tries, int chunks) {
+    const bool enough = time_ + tries * try_share_ * transfers(chunks) <= 1;
+    is_short_of_time_ = is_short_of_time_ || !enough;
+    return enough;
+  }
   double transfers(int chunks) const { return task_.demand.with_chunks(chunks).num_deliveries(); }
 
   /// Takes a start for the incumbent; false where no plan can be made of it.
@@ -123,9 +174,10 @@ class Improver {
     space_ = std::move(space);
     incumbent_ = survey(std::move(plan), space_);
     state_.chunks = space_.demand.chunks_per_contribution();
+    least_us_ = task_.least_us(state_.chunks);
     state_.idle_rounds = 0;
     state_.level_rounds = 0;
-    state_.work_left_for_level = kShareOfWork * (task_.work_limit - state_.work);
+    state_.level_end = spent() + kShareOfWork * (1 - spent());
     state_.ways.clear();
     for (std::size_t h = hops_of_fabric_; h < space_.hops.size(); ++h) {
       state_.ways.emplace_back();
@@ -135,7 +187,7 @@ class Improver {
 
   bool begin() {
     const ImprovementTask::Start* first = nullptr;
-    for (const auto& start : task_.starts) {
+    for (const auto& start : starts_) {
       const bool fits = transfers(start.chunks) <= kMostPlannedTransfers;
       if (fits && (!first || transfers(start.chunks) <= kEasyTransfers)) first = &start;
       // More chunks than of the best are no help.
@@ -146,14 +198,17 @@ class Improver {
     return take(*first);
   }
 
-  bool can_split() const {
-    return 2 * state_.chunks <= task_.most_chunks && transfers(2 * state_.chunks) <= kMostPlannedTransfers;
+  bool can_split() {
+    const int halves = 2 * state_.chunks;
+    return halves <= task_.most_chunks && transfers(halves) <= kMostPlannedTransfers &&
+           has_time_for(kTriesPerEntry, halves);
   }
-  const ImprovementTask::Start* better_start_in_more_chunks() const {
+  const ImprovementTask::Start* better_start_in_more_chunks() {
     const ImprovementTask::Start* best = nullptr;
-    for (const auto& start : task_.starts) {
+    for (const auto& start : starts_) {
       if (start.chunks > state_.chunks && start.finish_us < (best ? best->finish_us : finish_us()) &&
-          transfers(start.chunks) <= kMostPlannedTransfers) {
+          transfers(start.chunks) <= kMostPlannedTransfers &&
+          has_time_for(kTriesPerEntry + tries_in_turn(), start.chunks)) {
         best = &start;
       }
     }
@@ -187,6 +242,52 @@ class Improver {
     return closes_gap(better) || pressure - better.pressure_us > kShareOfPressure * pressure;
   }
 
+  /// How many variants of list scheduling anew, in the next number of chunks, what is left has room for.
+  std::size_t fresh_variants() const {
+    if (state_.fresh_rounds >= task_.fresh_chunks.size()) return 0;
+    const double count = transfers(task_.fresh_chunks[state_.fresh_rounds]);
+    if (fresh_share_ * count > kShareOfWork * (1 - time_)) return 0;
+    const double work = kShareOfWork * (task_.work_limit - state_.work);
+    return static_cast<std::size_t>(std::clamp(work / count, 0.0, static_cast<double>(kTriesPerRound)));
+  }
+
+  /// The better half of the variants of fewer chunks, and new ones.
+  void play_fresh_round(std::size_t count) {
+    const int chunks = task_.fresh_chunks[state_.fresh_rounds++];
+    std::vector<std::size_t> variants = std::move(state_.fresh_best);
+    variants.resize(std::min(variants.size(), (count + 1) / 2));
+    while (variants.size() < count) variants.push_back(state_.fresh_variants++);
+    const double to_beat_us = std::min(finish_us(), known_finish_us_);
+    auto found = best_of_parts(communicator_, count, [&](std::size_t i) {
+      std::optional<Schedule> schedule = task_.fresh(chunks, variants[i]);
+      const double finish = schedule ? schedule->finish_us : std::numeric_limits<double>::infinity();
+      FreshSchedule fresh{variants[i]};
+      if (finish < to_beat_us) fresh.sends = std::move(schedule->sends);
+      return std::pair(finish, std::move(fresh));
+    });
+    state_.work += static_cast<double>(count) * transfers(chunks);
+    state_.tries += count;
+    std::vector<std::pair<double, std::size_t>> ranked;
+    for (std::size_t i = 0; i < count; ++i) ranked.emplace_back(found.qualities[i], variants[i]);
+    std::ranges::sort(ranked);
+    state_.fresh_best.clear();
+    for (std::size_t i = 0; i < (count + 1) / 2; ++i) state_.fresh_best.push_back(ranked[i].second);
+    if (found.quality >= to_beat_us) return;
+    FreshSchedule winner = shared_winner(communicator_, found);
+    ++state_.successes;
+    state_.splits_in_vain = false;
+    state_.fresh_chunks = chunks;
+    state_.fresh_variant = winner.variant;
+    remember({std::move(winner.sends), found.quality});
+  }
+
+  /// A fresh schedule that is the best so far.
+  void remember(Schedule schedule) {
+    known_finish_us_ = schedule.finish_us;
+    fresh_ = std::make_shared<const Schedule>(std::move(schedule));
+    starts_.push_back({state_.fresh_chunks, known_finish_us_, [kept = fresh_] { return *kept; }});
+  }
+
   void play_round() {
     auto found = best_of_parts(communicator_, kTriesPerRound, [&](std::size_t i) {
       const std::uint64_t seed = mix_bits(task_.seed + 1) + state_.rounds * kTriesPerRound + i;
@@ -200,7 +301,7 @@ class Improver {
     ++state_.level_rounds;
     const double work = static_cast<double>(kTriesPerRound) * transfers(state_.chunks);
     state_.work += work;
-    state_.work_left_for_level -= work;
+    state_.tries += kTriesPerRound;
     state_.idle_rounds = better && counts(best) ? 0 : state_.idle_rounds + 1;
     if (!better) return;
     if (closes_gap(best)) state_.splits_in_vain = false;
@@ -212,9 +313,17 @@ class Improver {
 
   const ImprovementTask& task_;
   const Communicator& communicator_;
+  std::vector<ImprovementTask::Start> starts_;  ///< the task's and the fresh ones
+  std::shared_ptr<const Schedule> fresh_ = nullptr;
+  double time_ = 0;  ///< over, of the time limit, when the last round began
+  bool is_short_of_time_ = false;
+  /// Of the time limit, what a try and a fresh round took for each transfer.
+  double try_share_ = 0;
+  double fresh_share_ = 0;
   PlanSpace space_;
   std::size_t hops_of_fabric_ = 0;
   double known_finish_us_ = std::numeric_limits<double>::infinity();
+  double least_us_ = 0;  ///< in as many chunks as the plan's
   ImprovementState state_;
   SurveyedPlan incumbent_;
 };

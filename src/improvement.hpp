@@ -25,13 +25,19 @@ struct ImprovementTask {
     std::function<Schedule()> schedule = {};
   };
   std::vector<Start> starts = {};
-  int most_chunks = 1;    ///< that plans may be split into; of the starts there may be more
-  double work_limit = 0;  ///< transfers of all neighbours, about what list scheduling of as many sends takes
+  int most_chunks = 1;  ///< that plans may be split into; of the starts there may be more
+  /// Chunk counts, ascending, in which list scheduling anew may end earlier than every start.
+  std::vector<int> fresh_chunks = {};
+  /// What its variant 0, 1, ... gives; nothing where a limit comes first.
+  std::function<std::optional<Schedule>(int chunks, std::size_t variant)> fresh = {};
+  /// What no schedule in whole chunks ends before.
+  std::function<double(int chunks)> least_us = [](int) { return 0.0; };
+  /// Transfers of all neighbours and fresh schedules: about what list scheduling of as many sends takes.
+  double work_limit = 0;
   /// Collective, alike on every rank: whether a limit other than work has come, given the best finish.
   std::function<bool(double finish_us)> stop = {};
-  /// Collective, alike on every rank: whether `stop` is near, so that what is left of the time is for
-  /// splitting.
-  std::function<bool()> last_call = [] { return false; };
+  /// Collective, alike on every rank: how much of the time limit is over, as a share; 0 where there is none.
+  std::function<double()> time_spent = [] { return 0.0; };
   /// Called between rounds on every rank.
   std::function<void(std::uint64_t rounds, int chunks, double finish_us)> progress = [](auto...) {};
   /// Collective, after every whole round: `state` is how far the search is, for a later improve() of the same
@@ -45,17 +51,17 @@ struct Improvement {
   std::uint64_t tries = 0;
   std::uint64_t successes = 0;
   bool out_of_work = false;
-  bool out_of_time = false;  ///< it was the last call that ended it
+  bool out_of_time = false;  ///< it was the end of the time, coming near, that ended it
 };
 
 /// Collective. Large-neighbourhood search over plans of few chunks first, whose neighbours (neighbours.hpp)
 /// are quickly known; of the neighbours of a round, which are dealt over the ranks, the best replaces the
 /// incumbent if it ends earlier, or, ending at the same time, leaves the most loaded links free earlier.
-/// Where nothing better comes for a while every chunk is split in half, or the best start in more chunks is
-/// taken if that is better. `from`: a state that an earlier run of the same task has kept. The same on any
-/// number of ranks. Ends where `stop` says so, at the work limit, or after rounds without success in the most
-/// chunks. Plans are not made of schedules that copy in switches, nor of more transfers than
-/// kMostPlannedTransfers: these stay as they are.
+/// Where nothing better comes for a while all is freed: list scheduling begins anew in more chunks. Then
+/// every chunk is split in half, or the best start in more chunks is taken if that is better. `from`: a state
+/// that an earlier run of the same task has kept. The same on any number of ranks. Ends where `stop` says so,
+/// at the work limit, or after rounds without success in the most chunks. Plans are not made of schedules
+/// that copy in switches, nor of more transfers than kMostPlannedTransfers: these stay as they are.
 Improvement improve(const ImprovementTask& task, const Communicator& communicator,
                     const std::optional<Bytes>& from = {});
 /// One level of more takes tens of seconds, which no time limit ends.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,15 +38,30 @@ int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options
 std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options);
 
 /// One batch a chunk count, or several where candidates are much work, ascending until half the budget is
-/// planned: every engine with all of its policies.
+/// planned: every engine with all of its policies, or with as many as are affordable, those that did best in
+/// `trials`. Their number and their chunk counts do not depend on `trials`.
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
-                                                  const Demand& demand, const SolveOptions& options);
+                                                  const Demand& demand, const SolveOptions& options,
+                                                  const std::vector<Trial>& trials);
 
 /// What is tried after `trials`, in round 1, 2, ...: the best schedule's engine and policy with the next
 /// larger number of chunks, and the best (engine, chunks) pairs so far, with every policy and a fresh seed.
 /// Empty when there is nothing to vary.
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
                                   const SolveOptions& options, const std::vector<Trial>& trials, int round);
+
+/// For scheduling anew after `trials`, one of which is improvable: chunk counts, ascending, one within each
+/// doubling of the best improvable one's; the one in which that schedule would end earliest, beyond
+/// `least_us(chunks)`, which no schedule in whole chunks undercuts, with a chunk to spare.
+std::vector<int> fresh_counts(const Demand& demand, const SolveOptions& options,
+                              const std::vector<Trial>& trials, const std::function<double(int)>& least_us);
+
+/// Variant 0, 1, ... of list scheduling in so many chunks: the engine with the least work, first with the
+/// policies and seeds that did best in `trials`, then the best policies with further seeds. Some engine has
+/// to be one that is improved.
+Candidate fresh_candidate(const std::vector<EngineInfo>& engines, const Demand& demand,
+                          const SolveOptions& options, const std::vector<Trial>& trials, int chunks,
+                          std::size_t variant);
 
 /// Without a time limit the search ends at so much estimated work (ten times as many where a gap is asked
 /// for), or after so many rounds in a row that found nothing better, once there were enough candidates or a

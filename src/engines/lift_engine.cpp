@@ -58,11 +58,13 @@ PreparedEngine engine_of(std::shared_ptr<const Prepared> prepared, const std::st
   return [prepared = std::move(prepared), name](const Demand& demand, const EngineOptions& options) {
     const LiftPolicy& policy = find_policy(lift_policy_table(), options.policy, name);
     EngineResult result;
-    const std::vector<Move> moves = lifted_moves(*prepared->topology, *prepared->translations, prepared->hops,
-                                                 demand, {policy.order, policy.senders, options.seed});
-    result.schedule =
-        all_translations(*prepared->topology, *prepared->translations, prepared->hops, demand, moves);
-    result.figures["translations"] = static_cast<double>(prepared->translations->order());
+    const auto& [topology, translations, hops] = *prepared;
+    Patience patience(options.limits);
+    const auto moves = lifted_moves(*topology, *translations, hops, demand,
+                                    {policy.order, policy.senders, options.seed}, patience);
+    if (moves) result.schedule = all_translations(*topology, *translations, hops, demand, *moves);
+    if (!moves) result.limits_hit.push_back(patience.ended_by());
+    result.figures["translations"] = static_cast<double>(translations->order());
     return result;
   };
 }

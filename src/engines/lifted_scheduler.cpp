@@ -35,7 +35,7 @@ class LiftedScheduler {
  public:
   LiftedScheduler(const Topology& topology, const Translations& translations, const LiftedHops& hops,
                   const Demand& demand, const LiftedRules& rules);
-  std::vector<Move> run();
+  std::optional<std::vector<Move>> run(Patience& patience);
 
  private:
   struct Arrival {
@@ -374,8 +374,9 @@ void LiftedScheduler::serve_receivers(double t_us) {
   }
 }
 
-std::vector<Move> LiftedScheduler::run() {
+std::optional<std::vector<Move>> LiftedScheduler::run(Patience& patience) {
   while (missing_ > 0) {
+    if (patience.is_over()) return std::nullopt;
     any_way_ = events_.empty();
     if (any_way_) {
       const std::size_t before = missing_;
@@ -393,9 +394,10 @@ std::vector<Move> LiftedScheduler::run() {
 
 }  // namespace
 
-std::vector<Move> lifted_moves(const Topology& topology, const Translations& translations,
-                               const LiftedHops& hops, const Demand& demand, const LiftedRules& rules) {
-  return LiftedScheduler(topology, translations, hops, demand, rules).run();
+std::optional<std::vector<Move>> lifted_moves(const Topology& topology, const Translations& translations,
+                                              const LiftedHops& hops, const Demand& demand,
+                                              const LiftedRules& rules, Patience& patience) {
+  return LiftedScheduler(topology, translations, hops, demand, rules).run(patience);
 }
 
 }  // namespace rondo

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "lifted_hops.hpp"
+#include "patience.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/engines/engine.hpp"
 
@@ -38,9 +40,10 @@ struct LiftedRules {
 /// holder is nearer to the receiver than the hop takes, or if the receiver's other links are busy for longer
 /// anyway. Who sends more slowly than a receiver's link could take serves those who lack no more than a
 /// chunk above the mean of those it can serve. `hops` has to be of `topology` and `translations`. Returns the
-/// moves that, translated (all_translations), are the schedule. No shared bandwidth. Throws
-/// Error(unavailable) where the hops do not reach every GPU.
-std::vector<Move> lifted_moves(const Topology& topology, const Translations& translations,
-                               const LiftedHops& hops, const Demand& demand, const LiftedRules& rules);
+/// moves that, translated (all_translations), are the schedule; nothing where `patience` is over first. No
+/// shared bandwidth. Throws Error(unavailable) where the hops do not reach every GPU.
+std::optional<std::vector<Move>> lifted_moves(const Topology& topology, const Translations& translations,
+                                              const LiftedHops& hops, const Demand& demand,
+                                              const LiftedRules& rules, Patience& patience);
 
 }  // namespace rondo

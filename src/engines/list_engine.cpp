@@ -45,7 +45,9 @@ PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, cons
     const ListRules rules = list_rules(options.policy, options.seed);
     const Deliveries deliveries = plan_deliveries(*topology, *hops, demand, options.seed);
     EngineResult result;
-    result.schedule = list_schedule(*topology, *hops, demand, deliveries, rules);
+    Patience patience(options.limits);
+    result.schedule = list_schedule(*topology, *hops, demand, deliveries, rules, patience);
+    if (!result.schedule) result.limits_hit.push_back(patience.ended_by());
     return result;
   };
 }

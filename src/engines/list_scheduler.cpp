@@ -22,7 +22,8 @@ class ListScheduler {
   ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
                 const Deliveries& deliveries, const ListRules& rules, double from_us);
   void resume(const Begun& begun);
-  Schedule run();
+  /// Nothing where `patience`, unless null, is over first.
+  std::optional<Schedule> run(Patience* patience);
 
  private:
   enum class EventKind : std::uint8_t { arrival, link_free };
@@ -282,8 +283,9 @@ void ListScheduler::serve_receivers(double t_us) {
   }
 }
 
-Schedule ListScheduler::run() {
+std::optional<Schedule> ListScheduler::run(Patience* patience) {
   while (missing_ > 0) {
+    if (patience && patience->is_over()) return std::nullopt;
     if (events_.empty()) {
       if (any_way_) {
         throw Error(ExitCode::unavailable, "list scheduling: " + std::to_string(missing_) +
@@ -339,7 +341,13 @@ Schedule list_schedule(const Topology& topology, const HopTable& hops, const Dem
                        const Deliveries& deliveries, const ListRules& rules, const Begun* begun) {
   ListScheduler scheduler(topology, hops, demand, deliveries, rules, begun ? begun->time_us : 0);
   if (begun) scheduler.resume(*begun);
-  return scheduler.run();
+  return *scheduler.run(nullptr);
+}
+
+std::optional<Schedule> list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
+                                      const Deliveries& deliveries, const ListRules& rules,
+                                      Patience& patience) {
+  return ListScheduler(topology, hops, demand, deliveries, rules, 0).run(&patience);
 }
 
 }  // namespace rondo

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "patience.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/round.hpp"
 #include "rondo/core/schedule.hpp"
@@ -60,6 +62,10 @@ struct Begun {
 /// alone.
 Schedule list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
                        const Deliveries& deliveries, const ListRules& rules, const Begun* begun = nullptr);
+/// The same from the beginning; nothing where `patience` is over first.
+std::optional<Schedule> list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
+                                      const Deliveries& deliveries, const ListRules& rules,
+                                      Patience& patience);
 
 /// The destinations of every contribution, and the GPUs that relay to them where destinations cannot be
 /// reached over one another: shortest ways from the origin, spread over the fabric by the load they put on

@@ -29,6 +29,7 @@ Schedule best_list_schedule(const Topology& topology, const Demand& demand, cons
   const Instance instance{std::make_shared<const Topology>(topology), demand};
   const PreparedEngine list = prepare_list(instance, options, tools);
   EngineOptions list_options = options;
+  list_options.limits = {};  // takes moments, and some schedule there has to be
   Schedule best;
   best.finish_us = kInfinity;
   for (const std::string& policy : list_policies()) {

@@ -15,6 +15,11 @@ namespace {
 /// justifying.
 constexpr double kHopeless = 0.5;
 
+/// Hops that free transfers may look at, or so many for each transfer: each look costs about as much as
+/// placing a transfer, and a GPU behind switches has a hop from every other.
+constexpr double kMostLooks = 2e6;
+constexpr double kLooksPerTransfer = 4;
+
 /// 2^x with x evenly from [least, most).
 double power_of_two(Random& random, double least, double most) {
   return std::exp2(least + (most - least) * random.unit());
@@ -296,10 +301,16 @@ TransferPlan neighbour_of(const SurveyedPlan& incumbent, const PlanSpace& space,
   }
   PlanFreedom freedom;
   freedom.free.assign(transfers.size(), 0);
+  double looks = 0;
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    if (selected(i)) looks += static_cast<double>(space.into[space.hop(transfers[i]).dst.index()].size());
+  }
+  const double most_looks = std::max(kMostLooks, kLooksPerTransfer * static_cast<double>(transfers.size()));
+  const double share = std::min(free_share, most_looks / std::max(1.0, looks));
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     if (!selected(i)) continue;
     key[i] += disorder_us * (random.unit() - 0.5);
-    freedom.free[i] = random.unit() < free_share ? 1 : 0;
+    freedom.free[i] = random.unit() < share ? 1 : 0;
     // Placed later, more GPUs are known to have the chunk by then.
     if (freedom.free[i] != 0)
       key[i] +=

@@ -10,7 +10,8 @@ namespace rondo {
 
 /// A commutative group of automorphisms of a fabric in which only the identity keeps any GPU or link where it
 /// is: the turns of a torus, of the chassis around a star, of the groups of a dragonfly, the reflections of a
-/// hypercube or of a mesh of even sides. What is decided for one GPU of each orbit holds, moved along, for all.
+/// hypercube or of a mesh of even sides. What is decided for one GPU of each orbit holds, moved along, for
+/// all.
 ///
 /// GPU g is the `element` of the group applied to the first GPU of its `orbit`; so are links. Element 0 is
 /// the identity.

@@ -13,6 +13,7 @@ namespace rondo {
 /// What best_of_parts() has found; `value` on `rank` alone, something else on the others.
 template <class Quality, class Value>
 struct BestOfParts {
+  std::vector<Quality> qualities = {};  ///< of all parts
   Quality quality = {};
   int rank = -1;
   Value value = {};
@@ -39,6 +40,7 @@ auto best_of_parts(const Communicator& communicator, std::size_t parts, const Ma
   for (const PartOutcome& outcome : outcomes) {
     if (outcome.error) throw *outcome.error;
     const auto quality = from_message<Quality>(outcome.value);
+    best.qualities.push_back(quality);
     if (best.rank >= 0 && !(quality < best.quality)) continue;
     best.quality = quality;
     best.rank = outcome.rank;

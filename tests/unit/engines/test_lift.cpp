@@ -140,8 +140,9 @@ TEST(Lift, ThinnedOutPeersStillReachAll) {
   EXPECT_EQ(all.hops().size(), 39U);
   EXPECT_EQ(few.hops().size(), 10U);
   const Demand demand = allgather(*star, kMB);
+  Patience patience({});
   const Schedule schedule =
-      all_translations(*star, group, few, demand, lifted_moves(*star, group, few, demand, {}));
+      all_translations(*star, group, few, demand, *lifted_moves(*star, group, few, demand, {}, patience));
   const ReplayResult replayed = replay(*star, demand, schedule.sends);
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
 }

@@ -85,6 +85,45 @@ TEST(Improvement, SplitsChunksWhereThatEndsEarlier) {
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
 }
 
+TEST(Improvement, SchedulesAnewInMoreChunks) {
+  // A broadcast along a line of four in one chunk takes 3003 us. Two chunks come in variant 2, four in variant
+  // 7. Plans are not split here.
+  const std::vector<Link> links{{NodeId{0}, NodeId{1}, 1, 1},
+                                {NodeId{1}, NodeId{2}, 1, 1},
+                                {NodeId{2}, NodeId{3}, 1, 1},
+                                {NodeId{3}, NodeId{0}, 1, 1}};
+  const auto line =
+      std::make_shared<const Topology>(TopologyData{"line", "", std::vector<Node>(4), links, {}});
+  const Demand demand = make_demand(Collective::broadcast, 1e6, 4, 1);
+  const PreparedEngine list = prepare_list({line, demand}, {}, {});
+  const Schedule whole = *list(demand, {}).schedule;
+  EXPECT_DOUBLE_EQ(whole.finish_us, 3003);
+  ImprovementTask task = task_of(*line, demand, 1000, whole);
+  task.fresh_chunks = {2, 4};
+  std::vector<std::pair<int, std::size_t>> asked;
+  task.fresh = [&](int chunks, std::size_t variant) -> std::optional<Schedule> {
+    asked.emplace_back(chunks, variant);
+    if (variant != (chunks == 2 ? 2U : 7U)) return std::nullopt;
+    return list(demand.with_chunks(chunks), {}).schedule;
+  };
+  const Improvement result = improve(task, *make_local_communicator());
+  ASSERT_TRUE(result.schedule);
+  EXPECT_EQ(result.chunks, 2);  // variant 7 was none of the better half
+  EXPECT_DOUBLE_EQ(result.schedule->finish_us, 2003);
+  EXPECT_EQ(asked.size(), 16U);
+  EXPECT_EQ(asked[8], (std::pair<int, std::size_t>{4, 2}));
+  const ReplayResult replayed = replay(*line, demand.with_chunks(2), result.schedule->sends);
+  EXPECT_TRUE(replayed.valid()) << *replayed.violation;
+}
+
+TEST(Improvement, LeavesALevelThatCannotGetBetter) {
+  const auto ring = ring_one_way(4);
+  const Demand demand = allgather(*ring);
+  ImprovementTask task = task_of(*ring, demand, 3000, one_after_another(ring, demand));
+  task.least_us = [](int) { return 12012.0; };
+  EXPECT_EQ(improve(task, *make_local_communicator()).tries, 0U);
+}
+
 TEST(Improvement, StopsWhenToldTo) {
   const auto ring = ring_one_way(3);
   const Demand demand = allgather(*ring);

@@ -41,7 +41,7 @@ TEST(Portfolio, LaterRoundsVaryTheBestAndRepeatNothing) {
   const Demand demand = make_demand(Collective::allgather, 4e6, 4, 1);
   const std::vector<EngineInfo> engines{find_engine("list")};
   std::vector<Trial> trials;
-  for (const auto& batch : first_batches(engines, demand, {})) {
+  for (const auto& batch : first_batches(engines, demand, {}, {})) {
     for (const Candidate& c : batch) {
       EXPECT_EQ(c.chunks, batch.front().chunks);
       trials.push_back({c, c.chunks == 2 ? 1.0 : std::numeric_limits<double>::infinity()});
@@ -56,6 +56,48 @@ TEST(Portfolio, LaterRoundsVaryTheBestAndRepeatNothing) {
       trials.push_back({c, 1.0});
     }
   }
+}
+
+TEST(Portfolio, ManyChunksAreTriedWithThePoliciesThatDidBest) {
+  const Demand demand = make_demand(Collective::allgather, 64e6, 64, 1);
+  const std::vector<EngineInfo> engines{find_engine("queue")};
+  const auto plan = first_batches(engines, demand, {}, {});
+  std::vector<Trial> trials;
+  for (const Candidate& c : plan.front()) trials.push_back({c, c.policy == "oldest-full" ? 1.0 : 2.0});
+  const auto again = first_batches(engines, demand, {}, trials);
+  ASSERT_EQ(again.size(), plan.size());
+  EXPECT_EQ(again.front().size(), engines.front().policies.size());
+  EXPECT_LT(again.back().size(), engines.front().policies.size());
+  EXPECT_EQ(again.back().front().policy, "oldest-full");
+}
+
+TEST(Portfolio, ScheduledAnewInTheCountsThatRoundDownBest) {
+  // In 8 chunks 100 us with 50 on the busiest link. What is left of a chunk is lost, as in 10 x 1.05 chunks.
+  const Demand demand = make_demand(Collective::allgather, 4e6, 4, 1);
+  const std::vector<Trial> trials{{{0, 8}, 100, 200, 50, true}, {{0, 4}, 110, 100, 30, true}};
+  SolveOptions options;
+  options.min_chunk_bytes = 1e6 / 40;
+  const auto least_us = [](int chunks) { return 95 + std::ceil(1.05 * chunks) / chunks; };
+  EXPECT_EQ(fresh_counts(demand, options, trials, least_us), (std::vector<int>{16, 32, 40}));
+  const auto none = [](int) { return 101.0; };
+  EXPECT_TRUE(fresh_counts(demand, options, trials, none).empty());
+}
+
+TEST(Portfolio, FreshVariantsAreTheBestOnesAndThenNewSeeds) {
+  const Demand demand = make_demand(Collective::allgather, 4e6, 4, 1);
+  const std::vector<EngineInfo> engines{find_engine("list"), find_engine("queue")};
+  std::vector<Trial> trials{{{0, 1, "rarest", 0}, 1.0}};  // of the engine with more work
+  for (const std::string& policy : engines[1].policies)
+    trials.push_back({{1, 1, policy, 0}, policy == "nearest" ? 2.0 : 3.0});
+  trials.push_back({{1, 2, "furthest", 5}, 2.5});
+  const auto variant = [&](std::size_t i) { return fresh_candidate(engines, demand, {}, trials, 16, i); };
+  EXPECT_EQ(engines[variant(0).engine].name, "queue");
+  EXPECT_EQ(variant(0).chunks, 16);
+  EXPECT_EQ(variant(0).policy, "nearest");
+  EXPECT_EQ(variant(1).policy, "furthest");
+  EXPECT_EQ(variant(1).seed, 5U);
+  EXPECT_EQ(variant(4).policy, "nearest");
+  EXPECT_EQ(variant(4).seed, 6U);
 }
 
 TEST(Synthesize, GoesOnFromAnyOfItsStatesToTheSameSchedule) {
