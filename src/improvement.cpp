@@ -22,6 +22,8 @@ auto members_of(SameAs<TransferPlan> auto& p) {
 namespace {
 
 constexpr std::size_t kTriesPerRound = 8;
+/// Of list scheduling anew, in the fewest chunks.
+constexpr double kFreshVariants = 32;
 /// Plans of more transfers are left to later levels, where starts of fewer are known.
 constexpr double kEasyTransfers = 4e4;
 /// Rounds in a row without a success that counts end a level, and so many rounds in all. A success counts
@@ -35,8 +37,9 @@ constexpr double kShareOfPressure = 1e-4;
 constexpr double kShareOfWork = 0.5;
 /// Of the time limit: from then on there is time for splitting alone.
 constexpr double kShareBeforeLastCall = 0.85;
-/// Entering a level of more chunks takes as long as about so many tries there.
-constexpr double kTriesPerEntry = 2;
+/// Splitting chunks, and making a plan of a start, take as long as about so many tries there.
+constexpr double kTriesPerSplit = 4;
+constexpr double kTriesPerStart = 12;
 /// Of what no schedule in as many whole chunks can undercut, a finish time this near is taken for it.
 constexpr double kAtLeast = 1 + 1e-9;
 
@@ -60,8 +63,7 @@ struct ImprovementState {
   double work = 0;
   double level_end = 0;          ///< the share of work or time at which the level gives way to the next
   std::size_t fresh_rounds = 0;  ///< of the task's fresh chunk counts, those that are done
-  std::vector<std::size_t> fresh_best = {};  ///< of the last such round's variants the better half
-  std::size_t fresh_variants = 0;            ///< those tried in any number of chunks
+  std::vector<std::size_t> fresh_best = {};  ///< the last such round's variants, the best first
   int fresh_chunks = 0;  ///< of the best fresh schedule, if it was the best of all; 0: none
   std::size_t fresh_variant = 0;
   int chunks = 0;               ///< of the plan; 0: not begun
@@ -71,8 +73,8 @@ struct ImprovementState {
 
 auto members_of(SameAs<ImprovementState> auto& s) {
   return std::tie(s.rounds, s.idle_rounds, s.level_rounds, s.successes, s.tries, s.work, s.level_end,
-                  s.fresh_rounds, s.fresh_best, s.fresh_variants, s.fresh_chunks, s.fresh_variant, s.chunks,
-                  s.splits_in_vain, s.ways);
+                  s.fresh_rounds, s.fresh_best, s.fresh_chunks, s.fresh_variant, s.chunks, s.splits_in_vain,
+                  s.ways);
 }
 
 class Improver {
@@ -98,6 +100,7 @@ class Improver {
   }
 
   Improvement run() {
+    time_ = task_.time_spent();
     if (state_.chunks == 0 && !begin()) return {};
     Improvement found;
     while (!task_.stop(std::min(finish_us(), known_finish_us_))) {
@@ -114,7 +117,9 @@ class Improver {
         try_share_ = (task_.time_spent() - time_) / tries_in_turn() / transfers(state_.chunks);
       } else if (const std::size_t variants = fresh_variants()) {
         play_fresh_round(variants);
-        fresh_share_ = (task_.time_spent() - time_) / transfers(task_.fresh_chunks[state_.fresh_rounds - 1]);
+        const double scheduled =
+            static_cast<double>(variants) * transfers(task_.fresh_chunks[state_.fresh_rounds - 1]);
+        fresh_share_ = (task_.time_spent() - time_) / scheduled;
       } else if (last_level) {
         break;
       } else {
@@ -201,14 +206,14 @@ class Improver {
   bool can_split() {
     const int halves = 2 * state_.chunks;
     return halves <= task_.most_chunks && transfers(halves) <= kMostPlannedTransfers &&
-           has_time_for(kTriesPerEntry, halves);
+           has_time_for(kTriesPerSplit, halves);
   }
   const ImprovementTask::Start* better_start_in_more_chunks() {
     const ImprovementTask::Start* best = nullptr;
     for (const auto& start : starts_) {
       if (start.chunks > state_.chunks && start.finish_us < (best ? best->finish_us : finish_us()) &&
           transfers(start.chunks) <= kMostPlannedTransfers &&
-          has_time_for(kTriesPerEntry + tries_in_turn(), start.chunks)) {
+          has_time_for(kTriesPerStart + tries_in_turn(), start.chunks)) {
         best = &start;
       }
     }
@@ -245,18 +250,24 @@ class Improver {
   /// How many variants of list scheduling anew, in the next number of chunks, what is left has room for.
   std::size_t fresh_variants() const {
     if (state_.fresh_rounds >= task_.fresh_chunks.size()) return 0;
-    const double count = transfers(task_.fresh_chunks[state_.fresh_rounds]);
-    if (fresh_share_ * count > kShareOfWork * (1 - time_)) return 0;
-    const double work = kShareOfWork * (task_.work_limit - state_.work);
-    return static_cast<std::size_t>(std::clamp(work / count, 0.0, static_cast<double>(kTriesPerRound)));
+    const double each = transfers(task_.fresh_chunks[state_.fresh_rounds]);
+    const double by_work = (task_.work_limit - state_.work) / each;
+    const double by_time = fresh_share_ > 0 ? (1 - time_) / (fresh_share_ * each) : by_work;
+    const double most = state_.fresh_rounds == 0
+                            ? kFreshVariants
+                            : std::ceil(static_cast<double>(state_.fresh_best.size()) / 2);
+    return static_cast<std::size_t>(std::clamp(kShareOfWork * std::min(by_work, by_time), 0.0, most));
   }
 
-  /// The better half of the variants of fewer chunks, and new ones.
+  /// Successive halving: of the variants in fewer chunks the better half goes on to more.
   void play_fresh_round(std::size_t count) {
+    const ImprovementState before = state_;
     const int chunks = task_.fresh_chunks[state_.fresh_rounds++];
-    std::vector<std::size_t> variants = std::move(state_.fresh_best);
-    variants.resize(std::min(variants.size(), (count + 1) / 2));
-    while (variants.size() < count) variants.push_back(state_.fresh_variants++);
+    std::vector<std::size_t> variants = state_.fresh_best;
+    if (variants.empty()) {
+      for (std::size_t i = 0; i < count; ++i) variants.push_back(i);
+    }
+    variants.resize(count);
     const double to_beat_us = std::min(finish_us(), known_finish_us_);
     auto found = best_of_parts(communicator_, count, [&](std::size_t i) {
       std::optional<Schedule> schedule = task_.fresh(chunks, variants[i]);
@@ -265,13 +276,18 @@ class Improver {
       if (finish < to_beat_us) fresh.sends = std::move(schedule->sends);
       return std::pair(finish, std::move(fresh));
     });
+    if (task_.interrupted()) {
+      // What was cut short is not what an undisturbed search would have found.
+      state_ = before;
+      return;
+    }
     state_.work += static_cast<double>(count) * transfers(chunks);
     state_.tries += count;
     std::vector<std::pair<double, std::size_t>> ranked;
     for (std::size_t i = 0; i < count; ++i) ranked.emplace_back(found.qualities[i], variants[i]);
     std::ranges::sort(ranked);
     state_.fresh_best.clear();
-    for (std::size_t i = 0; i < (count + 1) / 2; ++i) state_.fresh_best.push_back(ranked[i].second);
+    for (const auto& [finish, variant] : ranked) state_.fresh_best.push_back(variant);
     if (found.quality >= to_beat_us) return;
     FreshSchedule winner = shared_winner(communicator_, found);
     ++state_.successes;
@@ -319,7 +335,7 @@ class Improver {
   bool is_short_of_time_ = false;
   /// Of the time limit, what a try and a fresh round took for each transfer.
   double try_share_ = 0;
-  double fresh_share_ = 0;
+  double fresh_share_ = task_.time_share_of_work;
   PlanSpace space_;
   std::size_t hops_of_fabric_ = 0;
   double known_finish_us_ = std::numeric_limits<double>::infinity();

@@ -1,9 +1,9 @@
 #include "portfolio.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
-#include <ranges>
 #include <set>
 
 namespace rondo {
@@ -18,7 +18,8 @@ constexpr double kMostFreshDeliveries = 1.1e6;
 /// Of the (policy, seed) pairs known, those that are tried in more chunks; and of the policies, those that
 /// further seeds are tried with.
 constexpr std::size_t kKnownVariants = 4;
-constexpr std::size_t kFreshPolicies = 4;
+constexpr std::size_t kFreshPolicies = 2;
+constexpr double kMuchNearer = 0.6;         ///< to the bound
 constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a later round varies
 
 /// Beyond it, multicast is given fewer policies rather than fewer chunk counts: chunks matter more.
@@ -27,22 +28,21 @@ constexpr double kLargeDeliveries = 5e4;
 /// search.
 constexpr std::size_t kLargeBatch = 2;
 
-/// Those of `engine`, the e-th one: the best ones first where all have been tried in as many chunks.
+/// Those of `engine`, the e-th one: those that have come to the most chunks first, of them the best there.
 std::vector<std::string> ranked_policies(const EngineInfo& engine, std::size_t e,
                                          const std::vector<Trial>& trials) {
-  std::map<int, std::map<std::string, double>> finish_us;  // per number of chunks
+  std::map<std::string, std::pair<int, double>> standing;  // -chunks, finish: the least is best
   for (const Trial& trial : trials) {
     if (trial.candidate.engine != e) continue;
-    double& best =
-        finish_us[trial.candidate.chunks].try_emplace(trial.candidate.policy, kInfinity).first->second;
-    best = std::min(best, trial.finish_us);
+    const std::pair here(-trial.candidate.chunks, trial.finish_us);
+    const auto known = standing.try_emplace(trial.candidate.policy, here).first;
+    known->second = std::min(known->second, here);
   }
   std::vector<std::string> policies = engine.policies;
-  for (const auto& [chunks, known] : std::views::reverse(finish_us)) {
-    if (known.size() < policies.size()) continue;
-    std::ranges::stable_sort(policies, {}, [&](const std::string& policy) { return known.at(policy); });
-    break;
-  }
+  std::ranges::stable_sort(policies, {}, [&](const std::string& policy) {
+    const auto known = standing.find(policy);
+    return known == standing.end() ? std::pair(0, kInfinity) : known->second;
+  });
   return policies;
 }
 
@@ -119,21 +119,23 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
 
   std::vector<Candidate> batch;
   double work = 0;
-  if (!chosen.empty()) {
-    // The best once more in more chunks than were affordable for all: often what is left of the gap is the
-    // time of one chunk.
-    Candidate finer = ranked.front().candidate;
-    for (const int chunks : chunk_counts(demand, options)) {
-      const bool tried =
-          std::ranges::any_of(trials, [&](const Trial& t) { return t.candidate.chunks >= chunks; });
-      if (tried) continue;
-      finer.chunks = chunks;
-      finer.work = engines[finer.engine].work(demand.with_chunks(chunks), finer.policy);
-      if (finer.work > kWorkBudget / 4) break;
-      batch.push_back(finer);
-      work += finer.work;
-      break;
+  // Every engine's best policy in more chunks than were affordable for all: often what is left of the gap is
+  // the time of one chunk.
+  for (std::size_t e = 0; e < engines.size() && !chosen.empty(); ++e) {
+    if (engines[e].policies.empty()) continue;
+    int most_tried = 0;
+    for (const Trial& trial : trials) {
+      if (trial.candidate.engine == e) most_tried = std::max(most_tried, trial.candidate.chunks);
     }
+    const std::vector<int> counts = chunk_counts(demand, options);
+    const auto next = std::ranges::upper_bound(counts, most_tried);
+    if (next == counts.end()) continue;
+    const Demand split = demand.with_chunks(*next);
+    const std::string policy = policies_of(engines, e, split, options, trials).front();
+    const double finer = engines[e].work(split, policy);
+    if (finer > kWorkBudget / 4) continue;
+    batch.push_back({e, *next, policy, options.seed, finer});
+    work += finer;
   }
   for (const auto& [engine, chunks] : chosen) {
     if (work >= kWorkBudget / 4) break;
@@ -148,28 +150,30 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
 }
 
 std::vector<int> fresh_counts(const Demand& demand, const SolveOptions& options,
-                              const std::vector<Trial>& trials, const std::function<double(int)>& least_us) {
+                              const std::vector<Trial>& trials, double bound_us,
+                              const std::function<double(int)>& expected_us) {
   const Trial* best = nullptr;
   for (const Trial& trial : trials) {
     if (trial.improvable && (!best || trial.finish_us < best->finish_us)) best = &trial;
   }
   const int most = std::min(most_chunks_of_improvement(demand, options),
                             static_cast<int>(std::min(kMostFreshDeliveries / demand.num_deliveries(), 1e6)));
-  // What one chunk more takes on the busiest link, in chunks of the whole contribution.
-  const double spare_us =
-      best->finish_us / static_cast<double>(best->most_sends_on_a_link) * best->candidate.chunks;
+  // Powers of two go evenly over links and rails; another count has to promise more.
+  const auto best_within = [&](int below, int until) {
+    const bool is_power = std::has_single_bit(static_cast<unsigned>(until));
+    const double enough_us = is_power ? bound_us + kMuchNearer * (expected_us(until) - bound_us) : kInfinity;
+    std::pair chosen(kInfinity, until);
+    for (int chunks = below + 1; chunks <= until; ++chunks)
+      chosen = std::min(chosen, std::pair(expected_us(chunks), chunks));
+    return chosen.first < enough_us ? chosen.second : until;
+  };
+  const int known = static_cast<int>(std::bit_floor(static_cast<unsigned>(best->candidate.chunks)));
   std::vector<int> counts;
-  for (int below = best->candidate.chunks; below < most; below = std::min(2 * below, most)) {
-    double least = kInfinity;
-    int chosen = 0;
-    for (int chunks = below + 1; chunks <= std::min(2 * below, most); ++chunks) {
-      const double expected_us = least_us(chunks) + spare_us / chunks;
-      if (expected_us >= least) continue;
-      least = expected_us;
-      chosen = chunks;
-    }
-    if (least < best->finish_us) counts.push_back(chosen);
+  for (int below = known; below < most; below = std::min(2 * below, most)) {
+    const int chunks = best_within(below, std::min(2 * below, most));
+    if (chunks > best->candidate.chunks && expected_us(chunks) < best->finish_us) counts.push_back(chunks);
   }
+  if (!counts.empty()) counts.insert(counts.begin(), best_within(known / 2, known));
   return counts;
 }
 

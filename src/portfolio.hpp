@@ -44,17 +44,19 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
                                                   const Demand& demand, const SolveOptions& options,
                                                   const std::vector<Trial>& trials);
 
-/// What is tried after `trials`, in round 1, 2, ...: the best schedule's engine and policy with the next
-/// larger number of chunks, and the best (engine, chunks) pairs so far, with every policy and a fresh seed.
-/// Empty when there is nothing to vary.
+/// What is tried after `trials`, in round 1, 2, ...: every engine's best policy with the next larger number
+/// of chunks, and the best (engine, chunks) pairs so far, with every policy and a fresh seed. Empty when
+/// there is nothing to vary.
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
                                   const SolveOptions& options, const std::vector<Trial>& trials, int round);
 
-/// For scheduling anew after `trials`, one of which is improvable: chunk counts, ascending, one within each
-/// doubling of the best improvable one's; the one in which that schedule would end earliest, beyond
-/// `least_us(chunks)`, which no schedule in whole chunks undercuts, with a chunk to spare.
+/// For scheduling anew after `trials`, one of which is improvable: chunk counts, ascending, powers of two or,
+/// between two of them, the count that by `expected_us(chunks)` ends much nearer to the bound. The first one
+/// is for choosing variants, of at most as many chunks as the best improvable trial; the others have more.
+/// Empty where more chunks are no help.
 std::vector<int> fresh_counts(const Demand& demand, const SolveOptions& options,
-                              const std::vector<Trial>& trials, const std::function<double(int)>& least_us);
+                              const std::vector<Trial>& trials, double bound_us,
+                              const std::function<double(int)>& expected_us);
 
 /// Variant 0, 1, ... of list scheduling in so many chunks: the engine with the least work, first with the
 /// policies and seeds that did best in `trials`, then the best policies with further seeds. Some engine has

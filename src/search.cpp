@@ -95,12 +95,23 @@ Bytes Search::pack(const Standing& standing) const {
 /// `until_s`: by the search's clock.
 EngineResult Search::run_engine(const Candidate& candidate, std::optional<double> until_s) {
   EngineOptions options = engine_options_;
+  if (until_s) options.limits.time_limit_s = std::max(0.0, *until_s - clock_.seconds());
+  return run_engine(candidate, std::move(options));
+}
+
+EngineResult Search::run_engine(const Candidate& candidate, EngineOptions options) {
   options.policy = candidate.policy;
   options.seed = candidate.seed;
-  if (until_s) options.limits.time_limit_s = std::max(0.0, *until_s - clock_.seconds());
   PreparedEngine& engine = prepared_[candidate.engine];
   if (!engine) engine = engines_[candidate.engine].prepare(instance_, options, tools_);
   return engine(instance_.demand.with_chunks(candidate.chunks), options);
+}
+
+/// What a candidate has found before, whatever comes meanwhile.
+Schedule Search::made_again(const Candidate& candidate) {
+  EngineOptions options = engine_options_;
+  options.limits.interrupt = nullptr;
+  return std::move(*run_engine(candidate, std::move(options)).schedule);
 }
 
 bool Search::may_improve() const {

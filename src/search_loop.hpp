@@ -54,7 +54,9 @@ class Search {
   void run_batch(const std::vector<Candidate>& batch);
   void prepare_on_all_ranks();
   Trial try_candidate(const Candidate& candidate, std::size_t trial);
-  EngineResult run_engine(const Candidate& candidate, std::optional<double> until_s = {});
+  EngineResult run_engine(const Candidate& candidate, std::optional<double> until_s);
+  EngineResult run_engine(const Candidate& candidate, EngineOptions options);
+  Schedule made_again(const Candidate& candidate);
   std::optional<double> portfolio_ends_s(const Candidate& candidate) const;
   bool may_improve() const;
   double least_us(int chunks) const;

@@ -6,6 +6,7 @@
 
 #include "rondo/core/certificate.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/units.hpp"
 #include "rondo/core/version.hpp"
 #include "search_loop.hpp"
 
@@ -24,8 +25,7 @@ std::vector<ImprovementTask::Start> Search::starts_of_improvement(const Schedule
   const std::vector<Trial>& trials = now_.state.trials;
   for (const std::size_t i : best_improvable(trials)) {
     starts.push_back({trials[i].candidate.chunks, trials[i].finish_us, [this, i, &best] {
-                        return i == now_.state.best ? best
-                                                    : *run_engine(now_.state.trials[i].candidate).schedule;
+                        return i == now_.state.best ? best : made_again(now_.state.trials[i].candidate);
                       }});
   }
   return starts;
@@ -34,8 +34,14 @@ std::vector<ImprovementTask::Start> Search::starts_of_improvement(const Schedule
 /// By the list scheduler that has least work with it.
 void Search::offer_fresh_schedules(ImprovementTask& task) {
   const std::vector<Trial>& trials = now_.state.trials;
-  task.fresh_chunks =
-      fresh_counts(instance_.demand, options_, trials, [this](int chunks) { return least_us(chunks); });
+  double slowest_GBps = kInfinity;
+  for (const Link& link : instance_.topology->links())
+    slowest_GBps = std::min(slowest_GBps, link.bandwidth_GBps);
+  // What whole chunks leave no room for, and one chunk more.
+  task.fresh_chunks = fresh_counts(instance_.demand, options_, trials, bound_.us, [&](int chunks) {
+    const double chunk_bytes = instance_.demand.contributions().front().bytes / chunks;
+    return least_us(chunks) + transmission_us(chunk_bytes, slowest_GBps);
+  });
   task.fresh = [this, &trials](int chunks, std::size_t variant) {
     std::optional<double> until_s = options_.time_limit_s;
     if (until_s) *until_s = clock_.seconds() + kShareOfFresh * (*until_s - clock_.seconds());
@@ -54,8 +60,11 @@ int Search::improve_winner(EngineResult& found) {
   task.most_chunks = most_chunks_of_improvement(instance_.demand, options_);
   task.work_limit = options_.time_limit_s ? kInfinity : options_.improve_work * (options_.gap ? 10 : 1);
   task.stop = [&](double finish_us) { return stop(finish_us); };
-  if (options_.time_limit_s)
+  if (options_.time_limit_s) {
     task.time_spent = [&] { return communicator_.max(clock_.seconds()) / *options_.time_limit_s; };
+    task.time_share_of_work = task.time_spent() / now_.state.work;
+  }
+  task.interrupted = [&] { return interrupted(); };
   task.least_us = [&](int chunks) { return least_us(chunks); };
   offer_fresh_schedules(task);
   task.progress = [&](std::uint64_t rounds, int chunks, double finish_us) {

@@ -72,15 +72,16 @@ TEST(Portfolio, ManyChunksAreTriedWithThePoliciesThatDidBest) {
 }
 
 TEST(Portfolio, ScheduledAnewInTheCountsThatRoundDownBest) {
-  // In 8 chunks 100 us with 50 on the busiest link. What is left of a chunk is lost, as in 10 x 1.05 chunks.
   const Demand demand = make_demand(Collective::allgather, 4e6, 4, 1);
-  const std::vector<Trial> trials{{{0, 8}, 100, 200, 50, true}, {{0, 4}, 110, 100, 30, true}};
+  const std::vector<Trial> trials{{{0, 8}, 100, 200, 50, true}, {{0, 4}, 104, 100, 30, true}};
   SolveOptions options;
   options.min_chunk_bytes = 1e6 / 40;
-  const auto least_us = [](int chunks) { return 95 + std::ceil(1.05 * chunks) / chunks; };
-  EXPECT_EQ(fresh_counts(demand, options, trials, least_us), (std::vector<int>{16, 32, 40}));
+  const auto level = [](int chunks) { return 90 + 16.0 / chunks; };
+  EXPECT_EQ(fresh_counts(demand, options, trials, 90, level), (std::vector<int>{8, 16, 32, 40}));
+  const auto one_less = [](int chunks) { return 90 + 16.0 / chunks + (chunks == 24 ? 0 : 3); };
+  EXPECT_EQ(fresh_counts(demand, options, trials, 90, one_less), (std::vector<int>{8, 16, 24, 40}));
   const auto none = [](int) { return 101.0; };
-  EXPECT_TRUE(fresh_counts(demand, options, trials, none).empty());
+  EXPECT_TRUE(fresh_counts(demand, options, trials, 90, none).empty());
 }
 
 TEST(Portfolio, FreshVariantsAreTheBestOnesAndThenNewSeeds) {
@@ -96,8 +97,10 @@ TEST(Portfolio, FreshVariantsAreTheBestOnesAndThenNewSeeds) {
   EXPECT_EQ(variant(0).policy, "nearest");
   EXPECT_EQ(variant(1).policy, "furthest");
   EXPECT_EQ(variant(1).seed, 5U);
-  EXPECT_EQ(variant(4).policy, "nearest");
+  // Of the engine's policies this one has come to the most chunks.
+  EXPECT_EQ(variant(4).policy, "furthest");
   EXPECT_EQ(variant(4).seed, 6U);
+  EXPECT_EQ(variant(5).policy, "nearest");
 }
 
 TEST(Synthesize, GoesOnFromAnyOfItsStatesToTheSameSchedule) {
