@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -44,13 +43,18 @@ constexpr double kTriesPerStart = 12;
 constexpr double kAtLeast = 1 + 1e-9;
 
 /// What list scheduling anew has found.
-struct FreshSchedule {
+struct FreshFind {
+  int chunks = 0;
   std::size_t variant = 0;
+  double finish_us = 0;
+};
+struct FreshSchedule {
+  FreshFind find = {};
   std::vector<Send> sends = {};  ///< none where they would not be of use
 };
 
 auto members_of(SameAs<FreshSchedule> auto& s) {
-  return std::tie(s.variant, s.sends);
+  return std::tie(s.find, s.sends);
 }
 
 /// How far the search is after a whole number of rounds.
@@ -64,17 +68,15 @@ struct ImprovementState {
   double level_end = 0;          ///< the share of work or time at which the level gives way to the next
   std::size_t fresh_rounds = 0;  ///< of the task's fresh chunk counts, those that are done
   std::vector<std::size_t> fresh_best = {};  ///< the last such round's variants, the best first
-  int fresh_chunks = 0;  ///< of the best fresh schedule, if it was the best of all; 0: none
-  std::size_t fresh_variant = 0;
-  int chunks = 0;               ///< of the plan; 0: not begun
+  std::vector<FreshFind> fresh = {};         ///< those that were the best of all when they came
+  int chunks = 0;                            ///< of the plan; 0: not begun
   bool splits_in_vain = false;  ///< more chunks brought nothing since the last success that counts
   std::vector<std::vector<LinkId>> ways = {};  ///< the hops that a plan space does not begin with
 };
 
 auto members_of(SameAs<ImprovementState> auto& s) {
   return std::tie(s.rounds, s.idle_rounds, s.level_rounds, s.successes, s.tries, s.work, s.level_end,
-                  s.fresh_rounds, s.fresh_best, s.fresh_chunks, s.fresh_variant, s.chunks, s.splits_in_vain,
-                  s.ways);
+                  s.fresh_rounds, s.fresh_best, s.fresh, s.chunks, s.splits_in_vain, s.ways);
 }
 
 class Improver {
@@ -95,8 +97,7 @@ class Improver {
     for (const auto& way : state_.ways) space_.add(make_hop(task.topology, way));
     incumbent_ = survey(std::move(plan), space_);
     least_us_ = task.least_us(state_.chunks);
-    if (state_.fresh_chunks == 0) return;
-    if (auto schedule = task.fresh(state_.fresh_chunks, state_.fresh_variant)) remember(std::move(*schedule));
+    for (const FreshFind& find : state_.fresh) remember(find, [this, find] { return made_again(find); });
   }
 
   Improvement run() {
@@ -136,9 +137,9 @@ class Improver {
     if (finish_us() < known_finish_us_) {
       found.schedule = schedule_of(incumbent_.plan, space_);
       found.chunks = state_.chunks;
-    } else if (fresh_) {
-      found.schedule = *fresh_;
-      found.chunks = state_.fresh_chunks;
+    } else if (!state_.fresh.empty()) {
+      found.schedule = starts_.back().schedule();
+      found.chunks = starts_.back().chunks;
     }
     return found;
   }
@@ -270,9 +271,9 @@ class Improver {
     variants.resize(count);
     const double to_beat_us = std::min(finish_us(), known_finish_us_);
     auto found = best_of_parts(communicator_, count, [&](std::size_t i) {
-      std::optional<Schedule> schedule = task_.fresh(chunks, variants[i]);
+      std::optional<Schedule> schedule = task_.fresh(chunks, variants[i], FreshLimits::of_search);
       const double finish = schedule ? schedule->finish_us : std::numeric_limits<double>::infinity();
-      FreshSchedule fresh{variants[i]};
+      FreshSchedule fresh{{chunks, variants[i], finish}};
       if (finish < to_beat_us) fresh.sends = std::move(schedule->sends);
       return std::pair(finish, std::move(fresh));
     });
@@ -292,16 +293,17 @@ class Improver {
     FreshSchedule winner = shared_winner(communicator_, found);
     ++state_.successes;
     state_.splits_in_vain = false;
-    state_.fresh_chunks = chunks;
-    state_.fresh_variant = winner.variant;
-    remember({std::move(winner.sends), found.quality});
+    state_.fresh.push_back(winner.find);
+    remember(winner.find, [kept = Schedule{std::move(winner.sends), found.quality}] { return kept; });
   }
 
   /// A fresh schedule that is the best so far.
-  void remember(Schedule schedule) {
-    known_finish_us_ = schedule.finish_us;
-    fresh_ = std::make_shared<const Schedule>(std::move(schedule));
-    starts_.push_back({state_.fresh_chunks, known_finish_us_, [kept = fresh_] { return *kept; }});
+  void remember(const FreshFind& find, std::function<Schedule()> schedule) {
+    known_finish_us_ = find.finish_us;
+    starts_.push_back({find.chunks, find.finish_us, std::move(schedule)});
+  }
+  Schedule made_again(const FreshFind& find) const {
+    return std::move(*task_.fresh(find.chunks, find.variant, FreshLimits::none));
   }
 
   void play_round() {
@@ -330,8 +332,7 @@ class Improver {
   const ImprovementTask& task_;
   const Communicator& communicator_;
   std::vector<ImprovementTask::Start> starts_;  ///< the task's and the fresh ones
-  std::shared_ptr<const Schedule> fresh_ = nullptr;
-  double time_ = 0;  ///< over, of the time limit, when the last round began
+  double time_ = 0;                             ///< over, of the time limit, when the last round began
   bool is_short_of_time_ = false;
   /// Of the time limit, what a try and a fresh round took for each transfer.
   double try_share_ = 0;

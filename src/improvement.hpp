@@ -12,6 +12,9 @@
 
 namespace rondo {
 
+/// Whether scheduling anew heeds interrupts and the time limit; what has been found already does not.
+enum class FreshLimits : std::uint8_t { of_search, none };
+
 /// What is to be improved, and how far.
 struct ImprovementTask {
   const Topology& topology;
@@ -28,8 +31,8 @@ struct ImprovementTask {
   int most_chunks = 1;  ///< that plans may be split into; of the starts there may be more
   /// Chunk counts, ascending, in which list scheduling anew may end earlier than every start.
   std::vector<int> fresh_chunks = {};
-  /// What its variant 0, 1, ... gives; nothing where a limit comes first.
-  std::function<std::optional<Schedule>(int chunks, std::size_t variant)> fresh = {};
+  /// What its variant 0, 1, ... gives; nothing where a limit comes first, if there are to be limits.
+  std::function<std::optional<Schedule>(int chunks, std::size_t variant, FreshLimits limits)> fresh = {};
   /// What no schedule in whole chunks ends before.
   std::function<double(int chunks)> least_us = [](int) { return 0.0; };
   /// Transfers of all neighbours and fresh schedules: about what list scheduling of as many sends takes.

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <map>
-#include <set>
+#include <tuple>
 
 namespace rondo {
 namespace {

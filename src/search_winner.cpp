@@ -42,11 +42,13 @@ void Search::offer_fresh_schedules(ImprovementTask& task) {
     const double chunk_bytes = instance_.demand.contributions().front().bytes / chunks;
     return least_us(chunks) + transmission_us(chunk_bytes, slowest_GBps);
   });
-  task.fresh = [this, &trials](int chunks, std::size_t variant) {
-    std::optional<double> until_s = options_.time_limit_s;
-    if (until_s) *until_s = clock_.seconds() + kShareOfFresh * (*until_s - clock_.seconds());
+  task.fresh = [this, &trials](int chunks, std::size_t variant,
+                               FreshLimits limits) -> std::optional<Schedule> {
     const Candidate candidate =
         fresh_candidate(engines_, instance_.demand, options_, trials, chunks, variant);
+    if (limits == FreshLimits::none) return made_again(candidate);
+    std::optional<double> until_s = options_.time_limit_s;
+    if (until_s) *until_s = clock_.seconds() + kShareOfFresh * (*until_s - clock_.seconds());
     return run_engine(candidate, until_s).schedule;
   };
 }

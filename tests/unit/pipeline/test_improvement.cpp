@@ -102,7 +102,7 @@ TEST(Improvement, SchedulesAnewInMoreChunks) {
   ImprovementTask task = task_of(*line, demand, 1000, whole);
   task.fresh_chunks = {2, 4};
   std::vector<std::pair<int, std::size_t>> asked;
-  task.fresh = [&](int chunks, std::size_t variant) -> std::optional<Schedule> {
+  task.fresh = [&](int chunks, std::size_t variant, FreshLimits) -> std::optional<Schedule> {
     asked.emplace_back(chunks, variant);
     if (variant != (chunks == 2 ? 2U : 20U)) return std::nullopt;
     return list(demand.with_chunks(chunks), {}).schedule;
@@ -141,6 +141,11 @@ TEST(Improvement, GoesOnFromAnyOfItsStates) {
   ImprovementTask task = task_of(*star, demand, 1, start);
   task.most_chunks = 4;
   task.work_limit = 2e4;
+  task.fresh_chunks = {2, 4};
+  const PreparedEngine list = prepare_list({star, demand}, {}, {});
+  task.fresh = [&](int chunks, std::size_t variant, FreshLimits) {
+    return list(demand.with_chunks(chunks), {.seed = variant}).schedule;
+  };
   std::vector<Bytes> states;
   task.keep = [&](const std::function<Bytes()>& state, bool) { states.push_back(state()); };
   const Improvement whole = improve(task, *make_local_communicator());
