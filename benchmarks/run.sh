@@ -24,6 +24,7 @@
 #   --gpus N         only fabrics of at most N GPUs
 # Of improvement:
 #   --only SUBSTRING only the fabrics with this in their name
+#   --engine E       instead of auto: what it closes of the gap that list, queue or lift leaves
 #   --seconds S      --time-limit of each fabric's search (default 54; 0: none of these runs)
 #   --repeat N       runs on 1 and on 2 ranks (default 5; 0: none)
 #   --work W         --improve-work of those (default 1e7)

@@ -23,6 +23,8 @@ namespace {
 constexpr std::size_t kTriesPerRound = 8;
 /// Of list scheduling anew, in the fewest chunks.
 constexpr double kFreshVariants = 32;
+/// Of the work or time that is left, for choosing among them.
+constexpr double kShareOfChoosing = 0.25;
 /// Plans of more transfers are left to later levels, where starts of fewer are known.
 constexpr double kEasyTransfers = 4e4;
 /// Rounds in a row without a success that counts end a level, and so many rounds in all. A success counts
@@ -254,10 +256,11 @@ class Improver {
     const double each = transfers(task_.fresh_chunks[state_.fresh_rounds]);
     const double by_work = (task_.work_limit - state_.work) / each;
     const double by_time = fresh_share_ > 0 ? (1 - time_) / (fresh_share_ * each) : by_work;
-    const double most = state_.fresh_rounds == 0
-                            ? kFreshVariants
-                            : std::ceil(static_cast<double>(state_.fresh_best.size()) / 2);
-    return static_cast<std::size_t>(std::clamp(kShareOfWork * std::min(by_work, by_time), 0.0, most));
+    const bool is_first = state_.fresh_rounds == 0;
+    const double share = is_first ? kShareOfChoosing : kShareOfWork;
+    const double most =
+        is_first ? kFreshVariants : std::ceil(static_cast<double>(state_.fresh_best.size()) / 2);
+    return static_cast<std::size_t>(std::clamp(share * std::min(by_work, by_time), 0.0, most));
   }
 
   /// Successive halving: of the variants in fewer chunks the better half goes on to more.
@@ -336,7 +339,7 @@ class Improver {
   bool is_short_of_time_ = false;
   /// Of the time limit, what a try and a fresh round took for each transfer.
   double try_share_ = 0;
-  double fresh_share_ = task_.time_share_of_work;
+  double fresh_share_ = task_.fresh_share;
   PlanSpace space_;
   std::size_t hops_of_fabric_ = 0;
   double known_finish_us_ = std::numeric_limits<double>::infinity();

@@ -43,8 +43,8 @@ struct ImprovementTask {
   std::function<bool()> interrupted = [] { return false; };
   /// Collective, alike on every rank: how much of the time limit is over, as a share; 0 where there is none.
   std::function<double()> time_spent = [] { return 0.0; };
-  /// Of the time limit, about what list scheduling takes for a transfer, all ranks at work; 0: not known.
-  double time_share_of_work = 0;
+  /// Of the time limit, about what a fresh schedule takes for a transfer, all ranks at work; 0: not known.
+  double fresh_share = 0;
   /// Called between rounds on every rank.
   std::function<void(std::uint64_t rounds, int chunks, double finish_us)> progress = [](auto...) {};
   /// Collective, after every whole round: `state` is how far the search is, for a later improve() of the same

@@ -42,6 +42,14 @@ void Search::offer_fresh_schedules(ImprovementTask& task) {
     const double chunk_bytes = instance_.demand.contributions().front().bytes / chunks;
     return least_us(chunks) + transmission_us(chunk_bytes, slowest_GBps);
   });
+  if (!task.fresh_chunks.empty()) {
+    double work = 0;
+    for (const Trial& trial : trials) work += std::isfinite(trial.finish_us) ? trial.candidate.work : 0;
+    const int chunks = task.fresh_chunks.front();
+    const double each = fresh_candidate(engines_, instance_.demand, options_, trials, chunks, 0).work;
+    task.fresh_share =
+        task.time_spent() / work * each / instance_.demand.with_chunks(chunks).num_deliveries();
+  }
   task.fresh = [this, &trials](int chunks, std::size_t variant,
                                FreshLimits limits) -> std::optional<Schedule> {
     const Candidate candidate =
@@ -62,10 +70,8 @@ int Search::improve_winner(EngineResult& found) {
   task.most_chunks = most_chunks_of_improvement(instance_.demand, options_);
   task.work_limit = options_.time_limit_s ? kInfinity : options_.improve_work * (options_.gap ? 10 : 1);
   task.stop = [&](double finish_us) { return stop(finish_us); };
-  if (options_.time_limit_s) {
+  if (options_.time_limit_s)
     task.time_spent = [&] { return communicator_.max(clock_.seconds()) / *options_.time_limit_s; };
-    task.time_share_of_work = task.time_spent() / now_.state.work;
-  }
   task.interrupted = [&] { return interrupted(); };
   task.least_us = [&](int chunks) { return least_us(chunks); };
   offer_fresh_schedules(task);
