@@ -34,6 +34,25 @@ double power(double x, int p) {  // p is a power of two
   return x;
 }
 
+/// Without what it does between two visits of a GPU: a flow over time may go around where links are idle, and
+/// data can wait instead.
+Route without_detours(const std::vector<Hop>& hops, const Route& route) {
+  Route direct{{}, route.bytes};
+  std::vector<GpuId> visited{hops[static_cast<std::size_t>(route.hops.front())].src};
+  for (std::size_t i = 0; i < route.hops.size(); ++i) {
+    const GpuId gpu = hops[static_cast<std::size_t>(route.hops[i])].dst;
+    direct.hops.push_back(route.hops[i]);
+    if (!route.start_us.empty()) direct.start_us.push_back(route.start_us[i]);
+    visited.push_back(gpu);
+    const auto first =
+        static_cast<std::size_t>(std::find(visited.begin(), visited.end(), gpu) - visited.begin());
+    visited.resize(first + 1);
+    direct.hops.resize(first);
+    if (!route.start_us.empty()) direct.start_us.resize(first);
+  }
+  return direct;
+}
+
 class Rounding {
  public:
   Rounding(const Topology& topology, const Demand& demand, const RouteTable& table, std::uint64_t seed);
@@ -283,7 +302,8 @@ RoutedChunks Rounding::result() const {
       if (c.chunks == 0) continue;
       routed.route_of_chunk.insert(routed.route_of_chunk.end(), static_cast<std::size_t>(c.chunks),
                                    static_cast<int>(routed.routes.size()));
-      routed.routes.push_back(c.route);
+      // Not before: what a detour loads keeps others from being rounded to it.
+      routed.routes.push_back(without_detours(table_.hops, c.route));
     }
   }
   return routed;

@@ -10,11 +10,11 @@
 
 namespace rondo {
 
-/// One route for every chunk.
+/// One route for every chunk; none visits a GPU twice.
 struct RoutedChunks {
   std::vector<Route> routes;
   std::vector<int> route_of_chunk;
-  double greatest_load_us = 0;  ///< time that the chunks of the busiest link, or group of links, take
+  double greatest_load_us = 0;  ///< time that the chunks of the busiest link, or group of links, take at most
 };
 
 enum class RoutingStart {

@@ -14,6 +14,9 @@ constexpr double kIntegral = 0.01;
 constexpr double kForget = 0.3;
 constexpr double kLeastDistance = 1e-12;
 constexpr double kGreatestDistance = 1e12;
+/// With costs and bounds scaled to norm 1. Beyond it the steps of one side drown in the other's rounding
+/// errors, and no balance is found again.
+constexpr double kGreatestWeight = 1e6;
 constexpr double kRayTolerance = 1e-8;
 
 }  // namespace
@@ -30,13 +33,17 @@ bool must_restart(const PdhgRun& run) {
   return static_cast<double>(run.steps) >= kLongRun * static_cast<double>(run.total_steps);
 }
 
+double PrimalWeight::within_reason(double weight) {
+  return std::clamp(weight, 1 / kGreatestWeight, kGreatestWeight);
+}
+
 void PrimalWeight::update(double primal_distance, double dual_distance) {
   for (const double distance : {primal_distance, dual_distance}) {
     if (!(distance > kLeastDistance && distance < kGreatestDistance)) return;
   }
   const double error = std::log(dual_distance / primal_distance / weight_);
   error_sum_ = kForget * error_sum_ + error;
-  weight_ *= std::exp(kProportional * error + kIntegral * error_sum_);
+  weight_ = within_reason(weight_ * std::exp(kProportional * error + kIntegral * error_sum_));
 }
 
 bool is_certificate(double gain, double violation) {

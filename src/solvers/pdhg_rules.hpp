@@ -25,22 +25,25 @@ struct PdhgRun {
   double previous = 0;  ///< at the last check
   double now = 0;
   std::int64_t steps = 0;        ///< since the restart
-  std::int64_t total_steps = 0;  ///< since the beginning
+  std::int64_t total_steps = 0;  ///< since the beginning, those before an interruption too
 };
 
 /// Restart when the distance has fallen to a fifth, or to half and grows again, or when the run has taken
 /// more than 0.36 of all steps.
 bool must_restart(const PdhgRun& run);
 
-/// Primal weight: how far the dual moves against the primal, by a controller on its logarithm.
+/// Primal weight: how far the dual moves against the primal, by a controller on its logarithm; from 1e-6 to
+/// 1e6.
 class PrimalWeight {
  public:
-  explicit PrimalWeight(double weight) : weight_(weight) {}
+  explicit PrimalWeight(double weight) : weight_(within_reason(weight)) {}
   double value() const { return weight_; }
   /// Distances between two restarts; nothing happens where one of them is 0 or beyond reason.
   void update(double primal_distance, double dual_distance);
 
  private:
+  static double within_reason(double weight);
+
   double weight_;
   double error_sum_ = 0;
 };

@@ -49,13 +49,16 @@ class Pdhg {
     start_.reset();
     PdhgRun run;
     for (;; ++iterations_, ++run.steps) {
-      run.total_steps = iterations_ - first_;
-      const bool look = run.total_steps % kLookEvery == 0;
-      if (run.total_steps % kAskToStopEvery == 0 && must_stop()) {
+      const std::int64_t done = iterations_ - first_;
+      // Runs that are short for what has gone before say little about the primal weight, and may take it
+      // where later ones do not find back from.
+      run.total_steps = iterations_;
+      const bool look = done % kLookEvery == 0;
+      if (done % kAskToStopEvery == 0 && must_stop()) {
         offer(true);
         return unfinished(false);
       }
-      if (run.total_steps >= (limits_.max_iterations >= 0 ? limits_.max_iterations : kMostIterations))
+      if (done >= (limits_.max_iterations >= 0 ? limits_.max_iterations : kMostIterations))
         return unfinished(true);
       if (!look && run.steps > 0) {
         iteration_.go_on(run.steps, plain_);
@@ -66,7 +69,7 @@ class Pdhg {
       run.previous = run.steps == 0 ? distance : run.now;
       run.now = distance;
       if (run.steps == 0) run.first = distance;
-      if (look && run.total_steps > 0) {
+      if (look && done > 0) {
         if (const SolveStatus status = verdict(); status != SolveStatus::no_solution) return finished(status);
         offer(false);
         if (must_restart(run)) {

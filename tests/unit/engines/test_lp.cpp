@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <set>
+
 #include "../core/expect_error.hpp"
 #include "fabrics.hpp"
+#include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
@@ -21,9 +25,10 @@ EngineOptions epochs_of(double tau_us, int num_epochs = 0) {
 }
 
 /// Prepares, schedules in `chunks`, replays.
-EngineResult run(const Fabric& topology, const Demand& demand, const EngineOptions& options, int chunks = 1) {
+EngineResult run(const Fabric& topology, const Demand& demand, const EngineOptions& options, int chunks = 1,
+                 const Toolbox& toolbox = tools()) {
   const Demand split = demand.with_chunks(chunks);
-  EngineResult result = prepare_lp({topology, demand}, options, tools())(split, options);
+  EngineResult result = prepare_lp({topology, demand}, options, toolbox)(split, options);
   const ReplayResult replayed = replay(*topology, split, result.schedule->sends);
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
   EXPECT_TRUE(times_equal(replayed.finish_us, result.schedule->finish_us));
@@ -104,6 +109,62 @@ TEST(Lp, ToleranceOfFirstOrderMethodsSavesNoEpoch) {
   by_pdhg.lp = make_pdhg_solver(*alone, rough);
   for (const Toolbox& toolbox : {tools(), by_pdhg})
     EXPECT_EQ(prepare_lp({ring, demand}, options, toolbox)(demand, options).figures.at("epochs"), 61);
+}
+
+TEST(Lp, AFirstOrderSolveEndsSoonAfterAnInterruptionNearItsEnd) {
+  const Instance instance{shipped("ndv2-2"), make_demand(Collective::alltoall, kMB, 16, 1)};
+  const auto alone = make_local_communicator();
+  std::vector<PdhgIterate> iterates;
+  PdhgOptions options;
+  options.store.offer = [&](std::uint64_t, const std::function<PdhgIterate()>& iterate, bool) {
+    iterates.push_back(iterate());
+  };
+  const auto bound_us = [&] {
+    Toolbox by_pdhg = tools();
+    by_pdhg.lp = make_pdhg_solver(*alone, options);
+    return lower_bounds(instance, by_pdhg, false).best().us;
+  };
+  const double whole_us = bound_us();
+  options.store.offer = nullptr;
+  const std::int64_t all = iterates.back().iterations;
+  // Even with a primal weight that is far off.
+  options.start = iterates.back();
+  options.start->primal_weight *= 1e-4;
+  EXPECT_NEAR(bound_us(), whole_us, 1e-5 * whole_us);
+
+  std::int64_t sum = 0;
+  constexpr std::ptrdiff_t kInterruptions = 20;
+  for (auto iterate = iterates.end() - kInterruptions; iterate != iterates.end(); ++iterate) {
+    options.start = *iterate;
+    std::int64_t iterations = 0;
+    options.progress = [&](const PdhgProgress& now) { iterations = now.iterations - iterate->iterations; };
+    EXPECT_NEAR(bound_us(), whole_us, 1e-5 * whole_us) << "after " << iterate->iterations;
+    sum += iterations;
+  }
+  EXPECT_LT(sum / kInterruptions, all / 5);
+}
+
+TEST(Lp, DataGoesNowhereTwice) {
+  // The model's flow goes around where links are idle, the schedule does not.
+  const auto mesh = std::make_shared<const Topology>(
+      generate_topology("mesh", {{"dims", "3x4"}, {"bandwidth_GBps", "25"}, {"latency_us", "1"}}));
+  const Demand demand = make_demand(Collective::alltoall, 16 * kMB, 12, 1);
+  const auto alone = make_local_communicator();
+  PdhgOptions rough;
+  rough.tolerance = 1e-4;
+  Toolbox by_pdhg = tools();
+  by_pdhg.lp = make_pdhg_solver(*alone, rough);
+  EngineOptions options;
+  options.symmetry = false;
+  for (options.seed = 0; options.seed < 3; ++options.seed) {
+    const EngineResult result = run(mesh, demand, options, 1, by_pdhg);
+    std::set<std::pair<int, int>> visited;
+    for (const Send& send : result.schedule->sends) {
+      const Link& link = mesh->link(send.link);
+      EXPECT_NE(link.dst, mesh->node_of(demand.origin(send.chunk)));
+      EXPECT_TRUE(visited.insert({send.chunk.value, link.dst.value}).second);
+    }
+  }
 }
 
 TEST(Lp, TooFewEpochsAreNamed) {

@@ -56,6 +56,9 @@ TEST(PdhgRules, ThePrimalWeightFollowsTheDistances) {
   weight.update(0, 5);
   weight.update(1, kInfinity);
   EXPECT_NEAR(weight.value(), 100, 1);
+  weight.update(1e-9, 1);
+  EXPECT_EQ(weight.value(), 1e6);  // and no further
+  EXPECT_EQ(PrimalWeight(1e-9).value(), 1e-6);
 }
 
 TEST(PdhgRules, RaysNeedAGainThatOutweighsTheirViolation) {
