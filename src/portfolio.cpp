@@ -29,11 +29,12 @@ constexpr double kLargeDeliveries = 5e4;
 constexpr std::size_t kLargeBatch = 2;
 
 /// Those of `engine`, the e-th one: those that have come to the most chunks first, of them the best there.
+/// What a time limit cut short counts for nothing.
 std::vector<std::string> ranked_policies(const EngineInfo& engine, std::size_t e,
                                          const std::vector<Trial>& trials) {
   std::map<std::string, std::pair<int, double>> standing;  // -chunks, finish: the least is best
   for (const Trial& trial : trials) {
-    if (trial.candidate.engine != e) continue;
+    if (trial.candidate.engine != e || !std::isfinite(trial.finish_us)) continue;
     const std::pair here(-trial.candidate.chunks, trial.finish_us);
     const auto known = standing.try_emplace(trial.candidate.policy, here).first;
     known->second = std::min(known->second, here);

@@ -129,7 +129,8 @@ int run(const BenchmarkOptions& options) {
   nlohmann::ordered_json ratios = nlohmann::ordered_json::array();
   bool good = options.number("--seconds", 0) == 0 || within_a_minute(options, rows);
   for (const Case& c :
-       {Case{"ndv2-4"}, Case{"torus:dims=8x8", {"--degrade", "0.05:0.5"}}, Case{"rails:boxes=4,rails=2"}}) {
+       {Case{"ndv2-4"}, Case{"torus:dims=8x8", {"--degrade", "0.05:0.5"}}, Case{"rails:boxes=4,rails=2"},
+        Case{"star:chassis=8,intra=ndv2,uplinks=2", {"--degrade", "0.05:0.9"}}}) {
     if (selected(options, c) && options.number("--repeat", 0) > 0)
       good = on_one_and_two_ranks(options, c, ratios) && good;
   }

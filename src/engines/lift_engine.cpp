@@ -28,6 +28,7 @@ const std::vector<LiftPolicy>& lift_policy_table() {
       {"rarest-full", LiftedOrder::rarest, LiftedSenders::fullest},
       {"rarest-scarce", LiftedOrder::rarest, LiftedSenders::scarcest},
       {"furthest", LiftedOrder::furthest, LiftedSenders::best_chunk},
+      {"furthest-fit", LiftedOrder::furthest, LiftedSenders::fitting},
       {"nearest", LiftedOrder::nearest, LiftedSenders::best_chunk},
       {"oldest-full", LiftedOrder::oldest, LiftedSenders::fullest},
       {"oldest-scarce", LiftedOrder::oldest, LiftedSenders::scarcest},

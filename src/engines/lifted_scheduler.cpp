@@ -115,6 +115,8 @@ class LiftedScheduler {
   std::vector<std::size_t> first_use_;  ///< per hop, and the end
   /// Per hop that fills its last link less than others would: its first link, an orbit; of others -1.
   std::vector<int> slow_link_;
+  /// Per hop: the most that it occupies one of its links beyond what another hop would, as a part of that.
+  std::vector<double> excess_;
   std::vector<std::uint64_t> rank_;           ///< per q: the key without the tie-break
   std::vector<std::uint64_t> holders_;        ///< per q, in orbits
   std::vector<double> free_from_;             ///< per orbit of links
@@ -159,7 +161,17 @@ LiftedScheduler::LiftedScheduler(const Topology& topology, const Translations& t
     }
   }
   first_use_.push_back(uses_.size());
-  std::vector<double> least_us(free_from_.size(), kInfinity);  // that a chunk occupies a link, as a last one
+  std::vector<double> least_us(free_from_.size(), kInfinity);  // that a chunk occupies a link
+  for (const Use& use : uses_) {
+    double& least = least_us[static_cast<std::size_t>(use.link)];
+    least = std::min(least, use.occupied_us);
+  }
+  for (std::size_t h = 0; h < hops.hops().size(); ++h) {
+    double& excess = excess_.emplace_back(0);
+    for (const Use& use : uses(static_cast<int>(h)))
+      excess = std::max(excess, use.occupied_us / least_us[static_cast<std::size_t>(use.link)] - 1);
+  }
+  std::ranges::fill(least_us, kInfinity);  // from here on: as a last one
   for (std::size_t h = 0; h < hops.hops().size(); ++h) {
     const Use& last = uses(static_cast<int>(h)).back();
     double& least = least_us[static_cast<std::size_t>(last.link)];
@@ -310,6 +322,11 @@ bool LiftedScheduler::goes_first(const Choice& a, const Choice& b) const {
   if (a.fallback != b.fallback) return b.fallback;
   if (rules_.senders == LiftedSenders::fullest && a.alternatives != b.alternatives)
     return a.alternatives > b.alternatives;
+  if (rules_.senders == LiftedSenders::fitting) {
+    const double excess_a = excess_[static_cast<std::size_t>(a.hop)];
+    const double excess_b = excess_[static_cast<std::size_t>(b.hop)];
+    if (std::abs(excess_a - excess_b) > kSlow - 1) return excess_a < excess_b;
+  }
   if (rules_.senders == LiftedSenders::scarcest && a.alternatives != b.alternatives)
     return a.alternatives < b.alternatives;
   return a.entry.key < b.entry.key;

@@ -24,6 +24,7 @@ enum class LiftedSenders {
   best_chunk,  ///< the one whose best chunk goes first
   scarcest,    ///< the one with the fewest chunks to carry: others have more to choose from
   fullest,     ///< the one with the most: hops behind one link drain evenly
+  fitting,     ///< the one that occupies its links least beyond what they need: slow ones with slow ones
 };
 
 struct LiftedRules {

@@ -162,6 +162,29 @@ TEST(Lift, NoReceiverIsLeftWithASlowSender) {
   }
 }
 
+TEST(Lift, SlowSendersAreForSlowReceivers) {
+  // Four GPUs around a switch, half the bandwidth out of GPU 0 and into GPU 1.
+  TopologyData data{"test", "", {gpu(), gpu(), gpu(), gpu(), network_switch()}, {}, {}};
+  for (int g = 0; g < 4; ++g) data.links.push_back(link(g, 4, g == 0 ? 0.5 : 1));
+  for (int g = 0; g < 4; ++g) data.links.push_back(link(4, g, g == 1 ? 0.5 : 1));
+  const auto star = std::make_shared<const Topology>(data);
+  const Demand demand = allgather(*star, kMB, 16);
+  std::map<std::string, int> from_slow_to_slow;
+  for (const char* policy : {"furthest", "furthest-fit"}) {
+    EngineOptions options;
+    options.policy = policy;
+    const EngineResult result = prepare_queue({star, demand}, options, {})(demand, options);
+    for (const Send& into : result.schedule->sends) {
+      if (into.link != LinkId{5}) continue;
+      from_slow_to_slow[policy] += std::ranges::any_of(result.schedule->sends, [&](const Send& out) {
+        return out.link == LinkId{0} && out.chunk == into.chunk && std::abs(into.start_us - out.start_us) < 2;
+      });
+    }
+  }
+  EXPECT_EQ(from_slow_to_slow["furthest-fit"], 48);  // all that GPU 1 gets
+  EXPECT_LT(from_slow_to_slow["furthest"], 48);
+}
+
 TEST(Lift, RefusesWhatItDoesNotSupport) {
   const auto shared = fabric({gpu(), gpu()}, {link(0, 1), link(1, 0)}, {{"bus", {LinkId{0}, LinkId{1}}, 1}});
   EXPECT_THROW(prepare_lift({shared, allgather(*shared, kMB)}, {}, {}), Error);
