@@ -118,6 +118,7 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
     if (varies && std::find(chosen.begin(), chosen.end(), pair) == chosen.end()) chosen.push_back(pair);
   }
 
+  const std::vector<int> counts = chunk_counts(demand, options);
   std::vector<Candidate> batch;
   double work = 0;
   // Every engine's best policy in more chunks than were affordable for all: often what is left of the gap is
@@ -128,7 +129,6 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
     for (const Trial& trial : trials) {
       if (trial.candidate.engine == e) most_tried = std::max(most_tried, trial.candidate.chunks);
     }
-    const std::vector<int> counts = chunk_counts(demand, options);
     const auto next = std::ranges::upper_bound(counts, most_tried);
     if (next == counts.end()) continue;
     const Demand split = demand.with_chunks(*next);

@@ -167,20 +167,13 @@ LiftedScheduler::LiftedScheduler(const Topology& topology, const Translations& t
     least = std::min(least, use.occupied_us);
   }
   for (std::size_t h = 0; h < hops.hops().size(); ++h) {
+    const auto excess_of = [&](const Use& use) {
+      return use.occupied_us / least_us[static_cast<std::size_t>(use.link)] - 1;
+    };
+    const auto links = uses(static_cast<int>(h));
     double& excess = excess_.emplace_back(0);
-    for (const Use& use : uses(static_cast<int>(h)))
-      excess = std::max(excess, use.occupied_us / least_us[static_cast<std::size_t>(use.link)] - 1);
-  }
-  std::ranges::fill(least_us, kInfinity);  // from here on: as a last one
-  for (std::size_t h = 0; h < hops.hops().size(); ++h) {
-    const Use& last = uses(static_cast<int>(h)).back();
-    double& least = least_us[static_cast<std::size_t>(last.link)];
-    least = std::min(least, last.occupied_us);
-  }
-  for (std::size_t h = 0; h < hops.hops().size(); ++h) {
-    const Use& last = uses(static_cast<int>(h)).back();
-    const bool slow = last.occupied_us > kSlow * least_us[static_cast<std::size_t>(last.link)];
-    slow_link_.push_back(slow ? uses(static_cast<int>(h)).front().link : -1);
+    for (const Use& use : links) excess = std::max(excess, excess_of(use));
+    slow_link_.push_back(excess_of(links.back()) > kSlow - 1 ? links.front().link : -1);
   }
   const auto make_set = [](auto& list) {
     std::ranges::sort(list);
