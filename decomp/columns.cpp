@@ -15,9 +15,9 @@ namespace rondo {
 
 namespace {
 
-/// One block a GPU that sends, between nodes of the fabric.
+/// One block a GPU that sends, between nodes of the topology.
 std::vector<CommodityBlock> blocks_of(const Topology& topology, const Demand& demand) {
-  if (!demand.is_pairwise()) {
+  if (!demand.is_unicast()) {
     throw Error(ExitCode::unavailable,
                 "commodity blocks carry data with one destination each (AllToAll, Scatter, Gather); this "
                 "demand is multicast");
@@ -34,7 +34,7 @@ std::vector<CommodityBlock> blocks_of(const Topology& topology, const Demand& de
   return blocks;
 }
 
-/// The rows of all links, then of all groups, of a fabric whose link l is arc `arc(l)`, or not there (-1).
+/// The rows of all links, then of all groups, of a topology whose link l is arc `arc(l)`, or not there (-1).
 template <class ArcOfLink>
 void add_rows(const Topology& topology, double us, const ArcOfLink& arc, std::vector<CapacityRow>& rows) {
   const auto add = [&](std::span<const LinkId> links, double bandwidth_GBps) {
@@ -75,9 +75,9 @@ std::optional<TimedConcurrentFlow> timed_concurrent_flow(const Topology& topolog
   }
   for (CommodityBlock& block : timed.flow.blocks) {
     const int ready = epochs_covering(ready_us[block.source], tau_us);
-    const ShortestPaths way = shortest_paths(topology.graph(), length, block.source);
+    const ShortestPaths path = shortest_paths(topology.graph(), length, block.source);
     for (Sink& sink : block.sinks) {
-      if (ready + way.distance[static_cast<std::size_t>(sink.node)] > epochs) return std::nullopt;
+      if (ready + path.distance[static_cast<std::size_t>(sink.node)] > epochs) return std::nullopt;
       sink.node = node(sink.node, epochs);
     }
     block.source = node(block.source, ready);

@@ -42,8 +42,8 @@ std::vector<int> chassis_of_gpus(const Topology& topology) {
   return count(chassis) < 2 ? std::vector<int>{} : chassis;
 }
 
-/// Parts of the fabric with equally many GPUs and little bandwidth between them, by recursive bisection: the
-/// k-way method leaves parts of small fabrics empty. Close to one GPU a part there may still be fewer.
+/// Parts of the topology with equally many GPUs and little bandwidth between them, by recursive bisection:
+/// the k-way method leaves parts of small topologies empty. Close to one GPU a part there may still be fewer.
 std::vector<int> metis_clusters(const Topology& topology, int parts, std::uint64_t seed) {
   const std::size_t nodes = topology.num_nodes();
   std::vector<std::map<idx_t, double>> neighbours(nodes);

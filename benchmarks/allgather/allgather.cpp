@@ -1,4 +1,4 @@
-// AllGather from 16 to 4096 GPUs: TACOS' problems in its link model and in ours, large symmetric fabrics,
+// AllGather from 16 to 4096 GPUs: TACOS' problems in its link model and in ours, large symmetric topologies,
 // damaged ones; finish, bound, gap, seconds, memory. At the end the growth of the run time with the sends.
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ double mebibyte_in(double us) {
 }
 
 /// TACOS (MICRO 2024): 1 MiB a GPU in one chunk, links of 50 or 75 GiB/s with 0.5 us that are taken for
-/// latency and transmission together; and the same fabrics where latency does not keep a link busy.
+/// latency and transmission together; and the same topologies where latency does not keep a link busy.
 void add_tacos(std::vector<Case>& cases) {
   const double slow = mebibyte_in(20.03125);
   const double fast = mebibyte_in(1e6 / 76800 + 0.5);
@@ -58,7 +58,7 @@ void add_tacos(std::vector<Case>& cases) {
   add("mesh:dims=8x8", 64, fmt::format("{},{}", 50 * gib, 75 * gib), 0.5, 0);
 }
 
-/// The fabrics whose growth is measured, from 256 to 4096 GPUs.
+/// The topologies whose growth is measured, from 256 to 4096 GPUs.
 void add_large(std::vector<Case>& cases) {
   const auto add = [&](const char* group, std::string fabric, int gpus, const char* gap) {
     cases.push_back({group, std::move(fabric), gpus, "1GB", {"--gap", gap}, 0});

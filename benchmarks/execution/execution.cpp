@@ -1,4 +1,4 @@
-// Schedules and their MSCCL XML with real bytes: every shipped fabric up to 32 GPUs and some of 64; the XML
+// Schedules and their MSCCL XML with real bytes: every shipped topology up to 32 GPUs and some of 64; the XML
 // accepted by the checker, and both executed on several numbers of ranks, equal to MPI's collective.
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Every shipped fabric and some generated ones, AllGather and AllToAll, at 1 KB, 1 MB and 1 GB: finish,
+// Every shipped topology and some generated ones, AllGather and AllToAll, at 1 KB, 1 MB and 1 GB: finish,
 // bound, gap.
 
 #include <algorithm>

@@ -54,15 +54,15 @@ bool selected(const BenchmarkOptions& options, const Case& c) {
 /// Of a report: what there was before, and the share of its gap that is closed.
 nlohmann::ordered_json gains(const nlohmann::ordered_json& report) {
   const auto number = [&](const char* name) { return report[name].get<double>(); };
-  const auto& figures = report["figures"];
+  const auto& metrics = report["metrics"];
   const double bound = number("lower_bound_us");
   const double after = number("finish_us");
-  const double before = figures.value("finish_before_improvement_us", after);
+  const double before = metrics.value("finish_before_improvement_us", after);
   return {{"gap_before", before / bound - 1},
           {"gap", after / bound - 1},
           {"closed", before > after ? (before - after) / (before - bound) : 0.0},
-          {"tries", figures.value("improvement_tries", 0.0)},
-          {"chunks_before", figures.value("chunks_before_improvement", number("chunks"))},
+          {"tries", metrics.value("improvement_tries", 0.0)},
+          {"chunks_before", metrics.value("chunks_before_improvement", number("chunks"))},
           {"chunks", number("chunks")}};
 }
 

@@ -7,7 +7,7 @@
 #include "fabrics.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/stopwatch.hpp"
-#include "rondo/engines/steady_flow.hpp"
+#include "rondo/flows/steady_flow.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 
@@ -23,7 +23,7 @@ Instance alltoall(const std::string& fabric) {
 }
 
 /// One way: columns of the model, seconds in all, the value where there is one.
-Json way(const std::string& name, std::size_t columns, double seconds, const std::optional<double>& value) {
+Json path(const std::string& name, std::size_t columns, double seconds, const std::optional<double>& value) {
   std::printf("  %-10s %8zu columns %9.3f s  ", name.c_str(), columns, seconds);
   std::printf(value ? "%.9g\n" : "ended at a limit\n", value.value_or(0));
   std::fflush(stdout);
@@ -32,26 +32,26 @@ Json way(const std::string& name, std::size_t columns, double seconds, const std
   return row;
 }
 
-Json steady_way(const std::string& name, const Instance& instance, const Toolbox& tools, bool use_symmetry,
-                double time_limit_s) {
+Json steady_path(const std::string& name, const Instance& instance, const Toolbox& tools, bool use_symmetry,
+                 double time_limit_s) {
   SolveLimits limits;
   limits.time_limit_s = time_limit_s;
   const Stopwatch clock;
   const SteadyFlow flow = solve_steady_flow(instance, tools, use_symmetry, limits);
   const double seconds = clock.seconds();
-  return way(name, flow.columns, seconds, flow.field ? std::optional(flow.field->finish_us) : std::nullopt);
+  return path(name, flow.columns, seconds, flow.field ? std::optional(flow.field->finish_us) : std::nullopt);
 }
 
-Json timed_way(const std::string& name, Instance instance, const Toolbox& tools, bool use_symmetry,
-               double time_limit_s) {
+Json timed_path(const std::string& name, Instance instance, const Toolbox& tools, bool use_symmetry,
+                double time_limit_s) {
   SolveLimits limits;
   limits.time_limit_s = time_limit_s;
   const Stopwatch clock;
   instance.orbits = reduce(instance, use_symmetry).orbits;
   const BuiltModel built = tools.time_expanded_flow(instance);
   const Solution solution = tools.lp->solve(built.model, limits);
-  return way(name, static_cast<std::size_t>(built.model.num_columns()), clock.seconds(),
-             solution.status == SolveStatus::optimal ? std::optional(-solution.objective) : std::nullopt);
+  return path(name, static_cast<std::size_t>(built.model.num_columns()), clock.seconds(),
+              solution.status == SolveStatus::optimal ? std::optional(-solution.objective) : std::nullopt);
 }
 
 Json compared(const std::string& what, const std::string& fabric, const Json& first, const Json& second) {
@@ -77,8 +77,8 @@ Toolbox simplex() {
 Json compare_orbits(const std::string& fabric, double time_limit_s) {
   std::printf("steady-state flow, %s\n", fabric.c_str());
   const Instance instance = alltoall(fabric);
-  const Json reduced = steady_way("orbits", instance, simplex(), true, time_limit_s);
-  return compared("orbits", fabric, reduced, steady_way("whole", instance, simplex(), false, time_limit_s));
+  const Json reduced = steady_path("orbits", instance, simplex(), true, time_limit_s);
+  return compared("orbits", fabric, reduced, steady_path("whole", instance, simplex(), false, time_limit_s));
 }
 
 Json compare_orbits_over_time(const std::string& fabric, double time_limit_s) {
@@ -90,9 +90,9 @@ Json compare_orbits_over_time(const std::string& fabric, double time_limit_s) {
   epochs.tau_us = steady.field->finish_us / kEpochs;
   instance.grid = make_epoch_grid(*instance.topology, instance.demand, epochs);
   instance.grid->num_epochs = kEpochs;
-  const Json reduced = timed_way("orbits", instance, simplex(), true, time_limit_s);
+  const Json reduced = timed_path("orbits", instance, simplex(), true, time_limit_s);
   return compared("orbits over time", fabric, reduced,
-                  timed_way("whole", instance, simplex(), false, time_limit_s));
+                  timed_path("whole", instance, simplex(), false, time_limit_s));
 }
 
 Json compare_columns(const std::string& fabric, double time_limit_s) {
@@ -103,9 +103,9 @@ Json compare_columns(const std::string& fabric, double time_limit_s) {
   SolveOptions options;
   options.lp_solver = "columns";
   const Toolbox columns = prepare_toolbox(options, *alone, [](const std::string&) {});
-  const Json by_columns = steady_way("columns", instance, columns, false, time_limit_s);
+  const Json by_columns = steady_path("columns", instance, columns, false, time_limit_s);
   return compared("columns", fabric, by_columns,
-                  steady_way("simplex", instance, simplex(), false, time_limit_s));
+                  steady_path("simplex", instance, simplex(), false, time_limit_s));
 }
 
 Json measure_bound(const std::filesystem::path& rondo, const std::string& fabric) {

@@ -17,7 +17,7 @@ Json compare_orbits(const std::string& fabric, double time_limit_s);
 /// state's time.
 Json compare_orbits_over_time(const std::string& fabric, double time_limit_s);
 
-/// The steady-state flow of a fabric with a twentieth of its links at 50 to 90 % of their bandwidth, by
+/// The steady-state flow of a topology with a twentieth of its links at 50 to 90 % of their bandwidth, by
 /// simplex and by columns, on one rank.
 Json compare_columns(const std::string& fabric, double time_limit_s);
 

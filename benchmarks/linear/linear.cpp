@@ -1,5 +1,5 @@
 // Linear programs of flows: what symmetry leaves of them, AllToAll of 1 GB on 16 to 1024 GPUs, damaged
-// fabrics by columns and by simplex, the same by columns on 1, 2 and 4 ranks, small sizes, PDHG on one
+// topologies by columns and by simplex, the same by columns on 1, 2 and 4 ranks, small sizes, PDHG on one
 // rank and on more, flows in parts, and TE-CCL's Table 4 on stand-ins.
 
 #include <algorithm>
@@ -113,7 +113,7 @@ Json median_seconds(const Json& rows, const std::string& section) {
   std::map<int, std::vector<double>> seconds;
   for (const Json& row : rows) {
     if (row["section"] == section && row.contains("report"))
-      seconds[row["ranks"]].push_back(row["report"]["figures"]["solver_s"]);
+      seconds[row["ranks"]].push_back(row["report"]["metrics"]["solver_s"]);
   }
   Json medians = Json::array();
   for (const auto& [ranks, runs] : seconds) {
@@ -169,12 +169,12 @@ Json kept_rows(const Json& rows, const auto& chosen) {
 }
 
 /// Steps between the optimum of the linear program and the schedule, where the engine tells them.
-std::string losses(const Json& figures) {
+std::string losses(const Json& metrics) {
   std::string text;
   for (const char* step : {"steady_us", "model_finish_us", "rounded_us", "realised_us"}) {
-    if (!figures.contains(step)) continue;
+    if (!metrics.contains(step)) continue;
     char number[64];
-    std::snprintf(number, sizeof number, " %s %.6g", step, figures[step].get<double>());
+    std::snprintf(number, sizeof number, " %s %.6g", step, metrics[step].get<double>());
     text += number;
   }
   return text;
@@ -250,7 +250,7 @@ int main(int argc, char** argv) {
                   r.report["finish_us"].get<double>(), r.report["lower_bound_us"].get<double>(),
                   100 * r.report["gap"].get<double>(), r.report["wall_parts_s"]["bounds"].get<double>(),
                   r.wall_s, r.report["peak_rss_bytes"]["sum"].get<double>() / 1e6,
-                  r.report["engine"].get<std::string>().c_str(), losses(r.report["figures"]).c_str());
+                  r.report["engine"].get<std::string>().c_str(), losses(r.report["metrics"]).c_str());
       const auto digest = r.report["schedule_digest"].get<std::string>();
       if (c.section.rfind("pdhg", 0) != 0 && digests.try_emplace(c.name(), digest).first->second != digest) {
         std::printf("  another schedule than on other ranks\n");

@@ -1,4 +1,4 @@
-// Engine rounds, AllGather: shipped fabrics, the small ones where its models improve or make the plan, and
+// Engine rounds, AllGather: shipped topologies, the small ones where its models improve or make the plan, and
 // 16 to 256 GPUs whole, by PoP and by NCFlow.
 
 #include <cstdio>
@@ -90,7 +90,7 @@ Json row_of(const Case& c, const CaseResult& r) {
   row["transfers_changed"] = work.transfers_changed;
   row["round_files_bytes"] = r.round_files_bytes;
   row["exchange_bytes_a_round"] =
-      report["figures"]["exchange_bytes"].get<double>() / static_cast<double>(work.rounds.size());
+      report["metrics"]["exchange_bytes"].get<double>() / static_cast<double>(work.rounds.size());
   row["balance"] = {{"busiest_rank_s", busiest_s},
                     {"busiest_rank_by_stages_s", work.staged_seconds()},
                     {"all_parts_over_ranks_s", evenly_s},
@@ -108,10 +108,10 @@ void print(const Json& row) {
   }
   const Json& report = row["report"];
   const Json& parts = row["parts"];
-  const Json& figures = report["figures"];
+  const Json& metrics = report["metrics"];
   char start[32] = "-";
-  if (figures.contains("start_finish_us")) {
-    std::snprintf(start, sizeof start, "%.3f", figures["start_finish_us"].get<double>());
+  if (metrics.contains("start_finish_us")) {
+    std::snprintf(start, sizeof start, "%.3f", metrics["start_finish_us"].get<double>());
   }
   const Json& balance = row["balance"];
   std::printf("%-52s %13.3f %13.3f %8.3f %13s %6d %8.2f %8.1f %6d %6d %6d %8lld %9.1f %8.2f %8.2f %8.2f\n",

@@ -175,7 +175,7 @@ bool is_solved(const fs::path& run, const Problem& problem) {
 
 double figure_of_run(const fs::path& run, const std::string& name) {
   const nlohmann::json report = report_of(run);
-  return report.is_object() ? report["figures"].value(name, -1.0) : -1;
+  return report.is_object() ? report["metrics"].value(name, -1.0) : -1;
 }
 
 bool went_on_from_state(const fs::path& run) {

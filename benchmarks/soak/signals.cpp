@@ -14,7 +14,7 @@ constexpr double kStopSeconds = 10;
 
 constexpr double kAtOnceSeconds = 2;
 
-struct Way {
+struct Path {
   std::string name;
   int ranks;
   double within_s;
@@ -26,7 +26,7 @@ void to_all_ranks(const Process& process, int number) {
 }
 
 /// mpirun gives its ranks no time on TERM: that is for the ranks themselves, as srun sends it.
-const Way kWays[] = {
+const Path kPaths[] = {
     {"USR1 to one process", 1, kStopSeconds,
      [](const Process& process, Campaign&) { process.signal(SIGUSR1); }},
     {"USR1 to mpirun", 2, kStopSeconds, [](const Process& process, Campaign&) { process.signal(SIGUSR1); }},
@@ -54,17 +54,17 @@ void signal_campaign(Campaign& campaign, Tally& tally) {
   const fs::path output = campaign.folder / "stopped";
   for (int i = 0; campaign.next(); ++i) {
     Problem& problem = all[static_cast<std::size_t>(i) % all.size()];
-    const Way& way = kWays[static_cast<std::size_t>(i) / all.size() % std::size(kWays)];
+    const Path& path = kPaths[static_cast<std::size_t>(i) / all.size() % std::size(kPaths)];
     fs::remove_all(output);
-    const std::string what = std::to_string(i) + ": " + way.name + ", " + problem.name;
+    const std::string what = std::to_string(i) + ": " + path.name + ", " + problem.name;
     {
       Process process(campaign, joined(joined({"solve"}, problem.arguments), {"--output", output.string()}),
-                      way.ranks);
+                      path.ranks);
       // From the lock on: before that there is neither a folder nor anything to lose.
       while (process.running() && !fs::exists(output / "lock")) sleep_s(0.002);
       const double after_s = campaign.fraction() * problem.seconds;
       sleep_s(after_s);
-      way.send(process, campaign);
+      path.send(process, campaign);
       const Ending ending = process.wait(30);
       const bool finished = fs::exists(output / "report.json");
       if (finished) {
@@ -72,13 +72,13 @@ void signal_campaign(Campaign& campaign, Tally& tally) {
         problem.seconds = std::max(0.1, std::min(problem.seconds, 0.9 * after_s));
       } else {
         tally.count("stopped with code 75");
-        tally.count(way.name);
-        tally.largest(way.within_s < kStopSeconds ? "longest seconds to stop at a second signal"
-                                                  : "longest seconds to stop",
+        tally.count(path.name);
+        tally.largest(path.within_s < kStopSeconds ? "longest seconds to stop at a second signal"
+                                                   : "longest seconds to stop",
                       ending.seconds);
       }
       tally.expect(
-          (ending.code == kStopped || (finished && ending.code == 0)) && ending.seconds < way.within_s,
+          (ending.code == kStopped || (finished && ending.code == 0)) && ending.seconds < path.within_s,
           what + ": code " + std::to_string(ending.code) + " after " + std::to_string(ending.seconds) +
               " s\n" + ending.err);
     }

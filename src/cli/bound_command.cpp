@@ -3,8 +3,8 @@
 #include "command.hpp"
 #include "problem.hpp"
 #include "progress.hpp"
+#include "rondo/bounds/bounds.hpp"
 #include "rondo/core/units.hpp"
-#include "rondo/engines/bounds.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "run.hpp"
@@ -53,10 +53,10 @@ std::string as_table(const Problem& problem, const Bounds& bounds) {
                     steady.symmetry.log10_order, steady.columns, steady.all_columns);
   }
   for (const std::string& remark : bounds.remarks) text += remark + "\n";
-  if (const auto& figures = bounds.steady->figures; figures.contains("columns_gap")) {
+  if (const auto& metrics = bounds.steady->metrics; metrics.contains("columns_gap")) {
     text += fmt::format("steady-state flow {:.10g} us, proven to {:.2g} by columns: {} masters\n",
-                        bounds.steady->field->finish_us, figures.at("columns_gap"),
-                        figures.at("columns_masters"));
+                        bounds.steady->field->finish_us, metrics.at("columns_gap"),
+                        metrics.at("columns_masters"));
   }
   return text;
 }

@@ -16,7 +16,7 @@ struct Problem {
   GpuId root;     ///< of Broadcast, Scatter and Gather; 0 for the others
 };
 
-/// Fabric and collective: what `solve` and `bound` share.
+/// Topology and collective: what `solve` and `bound` share.
 std::vector<OptionGroup> problem_options();
 
 /// Reads files and checks that all data can reach its destinations. Throws Error.

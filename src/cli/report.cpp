@@ -111,7 +111,7 @@ Json make_report(const SynthesisResult& result, const Communicator& communicator
                  {"peak_rss_bytes", {{"max", largest}, {"sum", total}}},
                  {"limits_hit", distinct(result.limits_hit)},
                  {"remarks", distinct(result.remarks)},
-                 {"figures", result.figures},
+                 {"metrics", result.metrics},
                  {"candidates", candidates_to_json(result.candidates)},
                  {"chunk_trade", trade_to_json(result.by_chunks)},
                  {"versions", library_versions()}};

@@ -3,9 +3,9 @@
 #include "command.hpp"
 #include "input.hpp"
 #include "problem.hpp"
+#include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/version.hpp"
-#include "rondo/engines/bounds.hpp"
 #include "rondo/engines/rounds.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/round_files.hpp"
@@ -44,7 +44,7 @@ std::string resume(const Settings& settings, const Communicator& communicator) {
   const Stopwatch clock;
   const std::filesystem::path folder = settings.text("folder");
   const std::string problem = from_root(communicator, [&] { return own_problem_text(folder); });
-  return solve_run({problem, folder, Unfinished::go_on, read_run_control(settings), clock}, communicator);
+  return solve_run({problem, folder, Unfinished::resume, read_run_control(settings), clock}, communicator);
 }
 
 std::vector<OptionGroup> reassemble_options(const std::vector<std::string>& arguments) {

@@ -13,7 +13,7 @@ namespace rondo::cli {
 /// What a run makes of an unfinished one of the same problem in its folder.
 enum class Unfinished {
   refuse,   ///< somebody's work is not thrown away unasked
-  go_on,    ///< from its newest whole state
+  resume,   ///< from its newest whole state
   replace,  ///< as a finished one
 };
 

@@ -33,7 +33,7 @@ Unfinished unfinished_of(const Settings& settings) {
                 "--resume goes on with what DIR holds and --force begins again; give one of them");
   }
   if (settings.has("force")) return Unfinished::replace;
-  return settings.has("resume") ? Unfinished::go_on : Unfinished::refuse;
+  return settings.has("resume") ? Unfinished::resume : Unfinished::refuse;
 }
 
 /// Collective. All ranks work on what the root has read: the text of problem.json.

@@ -237,7 +237,7 @@ double bound(const Topology& topology, const Demand& demand, const CutCertificat
     carriers.push_back({from_us, link.bandwidth_GBps * kBytesPerUsPerGBps});
   }
   double tail_us = kInfinity;
-  if (demand.is_pairwise()) {
+  if (demand.is_unicast()) {
     for (const LinkId l : leaving) tail_us = std::min(tail_us, latency[l.index()]);
   } else {
     tail_us = tail_rule(topology, latency, leaving, audiences(topology, demand, inside));
@@ -266,7 +266,7 @@ double demand_distance(const Topology& topology, const Demand& demand, const std
 }
 
 double bound(const Topology& topology, const Demand& demand, const MetricCertificate& metric) {
-  if (!demand.is_pairwise())
+  if (!demand.is_unicast())
     refuse_certificate("a metric holds for pairwise demand only; here some data has several destinations");
   if (metric.length.size() != topology.num_links()) {
     refuse_certificate(fmt::format("the metric has {} lengths; the fabric has {} links", metric.length.size(),

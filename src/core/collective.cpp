@@ -222,7 +222,7 @@ Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
     Contribution& contribution = contributions[i];
     std::sort(contribution.destinations.begin(), contribution.destinations.end());
     check_contribution(i, contribution, num_gpus_);
-    pairwise_ = pairwise_ && contribution.destinations.size() == 1;
+    unicast_ = unicast_ && contribution.destinations.size() == 1;
   }
   const double bytes = contributions.front().bytes;
   if (std::all_of(contributions.begin(), contributions.end(),

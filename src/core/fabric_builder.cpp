@@ -8,10 +8,10 @@
 
 namespace rondo {
 
-FabricBuilder::FabricBuilder(std::string name, std::string source)
+TopologyBuilder::TopologyBuilder(std::string name, std::string source)
     : data_{.name = std::move(name), .source = std::move(source)} {}
 
-NodeId FabricBuilder::add(Node node) {
+NodeId TopologyBuilder::add(Node node) {
   if (data_.nodes.size() == kMaxNodes) {
     throw Error(
         ExitCode::unavailable,
@@ -21,15 +21,15 @@ NodeId FabricBuilder::add(Node node) {
   return NodeId(data_.nodes.size() - 1);
 }
 
-NodeId FabricBuilder::gpu(std::string name, std::optional<int> chassis) {
+NodeId TopologyBuilder::gpu(std::string name, std::optional<int> chassis) {
   return add({.kind = NodeKind::gpu, .chassis = chassis, .name = std::move(name)});
 }
 
-NodeId FabricBuilder::add_switch(std::string name, bool multicast) {
+NodeId TopologyBuilder::add_switch(std::string name, bool multicast) {
   return add({.kind = NodeKind::switch_, .name = std::move(name), .multicast = multicast});
 }
 
-void FabricBuilder::link(NodeId src, NodeId dst, LinkFigures figures) {
+void TopologyBuilder::link(NodeId src, NodeId dst, LinkFigures figures) {
   if (data_.links.size() == kMaxLinks) {
     throw Error(
         ExitCode::unavailable,
@@ -38,18 +38,18 @@ void FabricBuilder::link(NodeId src, NodeId dst, LinkFigures figures) {
   data_.links.push_back({src, dst, figures.bandwidth_GBps, figures.latency_us});
 }
 
-void FabricBuilder::connect(NodeId a, NodeId b, LinkFigures figures) {
+void TopologyBuilder::connect(NodeId a, NodeId b, LinkFigures figures) {
   link(a, b, figures);
   link(b, a, figures);
 }
 
-void FabricBuilder::connect_all(const std::vector<NodeId>& nodes, LinkFigures figures) {
+void TopologyBuilder::connect_all(const std::vector<NodeId>& nodes, LinkFigures figures) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (std::size_t j = i + 1; j < nodes.size(); ++j) connect(nodes[i], nodes[j], figures);
   }
 }
 
-Topology FabricBuilder::build() && {
+Topology TopologyBuilder::build() && {
   return Topology(std::move(data_));
 }
 

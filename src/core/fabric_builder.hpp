@@ -13,11 +13,11 @@ struct LinkFigures {
   double latency_us = 0;
 };
 
-/// Collects the nodes and links of a generated fabric. Ids are given in the order of the calls. Throws
+/// Collects the nodes and links of a generated topology. Ids are given in the order of the calls. Throws
 /// Error(unavailable) as soon as a cap is passed, so that absurd parameters fail before they fill the memory.
-class FabricBuilder {
+class TopologyBuilder {
  public:
-  FabricBuilder(std::string name, std::string source);
+  TopologyBuilder(std::string name, std::string source);
 
   NodeId gpu(std::string name, std::optional<int> chassis = std::nullopt);
   NodeId add_switch(std::string name, bool multicast);

@@ -14,7 +14,7 @@ namespace {
 const GeneratorParameter kBandwidth = {"bandwidth_GBps", "bandwidth of a link, GB/s", "50"};
 const GeneratorParameter kLatency = {"latency_us", "latency of a link, us", "0.5"};
 
-std::vector<NodeId> add_gpus(FabricBuilder& fabric, std::size_t count) {
+std::vector<NodeId> add_gpus(TopologyBuilder& fabric, std::size_t count) {
   std::vector<NodeId> gpus;
   for (std::size_t g = 0; g < count; ++g) gpus.push_back(fabric.gpu(fmt::format("g{}", g)));
   return gpus;
@@ -34,8 +34,8 @@ Topology ring(const ParameterValues& values) {
   const std::size_t count = parameters.count("gpus", 2);
   const LinkFigures figures = parameters.link("bandwidth_GBps", "latency_us");
   const bool bidirectional = parameters.flag("bidirectional");
-  FabricBuilder fabric(fmt::format("ring-{}{}", count, bidirectional ? "" : "-unidirectional"),
-                       "generated: ring");
+  TopologyBuilder fabric(fmt::format("ring-{}{}", count, bidirectional ? "" : "-unidirectional"),
+                         "generated: ring");
   const std::vector<NodeId> gpus = add_gpus(fabric, count);
   for (std::size_t g = 0; g < count; ++g) {
     const NodeId next = gpus[(g + 1) % count];
@@ -63,7 +63,7 @@ Topology lattice(const std::string& family, bool wraps, const ParameterValues& v
   const double latency_us = parameters.latency("latency_us");
   const std::size_t count = std::accumulate(dims.begin(), dims.end(), std::size_t{1}, std::multiplies<>());
 
-  FabricBuilder fabric(fmt::format("{}-{}", family, fmt::join(dims, "x")), "generated: " + family);
+  TopologyBuilder fabric(fmt::format("{}-{}", family, fmt::join(dims, "x")), "generated: " + family);
   std::vector<std::size_t> position(dims.size());
   for (std::size_t g = 0; g < count; ++g) {
     std::size_t rest = g;
@@ -107,7 +107,7 @@ Topology hypercube(const ParameterValues& values) {
     parameters.refuse("dimensions", fmt::format("19 or less; {} nodes are the cap", kMaxNodes));
   const LinkFigures figures = parameters.link("bandwidth_GBps", "latency_us");
   const std::size_t count = std::size_t{1} << dimensions;
-  FabricBuilder fabric(fmt::format("hypercube-{}", count), "generated: hypercube");
+  TopologyBuilder fabric(fmt::format("hypercube-{}", count), "generated: hypercube");
   for (std::size_t g = 0; g < count; ++g) fabric.gpu(fmt::format("g{:0{}b}", g, dimensions));
   for (std::size_t g = 0; g < count; ++g) {
     for (std::size_t d = 0; d < dimensions; ++d) {
@@ -125,7 +125,7 @@ const ParameterList& full_parameters() {
 Topology full(const ParameterValues& values) {
   const Parameters parameters("full", full_parameters(), values);
   const std::size_t count = parameters.count("gpus", 2);
-  FabricBuilder fabric(fmt::format("full-{}", count), "generated: fully connected");
+  TopologyBuilder fabric(fmt::format("full-{}", count), "generated: fully connected");
   fabric.connect_all(add_gpus(fabric, count), parameters.link("bandwidth_GBps", "latency_us"));
   return std::move(fabric).build();
 }

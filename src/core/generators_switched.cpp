@@ -17,7 +17,7 @@ int chassis_number(std::size_t chassis) {
 }
 
 /// GPUs named c<chassis>g<gpu>.
-std::vector<NodeId> add_chassis(FabricBuilder& fabric, std::size_t chassis, std::size_t count) {
+std::vector<NodeId> add_chassis(TopologyBuilder& fabric, std::size_t chassis, std::size_t count) {
   std::vector<NodeId> gpus;
   for (std::size_t g = 0; g < count; ++g) {
     gpus.push_back(fabric.gpu(fmt::format("c{}g{}", chassis, g), chassis_number(chassis)));
@@ -79,7 +79,7 @@ Topology star(const ParameterValues& values) {
   if (intra == "ndv2" && gpus != 8) parameters.refuse("gpus", "8 where intra is ndv2");
   if (uplinks > gpus) parameters.refuse("uplinks", fmt::format("at most gpus ({})", gpus));
 
-  FabricBuilder fabric(fmt::format("star-{}x{}-{}", chassis, gpus, intra), "generated: star");
+  TopologyBuilder fabric(fmt::format("star-{}x{}-{}", chassis, gpus, intra), "generated: star");
   std::vector<std::vector<NodeId>> members;
   for (std::size_t c = 0; c < chassis; ++c) members.push_back(add_chassis(fabric, c, gpus));
   for (std::size_t c = 0; c < chassis; ++c) {
@@ -126,7 +126,7 @@ Topology rails(const ParameterValues& values) {
   const bool multicast = parameters.flag("multicast");
   if (num_rails > gpus) parameters.refuse("rails", fmt::format("at most gpus ({}), or 'gpus'", gpus));
 
-  FabricBuilder fabric(fmt::format("rails-{}x{}-{}", boxes, gpus, num_rails), "generated: rails");
+  TopologyBuilder fabric(fmt::format("rails-{}x{}-{}", boxes, gpus, num_rails), "generated: rails");
   std::vector<std::vector<NodeId>> members;
   for (std::size_t b = 0; b < boxes; ++b) members.push_back(add_chassis(fabric, b, gpus));
   for (std::size_t b = 0; b < boxes; ++b) {
@@ -164,8 +164,8 @@ Topology fat_tree(const ParameterValues& values) {
   const bool multicast = parameters.flag("multicast");
   if (leaves * gpus < 2) parameters.refuse("gpus", "2 or more under a single leaf");
 
-  FabricBuilder fabric(fmt::format("fat_tree-{}x{}-{}", leaves, gpus, spines),
-                       "generated: two-level fat tree");
+  TopologyBuilder fabric(fmt::format("fat_tree-{}x{}-{}", leaves, gpus, spines),
+                         "generated: two-level fat tree");
   for (std::size_t l = 0; l < leaves; ++l) {
     for (std::size_t g = 0; g < gpus; ++g) fabric.gpu(fmt::format("l{}g{}", l, g));
   }
@@ -198,7 +198,7 @@ const ParameterList& dragonfly_parameters() {
 }
 
 /// The global links of a group are dealt to its routers in turn, in the order of the distance between the
-/// groups, so that turning the groups around maps the fabric onto itself.
+/// groups, so that turning the groups around maps the topology onto itself.
 Topology dragonfly(const ParameterValues& values) {
   const Parameters parameters("dragonfly", dragonfly_parameters(), values);
   const std::size_t groups = parameters.count("groups", 2);
@@ -209,7 +209,7 @@ Topology dragonfly(const ParameterValues& values) {
   const LinkFigures global = parameters.link("global_GBps", "global_latency_us");
   const bool multicast = parameters.flag("multicast");
 
-  FabricBuilder fabric(fmt::format("dragonfly-{}x{}x{}", groups, routers, hosts), "generated: dragonfly");
+  TopologyBuilder fabric(fmt::format("dragonfly-{}x{}x{}", groups, routers, hosts), "generated: dragonfly");
   for (std::size_t i = 0; i < groups * routers * hosts; ++i) {
     fabric.gpu(fmt::format("d{}r{}h{}", i / hosts / routers, i / hosts % routers, i % hosts));
   }

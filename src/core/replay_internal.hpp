@@ -48,7 +48,7 @@ class FirstViolation {
   std::optional<std::string> found_;
 };
 
-/// What all steps read: fabric, demand, and the sends sorted by chunk, then start, link, end.
+/// What all steps read: topology, demand, and the sends sorted by chunk, then start, link, end.
 struct Execution {
   const Topology& topology;
   const Demand& demand;

@@ -95,10 +95,10 @@ std::string describe_deadlock(const Program& program, const std::vector<int>& ne
   std::vector<std::string> lines;
   bool circle = false;
   int lane = blocked.front();
-  std::vector<int> way;
+  std::vector<int> path;
   while (lane >= 0 && !waits.done(lane) && seen[static_cast<std::size_t>(lane)] < 0) {
-    seen[static_cast<std::size_t>(lane)] = static_cast<int>(way.size());
-    way.push_back(lane);
+    seen[static_cast<std::size_t>(lane)] = static_cast<int>(path.size());
+    path.push_back(lane);
     lane = waits.of(lane).lane;
   }
   std::size_t from = 0;
@@ -106,9 +106,9 @@ std::string describe_deadlock(const Program& program, const std::vector<int>& ne
     circle = true;
     from = static_cast<std::size_t>(seen[static_cast<std::size_t>(lane)]);
   } else {
-    from = way.size() - std::min(way.size(), kMostLines);
+    from = path.size() - std::min(path.size(), kMostLines);
   }
-  for (std::size_t i = from; i < way.size(); ++i) lines.push_back(waits.of(way[i]).words);
+  for (std::size_t i = from; i < path.size(); ++i) lines.push_back(waits.of(path[i]).words);
   const std::size_t left_out = lines.size() > kMostLines ? lines.size() - kMostLines : 0;
   lines.resize(lines.size() - left_out);
   std::string text =

@@ -50,11 +50,11 @@ std::size_t index(int i) {
 class RoundLayout {
  public:
   explicit RoundLayout(const RoundProblem& problem)
-      : problem_(problem), ways_into_(index(problem.num_nodes)) {
-    for (std::size_t w = 0; w < problem.ways.size(); ++w)
-      ways_into_[index(problem.ways[w].dst)].push_back(static_cast<int>(w));
+      : problem_(problem), paths_into_(index(problem.num_nodes)) {
+    for (std::size_t w = 0; w < problem.paths.size(); ++w)
+      paths_into_[index(problem.paths[w].dst)].push_back(static_cast<int>(w));
     find_blocked_epochs();
-    start_.resize(problem.chunks.size() * problem.ways.size());
+    start_.resize(problem.chunks.size() * problem.paths.size());
     held_.resize(problem.chunks.size() * index(problem.num_nodes));
     for (std::size_t c = 0; c < problem.chunks.size(); ++c) lay_out_chunk(c);
   }
@@ -63,11 +63,11 @@ class RoundLayout {
   int num_columns() const { return columns_; }
   /// Column of start(c, w, k), or -1.
   int start(std::size_t c, std::size_t w, int k) const {
-    const Starts& starts = start_[c * problem_.ways.size() + w];
+    const Starts& starts = start_[c * problem_.paths.size() + w];
     if (k < starts.first || k >= starts.first + static_cast<int>(starts.column.size())) return -1;
     return starts.column[index(k - starts.first)];
   }
-  int first_start(std::size_t c, std::size_t w) const { return start_[c * problem_.ways.size() + w].first; }
+  int first_start(std::size_t c, std::size_t w) const { return start_[c * problem_.paths.size() + w].first; }
   /// Column of held(c, n, k), or -1.
   int held(std::size_t c, int n, int k) const {
     const auto& [first, base] = held_[c * index(problem_.num_nodes) + index(n)];
@@ -82,7 +82,7 @@ class RoundLayout {
     double epochs;  ///< won
   };
   const std::vector<Near>& near() const { return near_; }
-  const std::vector<int>& ways_into(int n) const { return ways_into_[index(n)]; }
+  const std::vector<int>& paths_into(int n) const { return paths_into_[index(n)]; }
   int group(int n) const { return problem_.group.empty() ? n : problem_.group[index(n)]; }
   bool is_holder(std::size_t c, int n) const {
     const auto& holders = problem_.chunks[c].holders;
@@ -98,8 +98,8 @@ class RoundLayout {
   /// Calls visit(w, k, column) for every start of the chunk into the node.
   template <class Visit>
   void for_each_start_into(std::size_t c, int n, Visit visit) const {
-    for (const int w : ways_into(n)) {
-      const Starts& starts = start_[c * problem_.ways.size() + index(w)];
+    for (const int w : paths_into(n)) {
+      const Starts& starts = start_[c * problem_.paths.size() + index(w)];
       for (std::size_t i = 0; i < starts.column.size(); ++i) {
         if (starts.column[i] >= 0) visit(index(w), starts.first + static_cast<int>(i), starts.column[i]);
       }
@@ -116,15 +116,15 @@ class RoundLayout {
 
   void find_blocked_epochs() {
     const auto epochs = index(problem_.num_epochs);
-    may_start_.assign(problem_.ways.size() * epochs, 1);
+    may_start_.assign(problem_.paths.size() * epochs, 1);
     std::vector<std::vector<RoundProblem::Blocked>> of_link(index(problem_.num_links));
     for (const auto& blocked : problem_.blocked) of_link[index(blocked.link)].push_back(blocked);
     const double slack_us = 1e-6 * problem_.tau_us;
-    for (std::size_t w = 0; w < problem_.ways.size(); ++w) {
+    for (std::size_t w = 0; w < problem_.paths.size(); ++w) {
       for (int k = 0; k < problem_.num_epochs; ++k) {
-        if (k % problem_.ways[w].period != problem_.ways[w].phase) may_start_[w * epochs + index(k)] = 0;
+        if (k % problem_.paths[w].period != problem_.paths[w].phase) may_start_[w * epochs + index(k)] = 0;
       }
-      for (const auto& use : problem_.ways[w].links) {
+      for (const auto& use : problem_.paths[w].links) {
         for (const auto& blocked : of_link[index(use.link)]) {
           for (std::size_t k = 0; k < epochs; ++k) {
             const double begin = static_cast<double>(k) * problem_.tau_us + use.offset_us;
@@ -147,21 +147,21 @@ class RoundLayout {
         return d == n || distance(n, d) < distance_now(c, d) - kNoDistance;
       });
     }
-    for (std::size_t w = 0; w < problem_.ways.size(); ++w) {
-      const auto& way = problem_.ways[w];
-      if (closed[index(group(way.dst))] || !useful[index(way.dst)] ||
-          at[index(way.src)] >= problem_.num_epochs)
+    for (std::size_t w = 0; w < problem_.paths.size(); ++w) {
+      const auto& path = problem_.paths[w];
+      if (closed[index(group(path.dst))] || !useful[index(path.dst)] ||
+          at[index(path.src)] >= problem_.num_epochs)
         continue;
-      if (!is_holder(c, way.src) && !useful[index(way.src)]) continue;
-      Starts& starts = start_[c * problem_.ways.size() + w];
-      starts.first = at[index(way.src)];
+      if (!is_holder(c, path.src) && !useful[index(path.src)]) continue;
+      Starts& starts = start_[c * problem_.paths.size() + w];
+      starts.first = at[index(path.src)];
       for (int k = starts.first; k < problem_.num_epochs; ++k) {
         starts.column.push_back(may_start_[w * index(problem_.num_epochs) + index(k)] != 0 ? columns_++ : -1);
       }
     }
     std::vector<char> sends(index(problem_.num_nodes), 0);
-    for (std::size_t w = 0; w < problem_.ways.size(); ++w) {
-      if (!start_[c * problem_.ways.size() + w].column.empty()) sends[index(problem_.ways[w].src)] = 1;
+    for (std::size_t w = 0; w < problem_.paths.size(); ++w) {
+      if (!start_[c * problem_.paths.size() + w].column.empty()) sends[index(problem_.paths[w].src)] = 1;
     }
     for (int n = 0; n < problem_.num_nodes; ++n) {
       auto& [first, base] = held_[c * index(problem_.num_nodes) + index(n)];
@@ -182,7 +182,7 @@ class RoundLayout {
   }
 
   const RoundProblem problem_;
-  std::vector<std::vector<int>> ways_into_;
+  std::vector<std::vector<int>> paths_into_;
   std::vector<char> may_start_;  ///< way x epoch
   std::vector<Starts> start_;    ///< chunk x way
   struct Held {
@@ -219,7 +219,7 @@ class RoundBuilder {
       const double now = wanted ? layout_.distance_now(c, n) : 0;
       layout_.for_each_start_into(c, n, [&](std::size_t w, int k, int column) {
         model_.integer[index(column)] = 1;
-        const double worth = wanted ? 2 * epochs + now - (k + problem_.ways[w].landing) : -1e-3 * (1 + k);
+        const double worth = wanted ? 2 * epochs + now - (k + problem_.paths[w].landing) : -1e-3 * (1 + k);
         model_.cost[index(column)] = -worth - 1e-4 * jitter(c, w, k);
       });
     }
@@ -242,14 +242,14 @@ class RoundBuilder {
         const int row = model_.add_row(0, 0);
         model_.add_entry(row, layout_.held(c, n, k), 1);
         if (layout_.held(c, n, k - 1) >= 0) model_.add_entry(row, layout_.held(c, n, k - 1), -1);
-        for (const int w : layout_.ways_into(n)) {
-          const int column = layout_.start(c, index(w), k - problem_.ways[index(w)].landing);
+        for (const int w : layout_.paths_into(n)) {
+          const int column = layout_.start(c, index(w), k - problem_.paths[index(w)].landing);
           if (column >= 0) model_.add_entry(row, column, -1);
         }
       }
     }
-    for (std::size_t w = 0; w < problem_.ways.size(); ++w) {
-      const int src = problem_.ways[w].src;
+    for (std::size_t w = 0; w < problem_.paths.size(); ++w) {
+      const int src = problem_.paths[w].src;
       for (int k = layout_.first_held(c, src); k < problem_.num_epochs; ++k) {
         if (layout_.start(c, w, k) < 0) continue;
         const int row = model_.add_row(-kInfinity, 0);
@@ -287,12 +287,12 @@ class RoundBuilder {
   /// As in multicast_milp.cpp: it is enough to look at the instants at which something may start on the link.
   void add_links() {
     struct Use {
-      std::size_t way;
+      std::size_t path;
       double offset_us, duration_us;
     };
     std::vector<std::vector<Use>> uses(index(problem_.num_links));
-    for (std::size_t w = 0; w < problem_.ways.size(); ++w) {
-      for (const auto& use : problem_.ways[w].links)
+    for (std::size_t w = 0; w < problem_.paths.size(); ++w) {
+      for (const auto& use : problem_.paths[w].links)
         uses[index(use.link)].push_back({w, use.offset_us, use.duration_us});
     }
     const double slack_us = 1e-9 * problem_.tau_us * (1 + problem_.num_epochs);
@@ -319,7 +319,7 @@ class RoundBuilder {
       for (int k = std::min(last, problem_.num_epochs - 1);
            k >= 0 && k * problem_.tau_us + use.offset_us + use.duration_us > instant_us + slack_us; --k) {
         for (std::size_t c = 0; c < problem_.chunks.size(); ++c) {
-          if (const int column = layout_.start(c, use.way, k); column >= 0) columns.push_back(column);
+          if (const int column = layout_.start(c, use.path, k); column >= 0) columns.push_back(column);
         }
       }
     }
@@ -343,7 +343,7 @@ std::vector<RoundStart> decode(const RoundLayout& layout, const Solution& soluti
     }
   }
   std::sort(starts.begin(), starts.end(), [](const RoundStart& a, const RoundStart& b) {
-    return std::tie(a.epoch, a.chunk, a.way) < std::tie(b.epoch, b.chunk, b.way);
+    return std::tie(a.epoch, a.chunk, a.path) < std::tie(b.epoch, b.chunk, b.path);
   });
   return starts;
 }
@@ -353,12 +353,12 @@ std::optional<std::vector<double>> encode(const RoundLayout& layout, const Linea
   const RoundProblem& problem = layout.problem();
   std::vector<double> x(model.cost.size(), 0.0);
   for (const RoundStart& start : starts) {
-    const int column = layout.start(index(start.chunk), index(start.way), start.epoch);
+    const int column = layout.start(index(start.chunk), index(start.path), start.epoch);
     if (column < 0) return std::nullopt;
     x[index(column)] = 1;
-    const auto& way = problem.ways[index(start.way)];
-    for (int k = start.epoch + way.landing; k < problem.num_epochs; ++k) {
-      if (const int held = layout.held(index(start.chunk), way.dst, k); held >= 0) x[index(held)] += 1;
+    const auto& path = problem.paths[index(start.path)];
+    for (int k = start.epoch + path.landing; k < problem.num_epochs; ++k) {
+      if (const int held = layout.held(index(start.chunk), path.dst, k); held >= 0) x[index(held)] += 1;
     }
   }
   const auto received = [&](std::size_t c, int n) {

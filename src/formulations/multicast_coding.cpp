@@ -103,7 +103,7 @@ class Encoder {
   }
 
   /// The routes that the schedule takes from x on, which must include a link that makes each section as slow
-  /// as it is. The fabric of whole epochs rounds a link's latency by less than an epoch, hence
+  /// as it is. The topology of whole epochs rounds a link's latency by less than an epoch, hence
   /// `links_before`.
   bool collect(ChunkId c, int x, int k, int links_before, std::vector<int>& taken) const {
     const TransferRoute& route = layout_.route(x);

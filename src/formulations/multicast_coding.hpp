@@ -14,7 +14,7 @@ namespace rondo {
 /// starts.
 FlowField decode_multicast(const MulticastLayout& layout, const Solution& solution);
 
-/// Values of all columns for a schedule of `snap_to_grid`'s fabric; nothing where it does not satisfy
+/// Values of all columns for a schedule of `snap_to_grid`'s topology; nothing where it does not satisfy
 /// `model`. The chunks of a contribution are renumbered in the order that the model asks for.
 std::optional<std::vector<double>> encode_multicast(const MulticastLayout& layout, const LinearModel& model,
                                                     const Schedule& schedule);

@@ -35,7 +35,7 @@ double Origin::links_a_tail(int orbit, const Link& member) const {
 
 std::vector<Origin> origins_of(const Instance& instance, const char* model) {
   const Topology& topology = *instance.topology;
-  if (!instance.demand.is_pairwise()) {
+  if (!instance.demand.is_unicast()) {
     throw Error(
         ExitCode::unavailable,
         fmt::format("{} carries data with one destination each (AllToAll, Scatter, Gather); this demand is "

@@ -9,7 +9,7 @@
 
 namespace rondo {
 
-/// What one GPU sends under pairwise demand, for itself and for the others of its orbit.
+/// What one GPU sends under unicast demand, for itself and for the others of its orbit.
 struct Origin {
   GpuId gpu;
   double size = 1;                   ///< origins in its orbit

@@ -25,7 +25,7 @@ struct TransferRoute {
   bool ends_at_gpu() const { return landing > 0; }
 };
 
-/// All routes of a fabric, parents before those that continue them. A cut-through section that may run at
+/// All routes of a topology, parents before those that continue them. A cut-through section that may run at
 /// several rates, depending on the links that take part, appears once a rate. Throws Error(unavailable)
 /// beyond `max_routes`.
 std::vector<TransferRoute> transfer_routes(const Topology& topology, const EpochGrid& grid,

@@ -156,13 +156,13 @@ class TreeGrower {
   }
 
   void keep_way_to(std::size_t gpu, std::vector<Transfer>& kept) {
-    std::vector<int> way;
+    std::vector<int> path;
     while (bringer_[gpu] != kOrigin && kept_as_[gpu] < 0) {
-      way.push_back(bringer_[gpu]);
-      gpu = static_cast<std::size_t>(at(way.back()).src);
+      path.push_back(bringer_[gpu]);
+      gpu = static_cast<std::size_t>(at(path.back()).src);
     }
-    for (int parent = kept_as_[gpu]; !way.empty(); way.pop_back()) {
-      kept.push_back(at(way.back()));
+    for (int parent = kept_as_[gpu]; !path.empty(); path.pop_back()) {
+      kept.push_back(at(path.back()));
       kept.back().parent = parent;
       parent = static_cast<int>(kept.size()) - 1;
       kept_as_[static_cast<std::size_t>(kept.back().dst)] = parent;

@@ -30,7 +30,7 @@ std::vector<Transfer> grow_trees(const Demand& demand, const std::vector<Transfe
 /// Sends what goes between GPUs that neither share a row nor a column through one that shares both, so that
 /// a GPU has at most `max_peers` peers in each direction: rows are chassis where those are equal in size,
 /// else the GPUs stand in a square. Transfers come back as from join_hops. Throws Error(unavailable) when
-/// that is not enough, or when a way is missing in the fabric.
+/// that is not enough, or when a way is missing in the topology.
 std::vector<Transfer> limit_peers(const Topology& topology, std::vector<Transfer> transfers, int max_peers);
 
 }  // namespace rondo::lowering

@@ -14,13 +14,13 @@ std::vector<int> earliest_epochs(const RoundProblem& problem, const RoundProblem
   }
   for (bool changed = true; changed;) {
     changed = false;
-    for (const auto& way : problem.ways) {
-      const int through = at[index(way.src)] + way.landing;
-      if (holds[index(way.dst)] != 0 || at[index(way.src)] >= problem.num_epochs ||
-          through >= at[index(way.dst)]) {
+    for (const auto& path : problem.paths) {
+      const int through = at[index(path.src)] + path.landing;
+      if (holds[index(path.dst)] != 0 || at[index(path.src)] >= problem.num_epochs ||
+          through >= at[index(path.dst)]) {
         continue;
       }
-      at[index(way.dst)] = through;
+      at[index(path.dst)] = through;
       changed = true;
     }
   }

@@ -5,7 +5,7 @@
 
 #include "rondo/core/schedule.hpp"
 
-/// What a schedule does to its fabric, in figures.
+/// What a schedule does to its topology, in figures.
 namespace rondo::pictures {
 
 struct LinkLoad {

@@ -7,7 +7,7 @@
 #include "places.hpp"
 #include "rondo/core/topology.hpp"
 
-/// The fabric as a drawing: where its nodes stand and how loaded its links are.
+/// The topology as a drawing: where its nodes stand and how loaded its links are.
 namespace rondo::pictures {
 
 struct Point {
@@ -40,7 +40,7 @@ struct DrawnPlace {
   std::string label;
 };
 
-struct FabricDrawing {
+struct TopologyDrawing {
   double width = 0;
   double height = 0;
   std::vector<DrawnNode> nodes = {};
@@ -49,7 +49,7 @@ struct FabricDrawing {
 };
 
 /// Nodes one by one up to 80 of them, or where there are no places to draw instead. Empty beyond 4,000 nodes.
-FabricDrawing draw_fabric(const Topology& topology, const Places& places);
+TopologyDrawing draw_fabric(const Topology& topology, const Places& places);
 
 /// Share of the time up to `end_us` that the links transmit, averaged over them.
 double utilisation(const std::vector<LinkId>& links, const std::vector<LinkLoad>& loads, double end_us);
@@ -57,7 +57,7 @@ double utilisation(const std::vector<LinkId>& links, const std::vector<LinkLoad>
 /// The drawing as SVG elements, each with a title. Links carry data-link="position in `links`"; of more than
 /// kMostDrawnLinks those with the most bytes are drawn.
 inline constexpr std::size_t kMostDrawnLinks = 4000;
-std::string fabric_svg(const FabricDrawing& drawing, const std::vector<LinkLoad>& loads, double end_us);
+std::string fabric_svg(const TopologyDrawing& drawing, const std::vector<LinkLoad>& loads, double end_us);
 
 /// The colour of a utilisation in [0, 1], and the steps that a legend shows.
 std::string utilisation_colour(double share);

@@ -59,7 +59,7 @@ class Layout {
     drawn_.assign(topology.num_nodes(), -1);
   }
 
-  FabricDrawing draw() && {
+  TopologyDrawing draw() && {
     const bool collapse = topology_.num_nodes() > kMostSingleNodes && places_.num_groups() > 1;
     std::vector<const Place*> groups, hubs;
     bool loose_gpus = false;
@@ -264,13 +264,13 @@ class Layout {
   double margin_ = 12;
   std::size_t columns_ = 0;    ///< of the grid; 0: it is no grid
   std::vector<Point> centre_;  ///< per place, where places are drawn on a ring
-  FabricDrawing drawing_;
+  TopologyDrawing drawing_;
   std::vector<int> drawn_;
 };
 
 }  // namespace
 
-FabricDrawing draw_fabric(const Topology& topology, const Places& places) {
+TopologyDrawing draw_fabric(const Topology& topology, const Places& places) {
   return Layout(topology, places).draw();
 }
 

@@ -37,13 +37,13 @@ std::string curve(const DrawnNode& from, const DrawnNode& to) {
 }
 
 /// Out of the drawing on one side and in on the other, to the right of the middle like a curve.
-std::string stubs(const DrawnNode& from, const DrawnNode& to, Point way) {
+std::string stubs(const DrawnNode& from, const DrawnNode& to, Point path) {
   constexpr double kLength = 16, kAside = 4;
-  const Point out{from.at.x + way.x * (from.radius + 1) - way.y * kAside,
-                  from.at.y + way.y * (from.radius + 1) + way.x * kAside};
-  const Point in{to.at.x - way.x * (to.radius + 3 + kLength) - way.y * kAside,
-                 to.at.y - way.y * (to.radius + 3 + kLength) + way.x * kAside};
-  const std::string step = fmt::format("l{} {}", coordinate(way.x * kLength), coordinate(way.y * kLength));
+  const Point out{from.at.x + path.x * (from.radius + 1) - path.y * kAside,
+                  from.at.y + path.y * (from.radius + 1) + path.x * kAside};
+  const Point in{to.at.x - path.x * (to.radius + 3 + kLength) - path.y * kAside,
+                 to.at.y - path.y * (to.radius + 3 + kLength) + path.x * kAside};
+  const std::string step = fmt::format("l{} {}", coordinate(path.x * kLength), coordinate(path.y * kLength));
   return fmt::format("M{} {}{}M{} {}{}", coordinate(out.x), coordinate(out.y), step, coordinate(in.x),
                      coordinate(in.y), step);
 }
@@ -60,8 +60,9 @@ std::string load_words(const std::vector<LinkId>& links, const std::vector<LinkL
                      format_size(bytes_of(links, loads)), percent(utilisation(links, loads, end_us)));
 }
 
-std::string link_element(const FabricDrawing& drawing, std::size_t index, const std::vector<LinkLoad>& loads,
-                         double most_bytes, double most_width, double end_us) {
+std::string link_element(const TopologyDrawing& drawing, std::size_t index,
+                         const std::vector<LinkLoad>& loads, double most_bytes, double most_width,
+                         double end_us) {
   const DrawnLink& link = drawing.links[index];
   const DrawnNode& from = drawing.nodes[static_cast<std::size_t>(link.src)];
   const DrawnNode& to = drawing.nodes[static_cast<std::size_t>(link.dst)];
@@ -135,7 +136,7 @@ double utilisation(const std::vector<LinkId>& links, const std::vector<LinkLoad>
   return busy / (end_us * std::max(1.0, static_cast<double>(links.size())));
 }
 
-std::string fabric_svg(const FabricDrawing& drawing, const std::vector<LinkLoad>& loads, double end_us) {
+std::string fabric_svg(const TopologyDrawing& drawing, const std::vector<LinkLoad>& loads, double end_us) {
   std::string text = "<g fill=\"#f4f6f9\" stroke=\"#b8c0cc\">\n";
   for (const DrawnPlace& place : drawing.places) {
     text += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"/>\n", coordinate(place.at.x),

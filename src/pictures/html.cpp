@@ -57,7 +57,7 @@ std::string column(const Elements& elements, const Value& value) {
   return base64(values);
 }
 
-Json links_json(const Topology& topology, const std::vector<LinkLoad>& loads, const FabricDrawing& fabric) {
+Json links_json(const Topology& topology, const std::vector<LinkLoad>& loads, const TopologyDrawing& fabric) {
   const auto& links = topology.links();
   std::vector<std::int32_t> drawn(links.size(), -1);
   for (std::size_t d = 0; d < fabric.links.size(); ++d) {
@@ -166,7 +166,7 @@ std::string timeline_words(const ProvenSchedule& proven, const std::vector<Row>&
   return text + (proven.lower_bound ? ", the dashed red one the lower bound." : ".");
 }
 
-std::string fabric_words(const FabricDrawing& fabric) {
+std::string fabric_words(const TopologyDrawing& fabric) {
   if (fabric.nodes.empty()) return "There are too many nodes to draw; the table below has all links.";
   std::string text =
       "The wider a link, the more bytes it carries; the darker, the longer it is busy. Each direction bends "
@@ -185,7 +185,7 @@ std::string html_page(const PictureSubject& subject) {
   const auto loads = link_loads(proven);
   const double end_us = axis_end_us(proven);
   const Places places = places_of(topology);
-  const FabricDrawing fabric = draw_fabric(topology, places);
+  const TopologyDrawing fabric = draw_fabric(topology, places);
   const auto rows = timeline_rows(topology, places, kMostRows);
   const auto shares =
       busy_shares(proven, row_of_links(rows, topology.num_links()), rows.size(), kBins, end_us);

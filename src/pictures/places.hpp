@@ -5,7 +5,7 @@
 
 #include "rondo/core/topology.hpp"
 
-/// What belongs together in a fabric, for pictures: chassis with the switches inside them, or a switch with
+/// What belongs together in a topology, for pictures: chassis with the switches inside them, or a switch with
 /// the GPUs around it.
 namespace rondo::pictures {
 

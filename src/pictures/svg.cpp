@@ -39,7 +39,7 @@ std::string svg_picture(const PictureSubject& subject) {
   const auto loads = link_loads(proven);
   const double end_us = axis_end_us(proven);
   const Places places = places_of(proven.topology);
-  const FabricDrawing fabric = draw_fabric(proven.topology, places);
+  const TopologyDrawing fabric = draw_fabric(proven.topology, places);
   const auto rows = timeline_rows(proven.topology, places, kMostRows);
   const SvgPart timeline = timeline_svg(subject, rows, loads, kWidth - 2 * kMargin);
 

@@ -66,11 +66,11 @@ void add_arrows(const ProvenSchedule& proven, Trace& trace) {
   for (std::size_t s = 0; s < sends.size(); ++s) {
     if (cause[s] < 0) continue;
     const Send& before = sends[static_cast<std::size_t>(cause[s])];
-    trace.add(fmt::format(R"({{"ph":"s","cat":"way","name":"way","id":{},"pid":{},"tid":{},"ts":{}}})", s,
+    trace.add(fmt::format(R"({{"ph":"s","cat":"path","name":"path","id":{},"pid":{},"tid":{},"ts":{}}})", s,
                           kLinks, before.link.value, before.start_us));
     trace.add(
-        fmt::format(R"({{"ph":"f","bp":"e","cat":"way","name":"way","id":{},"pid":{},"tid":{},"ts":{}}})", s,
-                    kLinks, sends[s].link.value, sends[s].start_us));
+        fmt::format(R"({{"ph":"f","bp":"e","cat":"path","name":"path","id":{},"pid":{},"tid":{},"ts":{}}})",
+                    s, kLinks, sends[s].link.value, sends[s].start_us));
   }
 }
 

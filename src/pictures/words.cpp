@@ -48,16 +48,16 @@ std::string words_of(const ProvenSchedule& proven, const CutCertificate& cut) {
     ++links;
     bandwidth_GBps += link.bandwidth_GBps;
   }
-  const std::string way = without.size() < within.size()
-                              ? fmt::format("{} {} to receive {} from outside", list_words(without),
-                                            without.size() == 1 ? "has" : "have", format_size(cut.bytes))
-                              : fmt::format("{} {} to send {} to the outside", list_words(within),
-                                            within.size() == 1 ? "has" : "have", format_size(cut.bytes));
+  const std::string path = without.size() < within.size()
+                               ? fmt::format("{} {} to receive {} from outside", list_words(without),
+                                             without.size() == 1 ? "has" : "have", format_size(cut.bytes))
+                               : fmt::format("{} {} to send {} to the outside", list_words(within),
+                                             within.size() == 1 ? "has" : "have", format_size(cut.bytes));
   const std::string leading =
       links == 1 ? fmt::format("One link of {} GB/s leads", short_number(bandwidth_GBps))
                  : fmt::format("{} links of {} GB/s together lead", links, short_number(bandwidth_GBps));
   return fmt::format("{}. {} there, which takes {} us; with the latency before, on and after it is {} us.",
-                     way, leading, short_number(transmission_us(cut.bytes, bandwidth_GBps)),
+                     path, leading, short_number(transmission_us(cut.bytes, bandwidth_GBps)),
                      short_number(proven.lower_bound->us));
 }
 

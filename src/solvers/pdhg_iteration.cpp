@@ -62,7 +62,7 @@ void PdhgIteration::begin_at(Vector x, Vector y) {
 }
 
 /// One pass over each vector between the products: memory is what an iteration waits for.
-void PdhgIteration::go_on(std::int64_t k, bool plain) {
+void PdhgIteration::resume(std::int64_t k, bool plain) {
   const double tau = eta_ / weight_.value();
   const double sigma = eta_ * weight_.value();
   const double share = plain ? 1 : static_cast<double>(k + 1) / static_cast<double>(k + 2);
@@ -102,7 +102,7 @@ void PdhgIteration::look() {
   }
 }
 
-void PdhgIteration::go_on_from_look(std::int64_t k, bool plain) {
+void PdhgIteration::resume_from_look(std::int64_t k, bool plain) {
   if (plain) {
     x_ = next_x_;
     y_ = next_y_;

@@ -26,10 +26,10 @@ class PdhgIteration {
   void begin_at(Vector x, Vector y);
 
   /// z becomes z_k+1.
-  void go_on(std::int64_t k, bool plain);
+  void resume(std::int64_t k, bool plain);
   /// The same; before, T(z) is there to be asked about.
   void look();
-  void go_on_from_look(std::int64_t k, bool plain);
+  void resume_from_look(std::int64_t k, bool plain);
 
   /// Of what look() has found: |z - T(z)| in the norm of the step sizes.
   double moved() const;

@@ -61,7 +61,7 @@ class Pdhg {
       if (done >= (limits_.max_iterations >= 0 ? limits_.max_iterations : kMostIterations))
         return unfinished(true);
       if (!look && run.steps > 0) {
-        iteration_.go_on(run.steps, plain_);
+        iteration_.resume(run.steps, plain_);
         continue;
       }
       iteration_.look();
@@ -81,7 +81,7 @@ class Pdhg {
           continue;
         }
       }
-      iteration_.go_on_from_look(run.steps, plain_);
+      iteration_.resume_from_look(run.steps, plain_);
     }
   }
 

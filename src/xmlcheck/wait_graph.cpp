@@ -88,13 +88,13 @@ void report_ring(const WaitGraph& graph, const std::vector<int>& waits_left, Fin
   const auto stuck = [&](int n) { return n >= 0 && waits_left[static_cast<std::size_t>(n)] > 0; };
   int at = 0;
   while (!stuck(at)) ++at;
-  std::vector<int> way;
+  std::vector<int> path;
   std::vector<int> seen_at(graph.size(), -1);
   std::vector<const char*> reasons;
   while (seen_at[static_cast<std::size_t>(at)] < 0) {
     const auto i = static_cast<std::size_t>(at);
-    seen_at[i] = static_cast<int>(way.size());
-    way.push_back(at);
+    seen_at[i] = static_cast<int>(path.size());
+    path.push_back(at);
     if (stuck(graph.dependency[i])) {
       reasons.push_back("waits by depid for");
       at = graph.dependency[i];
@@ -112,11 +112,11 @@ void report_ring(const WaitGraph& graph, const std::vector<int>& waits_left, Fin
   const auto begin = static_cast<std::size_t>(seen_at[static_cast<std::size_t>(at)]);
   constexpr std::size_t kShown = 12;
   std::string text;
-  for (std::size_t k = begin; k < way.size() && k < begin + kShown; ++k) {
-    text += fmt::format("{} {} ", k == begin ? "which" : ("; " + graph.place(way[k])).c_str(), reasons[k]);
-    text += graph.place(k + 1 < way.size() ? way[k + 1] : at);
+  for (std::size_t k = begin; k < path.size() && k < begin + kShown; ++k) {
+    text += fmt::format("{} {} ", k == begin ? "which" : ("; " + graph.place(path[k])).c_str(), reasons[k]);
+    text += graph.place(k + 1 < path.size() ? path[k + 1] : at);
   }
-  if (way.size() - begin > kShown) text += fmt::format("; and {} more", way.size() - begin - kShown);
+  if (path.size() - begin > kShown) text += fmt::format("; and {} more", path.size() - begin - kShown);
   findings.add(graph.place(at), "waits for itself: {}", text);
 }
 

@@ -261,8 +261,8 @@ TEST_F(Commands, SeveralRanksProveTheBoundOfADamagedFabricByColumns) {
   EXPECT_TRUE(contains(succeed(split("bound --lp-solver columns" + problem), 2), "by columns"));
   succeed(split("solve --engine flow --lp-solver columns --gap 50% --output damaged" + problem), 2);
   const Json report = read_json(at("damaged/report.json"));
-  EXPECT_LE(report["figures"]["columns_gap"], 0.05);
-  EXPECT_GE(report["figures"]["realised_us"], report["figures"]["rounded_us"]);
+  EXPECT_LE(report["metrics"]["columns_gap"], 0.05);
+  EXPECT_GE(report["metrics"]["realised_us"], report["metrics"]["rounded_us"]);
   succeed({"verify", "damaged"});
 }
 
@@ -272,7 +272,7 @@ TEST_F(Commands, RotatedSchedulesVerify) {
       "rotated "
       "--output turned";
   succeed(split(problem), 2);
-  EXPECT_EQ(read_json(at("turned/report.json"))["figures"]["rotations"], 3);
+  EXPECT_EQ(read_json(at("turned/report.json"))["metrics"]["rotations"], 3);
   succeed({"verify", "turned"});
   const Outcome whole = rondo(split(problem + " --symmetry off --force"));
   EXPECT_EQ(whole.exit_code, 69);

@@ -5,11 +5,11 @@
 
 #include <map>
 
+#include "rondo/bounds/bounds.hpp"
 #include "rondo/core/generators.hpp"
-#include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
-#include "rondo/engines/flow_parts.hpp"
-#include "rondo/engines/steady_columns.hpp"
+#include "rondo/flows/flow_parts.hpp"
+#include "rondo/flows/steady_columns.hpp"
 #include "rondo/parallel/messages.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
@@ -44,8 +44,8 @@ void expect_the_optimum(const Instance& instance, const Communicator& communicat
   const double exact = built.decode(make_clp_solver()->solve(built.model, {})).finish_us;
   const FlowByColumns steady = by_columns(instance, communicator);
   EXPECT_NEAR(steady.field.finish_us, exact, 1e-6 * exact);
-  EXPECT_LE(steady.figures.at("columns_bound_us"), exact * (1 + 1e-9));
-  EXPECT_LE(steady.figures.at("columns_gap"), 1e-6);
+  EXPECT_LE(steady.metrics.at("columns_bound_us"), exact * (1 + 1e-9));
+  EXPECT_LE(steady.metrics.at("columns_gap"), 1e-6);
 }
 
 TEST(ColumnLoop, FindsTheOptimum) {
@@ -83,7 +83,7 @@ TEST(ColumnLoop, FlowsOverTimeNeedAsManyEpochsAsByClp) {
   const auto epochs = [&] {
     const EngineResult result = prepare_lp(instance, options, tools)(instance.demand, options);
     EXPECT_TRUE(result.schedule);
-    return result.figures.at("epochs");
+    return result.metrics.at("epochs");
   };
   const double by_clp = epochs();
   tools.method = LpMethod::columns;
@@ -398,8 +398,8 @@ TEST(Pdhg, FlowsOverTimeFinishAlikeOnAnyRanks) {
   const SynthesisResult exact = synthesized_by("clp", *make_local_communicator());
   const SynthesisResult alone = synthesized_by("pdhg", *make_local_communicator());
   const SynthesisResult together = synthesized_by("pdhg", *make_world_communicator());
-  EXPECT_EQ(together.figures.at("epochs"), exact.figures.at("epochs"));
-  EXPECT_NEAR(together.figures.at("delivered"), together.figures.at("delivered_at_most"), 1e-4);
+  EXPECT_EQ(together.metrics.at("epochs"), exact.metrics.at("epochs"));
+  EXPECT_NEAR(together.metrics.at("delivered"), together.metrics.at("delivered_at_most"), 1e-4);
   const double finish_us = alone.proven.schedule.finish_us;
   EXPECT_NEAR(together.proven.schedule.finish_us, finish_us, 1e-4 * finish_us);
 }

@@ -23,7 +23,7 @@ struct CutCertificate {
   double bytes = 0;
 };
 
-/// Link lengths, for pairwise demand: every pair's bytes times its shortest distance must be carried by links
+/// Link lengths, for unicast demand: every pair's bytes times its shortest distance must be carried by links
 /// of this total capacity (the dual of maximum concurrent flow).
 struct MetricCertificate {
   std::vector<double> length;  ///< one a link, >= 0
@@ -41,7 +41,7 @@ struct LowerBound {
 std::string certificate_kind(const Certificate& certificate);
 
 /// Bytes that must leave S: what originates in S and is wanted outside, once if `demand` is multicast, and
-/// every pair that crosses if it is pairwise. `inside` holds one flag a node.
+/// every pair that crosses if it is unicast. `inside` holds one flag a node.
 double bytes_leaving(const Topology& topology, const Demand& demand, const std::vector<char>& inside);
 
 /// Derives the bound (us) from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one

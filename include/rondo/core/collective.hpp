@@ -54,7 +54,7 @@ class Demand {
   double ready_us(ChunkId c) const { return contribution(c).ready_us; }
 
   /// Every contribution has one destination (AllToAll, Scatter, Gather): nothing is gained by copying.
-  bool is_pairwise() const { return pairwise_; }
+  bool is_unicast() const { return unicast_; }
   /// All chunks have this many bytes; nothing where they differ.
   std::optional<double> uniform_chunk_bytes() const { return uniform_chunk_bytes_; }
 
@@ -67,7 +67,7 @@ class Demand {
   std::size_t num_gpus_;
   std::shared_ptr<const std::vector<Contribution>> contributions_;  ///< the same for any number of chunks
   int chunks_;
-  bool pairwise_ = true;
+  bool unicast_ = true;
   std::optional<double> uniform_chunk_bytes_;
 };
 

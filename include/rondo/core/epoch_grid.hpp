@@ -52,12 +52,12 @@ EpochGrid make_epoch_grid(const Topology& topology, const Demand& demand, const 
 
 /// Epochs that certainly suffice, when no incumbent is known (in the spirit of TE-CCL, Algorithm 1): every
 /// chunk in turn down the tree of shortest paths from its origin, or to one destination after the other where
-/// the fabric does not carry the whole tree at once (switches that cannot copy, shared bandwidth). Throws
+/// the topology does not carry the whole tree at once (switches that cannot copy, shared bandwidth). Throws
 /// Error(bad_data) for a destination out of reach.
 int upper_bound_epochs(const Topology& topology, const Demand& demand, const EpochGrid& grid);
 
-/// The fabric in which a chunk of the grid's size takes exactly `occupancy` epochs on a link and lands after
-/// exactly `landing` epochs: a schedule of it is a solution on the grid.
+/// The topology in which a chunk of the grid's size takes exactly `occupancy` epochs on a link and lands
+/// after exactly `landing` epochs: a schedule of it is a solution on the grid.
 Topology snap_to_grid(const Topology& topology, const EpochGrid& grid);
 
 }  // namespace rondo

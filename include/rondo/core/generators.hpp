@@ -16,12 +16,12 @@ struct GeneratorParameter {
   std::string default_value;  ///< text, as on the command line; lists ("4x4") for dimensions
 };
 
-/// A family of fabrics. Values not given take their defaults.
+/// A family of topologies. Values not given take their defaults.
 struct TopologyGenerator {
   std::string name;  ///< "ring", "torus", ...
   std::string help;
   std::vector<GeneratorParameter> parameters;
-  /// Throws Error(usage) for an unknown parameter or a value out of range, Error(unavailable) for a fabric
+  /// Throws Error(usage) for an unknown parameter or a value out of range, Error(unavailable) for a topology
   /// beyond the caps of topology.hpp.
   Topology (*generate)(const std::map<std::string, std::string>& values);
 };

@@ -20,7 +20,7 @@ struct ReplayResult {
 };
 
 /// Executes the sends under the seven rules of FORMATS.md 3 and finds the finish time. Needs nothing but the
-/// fabric, the demand and the sends (in any order), and shares no code with the engines.
+/// topology, the demand and the sends (in any order), and shares no code with the engines.
 ///
 /// Where the rules leave something open, the schedule is valid if some reading is:
 /// - Every send needs a chain of causes from its chunk's origin. What arrives serves what starts at the same

@@ -49,7 +49,7 @@ struct TopologyData {
 inline constexpr std::size_t kMaxNodes = 1'000'000;
 inline constexpr std::size_t kMaxLinks = 10'000'000;
 
-/// A fabric: GPUs, switches and directed links. Immutable.
+/// A topology: GPUs, switches and directed links. Immutable.
 class Topology {
  public:
   /// Throws Error(bad_data) for a dangling end, a self-loop, a bandwidth that is not positive and finite, a
@@ -89,7 +89,7 @@ class Topology {
   Digraph graph_;
 };
 
-/// The same fabric with every switch set to `forwarding`.
+/// The same topology with every switch set to `forwarding`.
 Topology with_switch_forwarding(const Topology& topology, Forwarding forwarding);
 
 }  // namespace rondo

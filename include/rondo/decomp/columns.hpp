@@ -40,13 +40,13 @@ struct ConcurrentFlow {
   std::vector<CommodityBlock> blocks;
 };
 
-/// The steady-state flow of pairwise demand, one block a GPU that sends: arcs are the fabric's links, flows
+/// The steady-state flow of unicast demand, one block a GPU that sends: arcs are the topology's links, flows
 /// bytes, theta microseconds. The rows are the links in their order, then the groups of shared bandwidth.
 /// Throws Error(unavailable) for multicast demand.
 ConcurrentFlow steady_concurrent_flow(const Topology& topology, const Demand& demand);
 
-/// Flow over time. Its nodes are those of the fabric at the times 0 .. K; data may wait at GPUs, on arcs that
-/// are free. K epochs suffice where theta is at most 1.
+/// Flow over time. Its nodes are those of the topology at the times 0 .. K; data may wait at GPUs, on arcs
+/// that are free. K epochs suffice where theta is at most 1.
 struct TimedConcurrentFlow {
   ConcurrentFlow flow;
   struct Send {

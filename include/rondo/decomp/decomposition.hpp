@@ -12,7 +12,7 @@
 /// seed, never on the ranks.
 namespace rondo {
 
-/// What one part decides about: some of the data, over some of the fabric, with some of each link's time.
+/// What one part decides about: some of the data, over some of the topology, with some of each link's time.
 struct Part {
   enum class Where : std::uint8_t { everywhere, between_clusters, inside_cluster };
 
@@ -47,8 +47,8 @@ Decomposition decompose_pop(const Topology& topology, const Demand& demand, int 
 
 /// NCFlow (NSDI 2021): first one problem between clusters, in which a cluster receives a chunk once, then
 /// every cluster's own. Clusters are the chassis, or `parts` (default: one for 8 GPUs, at least 2) of METIS
-/// where the fabric has less than two chassis. Throws Error(usage) for `parts` that contradict the chassis or
-/// exceed the GPUs.
+/// where the topology has less than two chassis. Throws Error(usage) for `parts` that contradict the chassis
+/// or exceed the GPUs.
 Decomposition decompose_ncflow(const Topology& topology, const Demand& demand, int parts, std::uint64_t seed);
 
 /// Whether a transfer from one GPU to another is for the part to decide.

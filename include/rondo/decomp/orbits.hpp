@@ -10,7 +10,7 @@
 #include "rondo/model/flow_orbits.hpp"
 #include "rondo/model/formulation.hpp"
 
-/// Symmetry of a fabric and a demand. Pure: depends on the problem alone.
+/// Symmetry of a topology and a demand. Pure: depends on the problem alone.
 namespace rondo {
 
 /// Where a renaming of nodes and links takes each of them.
@@ -24,7 +24,7 @@ struct Permutation {
 Permutation composed(const Permutation& first, const Permutation& then);
 Permutation inverse(const Permutation& permutation);
 
-/// The automorphism group of a fabric with a demand on it: renamings that keep the ends, bandwidth and
+/// The automorphism group of a topology with a demand on it: renamings that keep the ends, bandwidth and
 /// latency of every link, the kind and figures of every node (names and chassis numbers aside), shared
 /// bandwidth, and who needs which data. Orbits are numbered 0, 1, ... by their first members.
 struct Symmetry {
@@ -36,7 +36,7 @@ struct Symmetry {
 };
 
 /// What of a demand a renaming of GPUs has to keep, in a form that is short for regular demand: per GPU what
-/// it sends to everybody, and single arcs for the rest. Of pairwise demand the most frequent kind of pair is
+/// it sends to everybody, and single arcs for the rest. Of unicast demand the most frequent kind of pair is
 /// left out.
 struct DemandPattern {
   struct Arc {
@@ -58,7 +58,7 @@ bool is_automorphism(const Topology& topology, const DemandPattern& pattern, con
 
 /// The group by nauty (McKay, Piperno, "Practical graph isomorphism, II", J. Symbolic Computation 60, 2014).
 /// The members keep `label`, one value a node, where it is given. Swaps of parallel links with the same
-/// figures are not among them. A generator that fails the check, a fabric of more than kMaxSymmetryLinks
+/// figures are not among them. A generator that fails the check, a topology of more than kMaxSymmetryLinks
 /// links and irregular demand give the trivial group.
 Symmetry find_symmetry(const Topology& topology, const DemandPattern& pattern,
                        const std::vector<int>& label = {});

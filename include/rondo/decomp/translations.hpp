@@ -8,10 +8,10 @@
 
 namespace rondo {
 
-/// A commutative group of automorphisms of a fabric in which only the identity keeps any GPU or link where it
-/// is: the turns of a torus, of the chassis around a star, of the groups of a dragonfly, the reflections of a
-/// hypercube or of a mesh of even sides. What is decided for one GPU of each orbit holds, moved along, for
-/// all.
+/// A commutative group of automorphisms of a topology in which only the identity keeps any GPU or link where
+/// it is: the turns of a torus, of the chassis around a star, of the groups of a dragonfly, the reflections
+/// of a hypercube or of a mesh of even sides. What is decided for one GPU of each orbit holds, moved along,
+/// for all.
 ///
 /// GPU g is the `element` of the group applied to the first GPU of its `orbit`; so are links. Element 0 is
 /// the identity.
@@ -27,7 +27,7 @@ class Translations {
 
   /// The largest group found among the turns and reflections of single digits of the GPU numbers, written in
   /// any mixed radix.
-  /// Each turn is checked by is_automorphism, so a group that is found is one; fabrics numbered otherwise,
+  /// Each turn is checked by is_automorphism, so a group that is found is one; topologies numbered otherwise,
   /// and those with shared bandwidth, give the identity alone. What find_rotations lists element by element
   /// is here a table of numbers: groups of thousands of elements, commutative ones only.
   static Translations find(const Topology& topology, const DemandPattern& pattern);

@@ -12,8 +12,8 @@ namespace rondo {
 PreparedEngine prepare_list(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 const std::vector<std::string>& list_policies();
 
-/// AllGather of equal parts on fabrics without shared bandwidth: list scheduling with a queue of chunks a
-/// hop; `lift` makes one decision for all translations of the fabric, where there are any. Policies of both
+/// AllGather of equal parts on topologies without shared bandwidth: list scheduling with a queue of chunks a
+/// hop; `lift` makes one decision for all translations of the topology, where there are any. Policies of both
 /// in lift_policies().
 PreparedEngine prepare_queue(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 PreparedEngine prepare_lift(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
@@ -24,17 +24,17 @@ bool is_plain_allgather(const Instance& instance);
 /// is off or neither engine takes the instance.
 std::shared_ptr<const Translations> translations_of(const Instance& instance, const EngineOptions& options);
 
-/// AllGather of equal parts on fabrics without shared bandwidth: spanning out-trees packed exactly at the
+/// AllGather of equal parts on topologies without shared bandwidth: spanning out-trees packed exactly at the
 /// greatest rate that whole chunks allow, then list-scheduled along the trees.
 PreparedEngine prepare_trees(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
-bool suits_trees(const Instance& instance);
+bool applicable_to_trees(const Instance& instance);
 
-/// Pairwise demand: steady-state flow, decomposed into paths, rounded to equal chunks, list-scheduled;
+/// Unicast demand: steady-state flow, decomposed into paths, rounded to equal chunks, list-scheduled;
 /// policies in flow_policies().
 PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 const std::vector<std::string>& flow_policies();
 
-/// Pairwise demand: time-expanded flow of least time (TE-CCL, section 4.1 and appendix A), then as
+/// Unicast demand: time-expanded flow of least time (TE-CCL, section 4.1 and appendix A), then as
 /// `flow`.
 PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 

@@ -6,14 +6,14 @@
 /// The formulations; each has the signature of `Formulation`. registry.cpp wires them to the engines.
 namespace rondo {
 
-/// Least time T in which a steady flow by origin carries pairwise demand: minimise T subject to conservation
+/// Least time T in which a steady flow by origin carries unicast demand: minimise T subject to conservation
 /// and sum over origins of bytes on a link <= bandwidth x T, the same for groups of shared bandwidth (maximum
 /// concurrent flow). Decodes bytes by origin GPU and link, and link prices: the duals of the link capacities,
 /// >= 0 (without shared bandwidth, sum of bandwidth x price = 1 up to the unit).
 BuiltModel steady_state_flow(const Instance& instance);
 
 /// Time-expanded flow by origin on the K = num_epochs epochs of the instance's grid (TE-CCL, section 4.1 and
-/// appendix A), for pairwise demand: minimise -(fraction of all demand delivered by the end of epoch K - 1),
+/// appendix A), for unicast demand: minimise -(fraction of all demand delivered by the end of epoch K - 1),
 /// at most 1. Data is fluid: in each epoch a link carries up to bandwidth x tau. What it carries can go on 1
 /// + ceil(latency / tau) epochs later, at a GPU then or at any later time; a switch holds nothing, and what
 /// enters it through a cut-through one leaves it within the same epoch, whose latency is counted on the link
@@ -25,10 +25,10 @@ BuiltModel time_expanded_flow(const Instance& instance);
 /// the end of the grid (TE-CCL, section 3, appendices A and F; no objective, see multicast_milp.cpp). Data
 /// does not wait in switches, buffered or not. Decodes transfers one after another: the link out of a GPU,
 /// then depth-first those that carry on through switches, all under the chunk and the epoch in which the
-/// transfer starts. Throws Error(unavailable) beyond 2,000,000 columns or 100,000 ways through switches.
+/// transfer starts. Throws Error(unavailable) beyond 2,000,000 columns or 100,000 paths through switches.
 BuiltModel multicast_milp(const Instance& instance);
 
-/// One round of TE-CCL's A* technique (section 4.2, appendix D) for one part of a fabric: which chunk sets
+/// One round of TE-CCL's A* technique (section 4.2, appendix D) for one part of a topology: which chunk sets
 /// out on which way in which epoch, so that destinations are reached early and what is not reached comes
 /// nearer by alpha-beta distance (see look_ahead_round.cpp). Always feasible: sending nothing is a solution.
 BuiltRound look_ahead_round(const RoundProblem& problem);

@@ -18,7 +18,7 @@ struct LoweringOptions {
   int instances = 1;      ///< every chunk is split into so many parts, each on channels of its own
   std::optional<int> max_peers = {};  ///< GPUs that a GPU sends to, and that it receives from
   std::optional<int> max_steps = {};  ///< of a threadblock, where less than the executor's cap
-  std::string name = {};              ///< empty: made from the fabric, the collective and the size
+  std::string name = {};              ///< empty: made from the topology, the collective and the size
   std::int64_t min_bytes = 0;
   std::int64_t max_bytes = std::int64_t{1} << 40;
 };

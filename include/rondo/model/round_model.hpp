@@ -11,7 +11,7 @@
 /// round.
 namespace rondo {
 
-/// What one part of a fabric decides in one round. Nodes are GPUs (0..num_nodes-1), links and chunks are
+/// What one part of a topology decides in one round. Nodes are GPUs (0..num_nodes-1), links and chunks are
 /// numbered from 0 as well. A chunk that sets out on a way in epoch k occupies the way's links from k *
 /// tau_us + offset on and can be sent on in epoch k + landing, in this round or in any later one.
 struct RoundProblem {
@@ -23,14 +23,14 @@ struct RoundProblem {
   };
   /// From a GPU to a GPU through switches, reserved as a whole: at the border of a round nothing is left in a
   /// switch.
-  struct Way {
+  struct Path {
     int src = 0;
     int dst = 0;
     int landing = 1;  ///< epochs, >= 1
     std::vector<LinkUse> links = {};
     int period = 1;  ///< only epochs k with k % period == phase are this problem's to start in
     int phase = 0;
-    friend bool operator==(const Way&, const Way&) = default;
+    friend bool operator==(const Path&, const Path&) = default;
   };
   struct Holder {
     int node = 0;
@@ -53,7 +53,7 @@ struct RoundProblem {
   int num_epochs = 1;
   int num_nodes = 0;
   int num_links = 0;
-  std::vector<Way> ways = {};
+  std::vector<Path> paths = {};
   std::vector<Chunk> chunks = {};
   std::vector<Blocked> blocked = {};  ///< times that links are not this problem's to use
   std::vector<double> distance = {};  ///< from node to node in epochs, relays included: src * num_nodes + dst
@@ -73,7 +73,7 @@ std::vector<int> earliest_epochs(const RoundProblem& problem, const RoundProblem
 
 struct RoundStart {
   int chunk = 0;
-  int way = 0;
+  int path = 0;
   int epoch = 0;
   friend auto operator<=>(const RoundStart&, const RoundStart&) = default;
 };

@@ -27,14 +27,14 @@ struct PictureSubject {
 /// there are at most 50,000 sends (otherData says when not). Times are microseconds.
 std::string trace_json(const PictureSubject& subject);
 
-/// One SVG 1.1 image: the result in words, the fabric (width of a link: bytes; colour: share of the time that
-/// it transmits) and the timeline of the links with their utilisation. Up to 160 links and 2,000 sends are
-/// drawn one by one; beyond that links share a row (chassis by chassis where there are any) and a row shows
-/// utilisation over time.
+/// One SVG 1.1 image: the result in words, the topology (width of a link: bytes; colour: share of the time
+/// that it transmits) and the timeline of the links with their utilisation. Up to 160 links and 2,000 sends
+/// are drawn one by one; beyond that links share a row (chassis by chassis where there are any) and a row
+/// shows utilisation over time.
 std::string svg_picture(const PictureSubject& subject);
 
 /// One HTML page that needs nothing but itself: result, bound and certificate in words, a timeline that
-/// zooms, the fabric, the utilisation of the links, and a chunk's way. At most about 5 MB, whatever the
+/// zooms, the topology, the utilisation of the links, and a chunk's way. At most about 5 MB, whatever the
 /// schedule: where not all sends fit, those of chunks spread evenly over the demand stay, and the rest is in
 /// the aggregated timeline only, which the page says.
 std::string html_page(const PictureSubject& subject);

@@ -18,10 +18,10 @@ struct EngineInfo {
   std::string help;
   std::vector<std::string> policies;  ///< the first one is the default; may be empty
   /// Whether `auto` gives the engine a try on this instance; the options are those that it is prepared with.
-  std::function<bool(const Instance&, const EngineOptions&)> suits;
+  std::function<bool(const Instance&, const EngineOptions&)> applicable;
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&, const std::string& policy)> work;
-  bool is_improved = false;  ///< also where it is asked for by name, not as one of `auto`
+  bool supports_local_search = false;  ///< also where it is asked for by name, not as one of `auto`
   Engine
       prepare;  ///< absent for `rounds`, which works on all ranks at once and which the pipeline runs itself
 };

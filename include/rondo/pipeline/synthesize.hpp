@@ -19,7 +19,7 @@
 #include "rondo/parallel/checkpoints.hpp"
 #include "rondo/parallel/communicator.hpp"
 
-/// The main job: a fabric and a demand in, a proven schedule out.
+/// The main job: a topology and a demand in, a proven schedule out.
 namespace rondo {
 
 struct SolveOptions {
@@ -33,7 +33,7 @@ struct SolveOptions {
   /// much.
   double improve_work = 2.5e6;
   std::uint64_t seed = 0;
-  bool symmetry = true;                 ///< whether the symmetry of fabric and demand is made use of
+  bool symmetry = true;                 ///< whether the symmetry of topology and demand is made use of
   EpochOptions epochs = {};             ///< engines lp and milp
   std::string lp_solver = "auto";       ///< one of lp_solvers()
   std::optional<double> flow_gap = {};  ///< that columns are proven to; absent: see prepare_toolbox.cpp
@@ -60,7 +60,7 @@ struct SynthesisResult {
   double gap = 0;            ///< finish / bound - 1
   std::string engine = {};   ///< that won, with its policy and seed: "list/rarest/3"
   std::uint64_t seed = 0;
-  std::map<std::string, double> figures = {};       ///< see EngineResult
+  std::map<std::string, double> metrics = {};       ///< see EngineResult
   std::map<std::string, double> wall_parts_s = {};  ///< "bounds", "search", "improvement", "replay"
   std::vector<std::string> limits_hit = {};
   std::vector<std::string> remarks = {};

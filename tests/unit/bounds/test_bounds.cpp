@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "fabrics.hpp"
+#include "rondo/bounds/bounds.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/units.hpp"
-#include "rondo/engines/bounds.hpp"
 
 namespace rondo {
 namespace {

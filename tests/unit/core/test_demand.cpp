@@ -34,7 +34,7 @@ TEST(MakeDemand, AllGatherOfThree) {
   EXPECT_EQ(demand.origin(ChunkId(3)), GpuId(1));
   EXPECT_EQ(demand.bytes(ChunkId(3)), 50);
   EXPECT_EQ(demand.contributions()[1].destinations, gpus({0, 2}));
-  EXPECT_FALSE(demand.is_pairwise());
+  EXPECT_FALSE(demand.is_unicast());
   EXPECT_EQ(demand.uniform_chunk_bytes(), 50);
   EXPECT_EQ(demand.with_chunks(4).uniform_chunk_bytes(), 25);
 }
@@ -48,7 +48,7 @@ TEST(MakeDemand, AllToAllOfThree) {
     EXPECT_EQ(demand.contributions()[i].destinations, gpus({pairs[i].second}));
     EXPECT_EQ(demand.contributions()[i].bytes, 100);
   }
-  EXPECT_TRUE(demand.is_pairwise());
+  EXPECT_TRUE(demand.is_unicast());
 }
 
 TEST(MakeDemand, RootedCollectivesOfFour) {

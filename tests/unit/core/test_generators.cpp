@@ -67,9 +67,9 @@ TEST_P(Generated, HasNoParallelLinksAndTheSameLinkBack) {
     ends.emplace(l.src, l.dst);
   }
   EXPECT_EQ(ends.size(), topology.num_links());
-  const bool one_way = GetParam().values.contains("bidirectional");
+  const bool one_path = GetParam().values.contains("bidirectional");
   for (const auto& [src, dst, bandwidth, latency] : links) {
-    EXPECT_EQ(links.contains({dst, src, bandwidth, latency}), !one_way);
+    EXPECT_EQ(links.contains({dst, src, bandwidth, latency}), !one_path);
   }
 }
 

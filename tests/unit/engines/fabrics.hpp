@@ -11,7 +11,7 @@
 #include "rondo/io/json_files.hpp"
 #include "rondo/solvers/solvers.hpp"
 
-/// Small fabrics by hand, the shipped ones, and what engines need.
+/// Small topologies by hand, the shipped ones, and what engines need.
 namespace rondo {
 
 inline constexpr double kMB = 1e6;  ///< takes 1000 us at 1 GB/s

@@ -3,10 +3,10 @@
 #include <atomic>
 
 #include "fabrics.hpp"
+#include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
-#include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
 
 namespace rondo {
@@ -14,7 +14,7 @@ namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
 
-/// One demand on one fabric, prepared once.
+/// One demand on one topology, prepared once.
 class Flow {
  public:
   Flow(Fabric topology, Demand demand, bool symmetry = true)
@@ -77,7 +77,7 @@ TEST(Flow, SplitsAPairOverUnequalWays) {
   // A third straight on and two thirds at twice the rate take 1000 us; the last of 20 relayed chunks takes 50
   // us more.
   EXPECT_DOUBLE_EQ(flow.finish(30), 1052);
-  EXPECT_NEAR(flow.schedule(30).figures.at("steady_us"), 1000, 1e-6);
+  EXPECT_NEAR(flow.schedule(30).metrics.at("steady_us"), 1000, 1e-6);
 }
 
 TEST(Flow, KeepsAllPortsOfASwitchBusy) {

@@ -2,10 +2,10 @@
 
 #include <set>
 
-#include "compatible_set.hpp"
 #include "fabrics.hpp"
-#include "rounding.hpp"
-#include "route_table.hpp"
+#include "flow/compatible_set.hpp"
+#include "rondo/flows/rounding.hpp"
+#include "rondo/flows/route_table.hpp"
 
 namespace rondo {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "fabrics.hpp"
-#include "lifted_scheduler.hpp"
-#include "lifted_transfers.hpp"
+#include "list/lifted_scheduler.hpp"
+#include "list/lifted_transfers.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
@@ -140,9 +140,9 @@ TEST(Lift, ThinnedOutPeersStillReachAll) {
   EXPECT_EQ(all.hops().size(), 39U);
   EXPECT_EQ(few.hops().size(), 10U);
   const Demand demand = allgather(*star, kMB);
-  Patience patience({});
+  Deadline deadline({});
   const Schedule schedule =
-      all_translations(*star, group, few, demand, *lifted_moves(*star, group, few, demand, {}, patience));
+      all_translations(*star, group, few, demand, *lifted_moves(*star, group, few, demand, {}, deadline));
   const ReplayResult replayed = replay(*star, demand, schedule.sends);
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
 }

@@ -4,9 +4,9 @@
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
+#include "rondo/core/hops.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
-#include "rondo/engines/hops.hpp"
 
 namespace rondo {
 namespace {

@@ -1,4 +1,4 @@
-// Property: whatever the fabric and the demand, what list scheduling makes passes the replay.
+// Property: whatever the topology and the demand, what list scheduling makes passes the replay.
 
 #include <gtest/gtest.h>
 

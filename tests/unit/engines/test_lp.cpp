@@ -5,9 +5,9 @@
 
 #include "../core/expect_error.hpp"
 #include "fabrics.hpp"
+#include "rondo/bounds/bounds.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
-#include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/solvers/pdhg.hpp"
 
@@ -39,9 +39,9 @@ TEST(Lp, LeastEpochsByHand) {
   // Without latency 3 links x 3 epochs carry 9 MB x links: data that goes two links does so in two epochs.
   const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
   const EngineResult result = run(one_way_ring(3, 0), demand, epochs_of(1000));
-  EXPECT_EQ(result.figures.at("epochs"), 3);
-  EXPECT_DOUBLE_EQ(result.figures.at("model_finish_us"), 3000);
-  EXPECT_DOUBLE_EQ(result.figures.at("tau_us"), 1000);
+  EXPECT_EQ(result.metrics.at("epochs"), 3);
+  EXPECT_DOUBLE_EQ(result.metrics.at("model_finish_us"), 3000);
+  EXPECT_DOUBLE_EQ(result.metrics.at("tau_us"), 1000);
   EXPECT_DOUBLE_EQ(result.schedule->finish_us, 3000);
 }
 
@@ -49,7 +49,7 @@ TEST(Lp, LatencyCostsAWholeEpoch) {
   // What leaves in epoch k lands two epochs later, so that epoch K - 1 is of no use.
   const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
   const EngineResult result = run(one_way_ring(3), demand, epochs_of(1000));
-  EXPECT_EQ(result.figures.at("epochs"), 4);
+  EXPECT_EQ(result.metrics.at("epochs"), 4);
   EXPECT_DOUBLE_EQ(result.schedule->finish_us, 3001);
 }
 
@@ -59,7 +59,7 @@ TEST(Lp, ConvergesToTheBoundFromAbove) {
   const double bound = lower_bounds({ring, demand}, tools()).best().us;
   double last = kInfinity;
   for (const double tau_us : {1000.0, 200.0, 50.0}) {
-    const double finish = run(ring, demand, epochs_of(tau_us)).figures.at("model_finish_us");
+    const double finish = run(ring, demand, epochs_of(tau_us)).metrics.at("model_finish_us");
     EXPECT_GE(finish, bound);
     EXPECT_LE(finish, bound + 2 * tau_us);
     EXPECT_LE(finish, last);
@@ -71,28 +71,28 @@ TEST(Lp, CutThroughSwitchHoldsNothing) {
   // Up, through and down in one epoch, the latencies of both links together in one more.
   const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
   const EngineResult result = run(star(3), demand, epochs_of(1000));
-  EXPECT_EQ(result.figures.at("epochs"), 3);
+  EXPECT_EQ(result.metrics.at("epochs"), 3);
   EXPECT_DOUBLE_EQ(result.schedule->finish_us, 2002);
 }
 
 TEST(Lp, StoreAndForwardSwitchCostsItsOwnEpochs) {
   const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
   const EngineResult result = run(star(3, Forwarding::store_and_forward), demand, epochs_of(1000));
-  EXPECT_EQ(result.figures.at("epochs"), 5);
+  EXPECT_EQ(result.metrics.at("epochs"), 5);
 }
 
 TEST(Lp, SharedBandwidthCounts) {
   const auto shared = fabric({gpu(), gpu(), gpu()}, {link(1, 0, 1, 0), link(2, 0, 1, 0)},
                              {{"bus", {LinkId{0}, LinkId{1}}, 1}});
   const EngineResult result = run(shared, make_demand(Collective::gather, 3 * kMB, 3, 1), epochs_of(1000));
-  EXPECT_EQ(result.figures.at("epochs"), 2);
+  EXPECT_EQ(result.metrics.at("epochs"), 2);
   EXPECT_DOUBLE_EQ(result.schedule->finish_us, 2000);
 }
 
 TEST(Lp, DataThatIsReadyLateStartsLate) {
   const Demand demand(Collective::custom, kMB, 2, {{GpuId{0}, kMB, {GpuId{1}}, 1500}}, 1);
   const auto pair = fabric({gpu(), gpu()}, {link(0, 1, 1, 0)});
-  EXPECT_EQ(run(pair, demand, epochs_of(1000)).figures.at("epochs"),
+  EXPECT_EQ(run(pair, demand, epochs_of(1000)).metrics.at("epochs"),
             3);  // ready within epoch 1, sent in epoch 2
 }
 
@@ -108,7 +108,7 @@ TEST(Lp, ToleranceOfFirstOrderMethodsSavesNoEpoch) {
   Toolbox by_pdhg = tools();
   by_pdhg.lp = make_pdhg_solver(*alone, rough);
   for (const Toolbox& toolbox : {tools(), by_pdhg})
-    EXPECT_EQ(prepare_lp({ring, demand}, options, toolbox)(demand, options).figures.at("epochs"), 61);
+    EXPECT_EQ(prepare_lp({ring, demand}, options, toolbox)(demand, options).metrics.at("epochs"), 61);
 }
 
 TEST(Lp, AFirstOrderSolveEndsSoonAfterAnInterruptionNearItsEnd) {
@@ -191,11 +191,11 @@ TEST(Lp, CoarseSpacingSolvesWhatUniformCannot) {
   // Some 300,000 epochs in a few intervals; uniform epochs could not end before 3001 us.
   const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
   const EngineResult result = run(one_way_ring(3), demand, epochs_of(0.01), 8);
-  EXPECT_LE(result.figures.at("intervals"), 60);
-  EXPECT_GE(result.figures.at("model_finish_us"), 3001 - 1e-3);
-  EXPECT_LE(result.figures.at("model_finish_us"), 3001 * 1.001);
-  EXPECT_NEAR(result.figures.at("rounded_us"), 3000, 1e-6);
-  EXPECT_EQ(result.figures.at("realised_us"), result.schedule->finish_us);
+  EXPECT_LE(result.metrics.at("intervals"), 60);
+  EXPECT_GE(result.metrics.at("model_finish_us"), 3001 - 1e-3);
+  EXPECT_LE(result.metrics.at("model_finish_us"), 3001 * 1.001);
+  EXPECT_NEAR(result.metrics.at("rounded_us"), 3000, 1e-6);
+  EXPECT_EQ(result.metrics.at("realised_us"), result.schedule->finish_us);
 }
 
 TEST(Lp, CoarseSpacingLosesLittle) {
@@ -203,9 +203,9 @@ TEST(Lp, CoarseSpacingLosesLittle) {
     const Demand demand = make_demand(Collective::alltoall, 4 * kMB, topology->num_gpus(), 1);
     EngineOptions options = epochs_of(50);
     options.epochs.spacing = EpochSpacing::uniform;
-    const double uniform = run(topology, demand, options, 4).figures.at("model_finish_us");
+    const double uniform = run(topology, demand, options, 4).metrics.at("model_finish_us");
     options.epochs.spacing = EpochSpacing::coarse;
-    const double coarse = run(topology, demand, options, 4).figures.at("model_finish_us");
+    const double coarse = run(topology, demand, options, 4).metrics.at("model_finish_us");
     EXPECT_GE(coarse, uniform - 1e-6);  // a restriction of the same flow
     EXPECT_LE(coarse, uniform * 1.03);
   }
@@ -222,7 +222,7 @@ TEST(Lp, Ndv2WithEpochsOfTheSlowestLink) {
   EngineOptions options;
   options.epochs.rule = EpochRule::slowest_link;
   const EngineResult result = run(shipped("ndv2-2"), make_demand(Collective::alltoall, 1e9, 16, 1), options);
-  EXPECT_DOUBLE_EQ(result.figures.at("model_finish_us"), 325000);
+  EXPECT_DOUBLE_EQ(result.metrics.at("model_finish_us"), 325000);
   EXPECT_LE(result.schedule->finish_us, 320001.3 * 1.001);
 }
 

@@ -58,12 +58,12 @@ TEST_P(Dgx1, ProvesTheOptimumOnItsGrid) {
   const Case& c = GetParam();
   const EngineResult result = run(dgx1(), make_demand(c.collective, 8 * 25e3 * c.chunks, 8, c.chunks));
   ASSERT_TRUE(result.schedule.has_value());
-  EXPECT_EQ(result.figures.at("proven_optimal_on_grid"), 1);
-  EXPECT_EQ(result.figures.at("grid_epochs"), c.epochs);
-  EXPECT_NEAR(result.figures.at("tau_us"), 0.5, 1e-12);
-  EXPECT_NEAR(result.figures.at("grid_finish_us"), 0.5 * c.epochs, 1e-9);
+  EXPECT_EQ(result.metrics.at("proven_optimal_on_grid"), 1);
+  EXPECT_EQ(result.metrics.at("grid_epochs"), c.epochs);
+  EXPECT_NEAR(result.metrics.at("tau_us"), 0.5, 1e-12);
+  EXPECT_NEAR(result.metrics.at("grid_finish_us"), 0.5 * c.epochs, 1e-9);
   EXPECT_LE(result.schedule->finish_us, c.finish_us + 1e-9);
-  EXPECT_LE(result.schedule->finish_us, result.figures.at("grid_finish_us") + 1e-9);
+  EXPECT_LE(result.schedule->finish_us, result.metrics.at("grid_finish_us") + 1e-9);
   ASSERT_FALSE(result.remarks.empty());
   EXPECT_TRUE(result.limits_hit.empty());
 }
@@ -110,8 +110,8 @@ TEST(MilpEngine, SchedulesThroughSwitchesAreValidAndNoLaterThanTheGrid) {
            {Collective::allgather, Collective::alltoall, Collective::broadcast}) {
         const EngineResult result = run(star(multicast, forwarding), make_demand(collective, 4000, 4, 1));
         ASSERT_TRUE(result.schedule.has_value());
-        EXPECT_EQ(result.figures.at("proven_optimal_on_grid"), 1);
-        EXPECT_LE(result.schedule->finish_us, result.figures.at("grid_finish_us") + 1e-9);
+        EXPECT_EQ(result.metrics.at("proven_optimal_on_grid"), 1);
+        EXPECT_LE(result.schedule->finish_us, result.metrics.at("grid_finish_us") + 1e-9);
       }
     }
   }
@@ -125,7 +125,7 @@ TEST(MilpEngine, KeepsTheListSchedulersScheduleWhereEpochsAreCoarse) {
   EngineOptions options;
   options.epochs.multiplier = 2;
   const EngineResult result = run(Topology(data), make_demand(Collective::broadcast, 1000, 3, 1), options);
-  EXPECT_NEAR(result.figures.at("grid_finish_us"), 4, 1e-9);
+  EXPECT_NEAR(result.metrics.at("grid_finish_us"), 4, 1e-9);
   EXPECT_NEAR(result.schedule->finish_us, 2, 1e-9);
 }
 
@@ -148,7 +148,7 @@ TEST(MilpEngine, AnInterruptionLeavesTheListSchedulersSchedule) {
   const EngineResult result = run(dgx1(), make_demand(Collective::allgather, 8 * 25e3, 8, 1), options);
   EXPECT_TRUE(result.schedule.has_value());
   EXPECT_EQ(result.limits_hit, (std::vector<std::string>{"interrupted"}));
-  EXPECT_EQ(result.figures.at("proven_optimal_on_grid"), 0);
+  EXPECT_EQ(result.metrics.at("proven_optimal_on_grid"), 0);
 }
 
 TEST(MilpEngine, GivesTheSameScheduleAgain) {

@@ -7,8 +7,8 @@
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
-#include "rondo/engines/justification.hpp"
-#include "rondo/engines/neighbours.hpp"
+#include "rondo/local_search/justification.hpp"
+#include "rondo/local_search/neighbours.hpp"
 
 /// Plans, the passes over them and their neighbours.
 namespace rondo {

@@ -1,13 +1,13 @@
 #include <gtest/gtest.h>
 
 #include "fabrics.hpp"
+#include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/core/replay.hpp"
-#include "rondo/engines/bounds.hpp"
 #include "rondo/engines/engines.hpp"
-#include "rondo/engines/steady_flow.hpp"
+#include "rondo/flows/steady_flow.hpp"
 
 /// What symmetry makes equal is decided once: the same optima, and schedules that the replay accepts.
 namespace rondo {
@@ -46,7 +46,7 @@ TEST(Symmetry, ReducedAndWholeFlowsAgree) {
     EXPECT_LT(reduced.columns, whole.columns) << topology->name();
     EXPECT_EQ(reduced.all_columns, whole.columns);
     EXPECT_NEAR(reduced.field->finish_us / whole.field->finish_us, 1, 1e-9) << topology->name();
-    // The prices of the reduced model prove its value on the whole fabric.
+    // The prices of the reduced model prove its value on the whole topology.
     if (!topology->shared_bandwidth().empty()) continue;
     TopologyData no_latency = topology->data();
     for (Link& link : no_latency.links) link.latency_us = 0;
@@ -129,7 +129,7 @@ TEST(Rotated, OneWayRingByHand) {
   const auto ring = one_way_ring(3);
   const Demand demand = alltoall(ring, 3 * kMB);
   const EngineResult result = prepare_flow({ring, demand}, {}, tools())(demand, rotated());
-  EXPECT_EQ(result.figures.at("rotations"), 3);
+  EXPECT_EQ(result.metrics.at("rotations"), 3);
   const auto& sends = result.schedule->sends;
   ASSERT_EQ(sends.size(), 9U);
   for (int g = 0; g < 3; ++g) {
@@ -168,7 +168,7 @@ TEST(Rotated, SeveralContributionsOfAPairAndReadyTimes) {
   }
   const Demand demand(Collective::custom, 12 * kMB, 4, contributions, 2);
   const EngineResult result = prepare_flow({ring, demand.with_chunks(1)}, {}, tools())(demand, rotated());
-  EXPECT_EQ(result.figures.at("rotations"), 4);
+  EXPECT_EQ(result.metrics.at("rotations"), 4);
   EXPECT_DOUBLE_EQ(replayed_finish(ring, demand, *result.schedule), 3001);
 }
 

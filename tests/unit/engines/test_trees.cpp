@@ -7,7 +7,7 @@
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
-#include "tree_packing.hpp"
+#include "trees/tree_packing.hpp"
 
 namespace rondo {
 namespace {
@@ -64,7 +64,7 @@ TEST(Trees, SwitchIsSplitOff) {
   const TreePacking packing = pack_trees(*star, 1, kMB);
   EXPECT_NEAR(packing.time_us, 2000, 1e-3);  // two chunks down every link
   expect_packed(packing, 3, 1);
-  for (const TreeArc& arc : packing.arcs) EXPECT_EQ(arc.way.size(), 2U);
+  for (const TreeArc& arc : packing.arcs) EXPECT_EQ(arc.path.size(), 2U);
   // Two ways after one another have twice the latency of 2 us.
   const double finish_us = finish_of(star, 3 * kMB, 1);
   EXPECT_GE(finish_us, 2002);

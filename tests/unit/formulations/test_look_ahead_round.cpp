@@ -10,19 +10,19 @@ namespace rondo {
 namespace {
 
 using Starts = std::vector<RoundStart>;
-using Way = RoundProblem::Way;
+using Path = RoundProblem::Path;
 
 /// Over one link, which it occupies for all of its time.
-Way way(int src, int dst, int link, int landing = 1) {
+Path path(int src, int dst, int link, int landing = 1) {
   return {src, dst, landing, {{link, 0, static_cast<double>(landing)}}};
 }
 
-RoundProblem make_problem(int nodes, int epochs, std::vector<Way> ways,
+RoundProblem make_problem(int nodes, int epochs, std::vector<Path> paths,
                           std::vector<RoundProblem::Chunk> chunks) {
   RoundProblem problem;
   problem.num_epochs = epochs;
   problem.num_nodes = nodes;
-  for (const Way& w : ways) {
+  for (const Path& w : paths) {
     for (const auto& use : w.links) problem.num_links = std::max(problem.num_links, use.link + 1);
   }
   const auto n = static_cast<std::size_t>(nodes);
@@ -31,7 +31,7 @@ RoundProblem make_problem(int nodes, int epochs, std::vector<Way> ways,
     return problem.distance[static_cast<std::size_t>(from) * n + static_cast<std::size_t>(to)];
   };
   for (int v = 0; v < nodes; ++v) distance(v, v) = 0;
-  for (const Way& w : ways)
+  for (const Path& w : paths)
     distance(w.src, w.dst) = std::min(distance(w.src, w.dst), static_cast<double>(w.landing));
   for (int via = 0; via < nodes; ++via) {
     for (int from = 0; from < nodes; ++from) {
@@ -39,14 +39,14 @@ RoundProblem make_problem(int nodes, int epochs, std::vector<Way> ways,
         distance(from, to) = std::min(distance(from, to), distance(from, via) + distance(via, to));
     }
   }
-  problem.ways = std::move(ways);
+  problem.paths = std::move(paths);
   problem.chunks = std::move(chunks);
   return problem;
 }
 
 /// Links 0 -> 1 -> 2.
 RoundProblem line(int epochs, std::vector<RoundProblem::Chunk> chunks, int landing = 1) {
-  return make_problem(3, epochs, {way(0, 1, 0, landing), way(1, 2, 1, landing)}, std::move(chunks));
+  return make_problem(3, epochs, {path(0, 1, 0, landing), path(1, 2, 1, landing)}, std::move(chunks));
 }
 
 /// The best starts. The way back to the model has to lead to the same worth, and sending nothing is always
@@ -82,22 +82,24 @@ std::vector<int> epochs_of(const Starts& starts) {
 
 TEST(LookAheadRound, WhatLandsInTheNextRoundSetsOutAtOnce) {
   double objective = 0;
-  EXPECT_EQ(solve(make_problem(2, 2, {way(0, 1, 0, 3)}, {{{{0, 0}}, {1}}}), &objective), (Starts{{0, 0, 0}}));
+  EXPECT_EQ(solve(make_problem(2, 2, {path(0, 1, 0, 3)}, {{{{0, 0}}, {1}}}), &objective),
+            (Starts{{0, 0, 0}}));
   EXPECT_NEAR(objective, -(2 * 2 + 3 - 3), 2e-4);  // twice the round, distance now, less the landing
 }
 
 TEST(LookAheadRound, WhatLandsThreeRoundsLaterSetsOutAtOnce) {
-  EXPECT_EQ(solve(make_problem(2, 2, {way(0, 1, 0, 7)}, {{{{0, 0}}, {1}}})), (Starts{{0, 0, 0}}));
+  EXPECT_EQ(solve(make_problem(2, 2, {path(0, 1, 0, 7)}, {{{{0, 0}}, {1}}})), (Starts{{0, 0, 0}}));
 }
 
 TEST(LookAheadRound, WhatIsInFlightIsNotSentAgain) {
   // Lands three epochs after the round; nobody else wants it.
-  const BuiltRound met = look_ahead_round(make_problem(2, 2, {way(0, 1, 0)}, {{{{0, 0}, {1, 5}}, {}}}));
+  const BuiltRound met = look_ahead_round(make_problem(2, 2, {path(0, 1, 0)}, {{{{0, 0}, {1, 5}}, {}}}));
   EXPECT_EQ(met.model.num_columns(), 0);
   EXPECT_TRUE(met.decode({}).empty());
   // Node 2 wants it still and gets it from node 0, way 1, not over node 1.
-  EXPECT_EQ(solve(make_problem(3, 2, {way(0, 1, 0), way(0, 2, 1), way(1, 2, 2)}, {{{{0, 0}, {1, 5}}, {2}}})),
-            (Starts{{0, 1, 0}}));
+  EXPECT_EQ(
+      solve(make_problem(3, 2, {path(0, 1, 0), path(0, 2, 1), path(1, 2, 2)}, {{{{0, 0}, {1, 5}}, {2}}})),
+      (Starts{{0, 1, 0}}));
 }
 
 TEST(LookAheadRound, ARelayGoesOnFromWhereTheChunkLands) {
@@ -122,47 +124,47 @@ TEST(LookAheadRound, ComesNearerWhereTheDestinationIsOutOfReach) {
 
 TEST(LookAheadRound, NothingGoesAway) {
   // Node 2 is no nearer to node 1 than node 0 is.
-  EXPECT_EQ(solve(make_problem(3, 3, {way(0, 1, 0), way(0, 2, 1), way(2, 1, 2)}, {{{{0, 0}}, {1}}})),
+  EXPECT_EQ(solve(make_problem(3, 3, {path(0, 1, 0), path(0, 2, 1), path(2, 1, 2)}, {{{{0, 0}}, {1}}})),
             (Starts{{0, 0, 0}}));
 }
 
 TEST(LookAheadRound, ChunksOfTwoEpochsTakeTurnsOnALink) {
   const std::vector<RoundProblem::Chunk> two(2, {{{0, 0}}, {1}});
-  const std::vector<Way> ways{way(0, 1, 0, 2)};
-  EXPECT_EQ(epochs_of(solve(make_problem(2, 4, ways, two))), (std::vector<int>{0, 2}));
-  EXPECT_EQ(epochs_of(solve(make_problem(2, 3, ways, two))), (std::vector<int>{0, 2}));  // one lands later
-  EXPECT_EQ(epochs_of(solve(make_problem(2, 2, ways, two))), (std::vector<int>{0}));
+  const std::vector<Path> paths{path(0, 1, 0, 2)};
+  EXPECT_EQ(epochs_of(solve(make_problem(2, 4, paths, two))), (std::vector<int>{0, 2}));
+  EXPECT_EQ(epochs_of(solve(make_problem(2, 3, paths, two))), (std::vector<int>{0, 2}));  // one lands later
+  EXPECT_EQ(epochs_of(solve(make_problem(2, 2, paths, two))), (std::vector<int>{0}));
 }
 
 TEST(LookAheadRound, LatencyDoesNotOccupy) {
-  const Way slow{0, 1, 5, {{0, 0, 1}}};
+  const Path slow{0, 1, 5, {{0, 0, 1}}};
   EXPECT_EQ(epochs_of(solve(make_problem(2, 2, {slow}, {{{{0, 0}}, {1}}, {{{0, 0}}, {1}}}))),
             (std::vector<int>{0, 1}));
 }
 
 TEST(LookAheadRound, KeepsOffBlockedTimes) {
-  RoundProblem problem = make_problem(2, 4, {way(0, 1, 0)}, {{{{0, 0}}, {1}}});
+  RoundProblem problem = make_problem(2, 4, {path(0, 1, 0)}, {{{{0, 0}}, {1}}});
   problem.blocked = {{0, -1, 1.5}};
   EXPECT_EQ(solve(problem), (Starts{{0, 0, 2}}));
   // Two epochs do not fit before [1, 2).
-  problem = make_problem(2, 4, {way(0, 1, 0, 2)}, {{{{0, 0}}, {1}}});
+  problem = make_problem(2, 4, {path(0, 1, 0, 2)}, {{{{0, 0}}, {1}}});
   problem.blocked = {{0, 1, 2}};
   EXPECT_EQ(solve(problem), (Starts{{0, 0, 2}}));
   // One does, and ends where the block begins.
-  problem = make_problem(2, 4, {way(0, 1, 0)}, {{{{0, 0}}, {1}}});
+  problem = make_problem(2, 4, {path(0, 1, 0)}, {{{{0, 0}}, {1}}});
   problem.blocked = {{0, 1, 2}};
   EXPECT_EQ(solve(problem), (Starts{{0, 0, 0}}));
 }
 
 TEST(LookAheadRound, StartsInItsSlots) {
-  RoundProblem problem = make_problem(2, 6, {way(0, 1, 0)}, {{{{0, 0}}, {1}}, {{{0, 0}}, {1}}});
-  problem.ways[0].period = 3;
-  problem.ways[0].phase = 2;
+  RoundProblem problem = make_problem(2, 6, {path(0, 1, 0)}, {{{{0, 0}}, {1}}, {{{0, 0}}, {1}}});
+  problem.paths[0].period = 3;
+  problem.paths[0].phase = 2;
   EXPECT_EQ(epochs_of(solve(problem)), (std::vector<int>{2, 5}));
 }
 
 TEST(LookAheadRound, AGroupGetsAChunkOnce) {
-  RoundProblem problem = make_problem(3, 2, {way(0, 1, 0), way(0, 2, 1)}, {{{{0, 0}}, {1, 2}}});
+  RoundProblem problem = make_problem(3, 2, {path(0, 1, 0), path(0, 2, 1)}, {{{{0, 0}}, {1, 2}}});
   EXPECT_EQ(solve(problem).size(), 2U);
   problem.group = {0, 1, 1};
   EXPECT_EQ(epochs_of(solve(problem)), (std::vector<int>{0}));
@@ -193,7 +195,7 @@ TEST(LookAheadRound, WaysThatShareALinkBehindTheSwitchTakeTurns) {
 }
 
 TEST(LookAheadRound, EncodeRefusesStartsThatBreakTheModel) {
-  RoundProblem problem = make_problem(3, 4, {way(0, 1, 0, 2), way(1, 2, 1), way(0, 2, 2)},
+  RoundProblem problem = make_problem(3, 4, {path(0, 1, 0, 2), path(1, 2, 1), path(0, 2, 2)},
                                       {{{{0, 0}}, {1, 2}}, {{{0, 0}}, {1, 2}}});
   problem.blocked = {{2, 3, 4}};
   const BuiltRound built = look_ahead_round(problem);
@@ -209,9 +211,9 @@ TEST(LookAheadRound, EncodeRefusesStartsThatBreakTheModel) {
 }
 
 TEST(LookAheadRound, EncodeRefusesForeignSlotsAndASecondOfAGroup) {
-  RoundProblem problem = make_problem(3, 4, {way(0, 1, 0), way(0, 2, 1)}, {{{{0, 0}}, {1, 2}}});
-  problem.ways[0].period = 2;
-  problem.ways[0].phase = 1;
+  RoundProblem problem = make_problem(3, 4, {path(0, 1, 0), path(0, 2, 1)}, {{{{0, 0}}, {1, 2}}});
+  problem.paths[0].period = 2;
+  problem.paths[0].phase = 1;
   problem.group = {0, 1, 1};
   const BuiltRound built = look_ahead_round(problem);
   EXPECT_TRUE(built.encode({{0, 0, 1}}));

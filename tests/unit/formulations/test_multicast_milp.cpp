@@ -102,10 +102,10 @@ TEST(MulticastMilp, LinePipelines) {
 }
 
 TEST(MulticastMilp, RingUsesBothDirections) {
-  const std::vector<Edge> one_way{{0, 1}, {1, 2}, {2, 3}, {3, 0}};
-  std::vector<Edge> both = one_way;
-  for (const Edge& e : one_way) both.push_back({e.dst, e.src});
-  EXPECT_EQ(least_epochs(fabric(4, one_way), allgather(4)), 3);
+  const std::vector<Edge> one_path{{0, 1}, {1, 2}, {2, 3}, {3, 0}};
+  std::vector<Edge> both = one_path;
+  for (const Edge& e : one_path) both.push_back({e.dst, e.src});
+  EXPECT_EQ(least_epochs(fabric(4, one_path), allgather(4)), 3);
   EXPECT_EQ(least_epochs(fabric(4, both), allgather(4)), 2);
 }
 

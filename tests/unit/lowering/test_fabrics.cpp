@@ -3,7 +3,7 @@
 #include "rondo/msccl/xml.hpp"
 #include "schedules.hpp"
 
-/// Every shipped fabric, and more GPUs: what is emitted is accepted, as it is written.
+/// Every shipped topology, and more GPUs: what is emitted is accepted, as it is written.
 namespace rondo::test {
 namespace {
 

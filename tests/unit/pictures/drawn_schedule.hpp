@@ -27,8 +27,8 @@ inline ProvenSchedule line(const std::string& name_of_b = "b") {
           LowerBound{4, LatencyCertificate{GpuId(0), GpuId(2)}}, "test"};
 }
 
-/// `per_link` sends of chunk after chunk on every link of the fabric: nothing that a replay would accept, but
-/// as much to draw as one likes.
+/// `per_link` sends of chunk after chunk on every link of the topology: nothing that a replay would accept,
+/// but as much to draw as one likes.
 inline ProvenSchedule crowded(Topology topology, int per_link) {
   Demand demand = make_demand(Collective::allgather, 1e9, topology.num_gpus(), 4);
   Schedule schedule{.finish_us = static_cast<double>(per_link)};

@@ -72,10 +72,10 @@ TEST(TimelineRows, EveryLinkIsInOneRowAndThereAreNotTooMany) {
   }
 }
 
-TEST(FabricDrawing, NodesStandApartAndInTheFrame) {
+TEST(TopologyDrawing, NodesStandApartAndInTheFrame) {
   for (const char* spec : {"rails", "torus", "dragonfly", "fat_tree", "ring", "full", "star"}) {
     const Topology topology = generate_topology(spec, {});
-    const FabricDrawing drawing = draw_fabric(topology, places_of(topology));
+    const TopologyDrawing drawing = draw_fabric(topology, places_of(topology));
     std::size_t links = 0;
     for (const DrawnLink& link : drawing.links) links += link.links.size();
     for (const DrawnNode& node : drawing.nodes) links += node.inside.size();
@@ -94,9 +94,9 @@ TEST(FabricDrawing, NodesStandApartAndInTheFrame) {
   }
 }
 
-TEST(FabricDrawing, LinksGoRoundTheEdgesOfATorusAndNoOtherGrid) {
+TEST(TopologyDrawing, LinksGoRoundTheEdgesOfATorusAndNoOtherGrid) {
   const auto going_round = [](const Topology& topology) {
-    const FabricDrawing drawing = draw_fabric(topology, places_of(topology));
+    const TopologyDrawing drawing = draw_fabric(topology, places_of(topology));
     return std::count_if(drawing.links.begin(), drawing.links.end(),
                          [](const DrawnLink& link) { return std::hypot(link.round.x, link.round.y) > 0; });
   };
@@ -105,7 +105,7 @@ TEST(FabricDrawing, LinksGoRoundTheEdgesOfATorusAndNoOtherGrid) {
   EXPECT_EQ(going_round(generate_topology("full", {{"gpus", "36"}})), 0);
 }
 
-TEST(FabricDrawing, GpusWithLinksToAnotherChassisStandNearIt) {
+TEST(TopologyDrawing, GpusWithLinksToAnotherChassisStandNearIt) {
   // Two chassis of four; GPU 2 of the first is linked to GPU 1 of the second.
   TopologyData data{.name = "two", .nodes = std::vector<Node>(8)};
   for (int g = 0; g < 8; ++g) data.nodes[static_cast<std::size_t>(g)].chassis = g / 4;
@@ -113,7 +113,7 @@ TEST(FabricDrawing, GpusWithLinksToAnotherChassisStandNearIt) {
     data.links.push_back({.src = NodeId(src), .dst = NodeId(dst), .bandwidth_GBps = 1, .latency_us = 1});
   }
   const Topology topology(std::move(data));
-  const FabricDrawing drawing = draw_fabric(topology, places_of(topology));
+  const TopologyDrawing drawing = draw_fabric(topology, places_of(topology));
   const auto x = [&](std::size_t n) {
     return drawing.nodes[n].at.x;
   };  // the second stands right of the first

@@ -91,7 +91,7 @@ TEST(Svg, DrawsEveryLinkAndSendOfASmallSchedule) {
   EXPECT_EQ(count(svg, "<script"), 0U);
   EXPECT_EQ(count(svg, "http"), 1U);  // the namespace
   EXPECT_EQ(count(svg, "lower bound 4 us"), 1U);
-  EXPECT_EQ(count(svg, "20.0 %"), 3U * 2);  // 1 us of 5: beside the timeline and in the fabric
+  EXPECT_EQ(count(svg, "20.0 %"), 3U * 2);  // 1 us of 5: beside the timeline and in the topology
 }
 
 /// The page's data, as its script finds them.

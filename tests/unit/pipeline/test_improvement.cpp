@@ -2,17 +2,18 @@
 
 #include <algorithm>
 
-#include "improvement.hpp"
 #include "rondo/core/generators.hpp"
+#include "rondo/core/hops.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
+#include "rondo/local_search/improvement.hpp"
 
 namespace rondo {
 namespace {
 
 using Parameters = std::map<std::string, std::string>;
 
-std::shared_ptr<const Topology> ring_one_way(int gpus) {
+std::shared_ptr<const Topology> ring_one_path(int gpus) {
   std::vector<Link> links;
   for (int g = 0; g < gpus; ++g) links.push_back({NodeId{g}, NodeId{(g + 1) % gpus}, 1, 1});
   return std::make_shared<const Topology>(
@@ -50,7 +51,7 @@ Schedule one_after_another(const std::shared_ptr<const Topology>& ring, const De
 
 TEST(Improvement, MendsAScheduleThatSendsOneAfterAnother) {
   // Twelve transfers of 1001 us one after another, where each GPU might send all the time: three steps.
-  const auto ring = ring_one_way(4);
+  const auto ring = ring_one_path(4);
   const Demand demand = allgather(*ring);
   const Schedule slow = one_after_another(ring, demand);
   EXPECT_DOUBLE_EQ(slow.finish_us, 12012);
@@ -100,9 +101,9 @@ TEST(Improvement, SchedulesAnewInMoreChunks) {
   const Schedule whole = *list(demand, {}).schedule;
   EXPECT_DOUBLE_EQ(whole.finish_us, 3003);
   ImprovementTask task = task_of(*line, demand, 1000, whole);
-  task.fresh_chunks = {2, 4};
+  task.restart_chunks = {2, 4};
   std::vector<std::pair<int, std::size_t>> asked;
-  task.fresh = [&](int chunks, std::size_t variant, FreshLimits) -> std::optional<Schedule> {
+  task.restart = [&](int chunks, std::size_t variant, RestartLimits) -> std::optional<Schedule> {
     asked.emplace_back(chunks, variant);
     if (variant != (chunks == 2 ? 2U : 20U)) return std::nullopt;
     return list(demand.with_chunks(chunks), {}).schedule;
@@ -118,7 +119,7 @@ TEST(Improvement, SchedulesAnewInMoreChunks) {
 }
 
 TEST(Improvement, LeavesALevelThatCannotGetBetter) {
-  const auto ring = ring_one_way(4);
+  const auto ring = ring_one_path(4);
   const Demand demand = allgather(*ring);
   ImprovementTask task = task_of(*ring, demand, 3000, one_after_another(ring, demand));
   task.least_us = [](int) { return 12012.0; };
@@ -126,7 +127,7 @@ TEST(Improvement, LeavesALevelThatCannotGetBetter) {
 }
 
 TEST(Improvement, StopsWhenToldTo) {
-  const auto ring = ring_one_way(3);
+  const auto ring = ring_one_path(3);
   const Demand demand = allgather(*ring);
   ImprovementTask task = task_of(*ring, demand, 2002, one_after_another(ring, demand));
   task.stop = [](double) { return true; };
@@ -141,9 +142,9 @@ TEST(Improvement, GoesOnFromAnyOfItsStates) {
   ImprovementTask task = task_of(*star, demand, 1, start);
   task.most_chunks = 4;
   task.work_limit = 2e4;
-  task.fresh_chunks = {2, 4};
+  task.restart_chunks = {2, 4};
   const PreparedEngine list = prepare_list({star, demand}, {}, {});
-  task.fresh = [&](int chunks, std::size_t variant, FreshLimits) {
+  task.restart = [&](int chunks, std::size_t variant, RestartLimits) {
     return list(demand.with_chunks(chunks), {.seed = variant}).schedule;
   };
   std::vector<Bytes> states;

@@ -121,14 +121,14 @@ TEST_P(Decomposed, AllGatherIsDeliveredOnce) {
   const Fabric topology = star();
   const Solved solved = solve(topology, Collective::allgather, 8e6, in_rounds(GetParam(), 2));
   expect_whole(topology, solved);
-  EXPECT_LE(solved.result.proven.schedule.finish_us, solved.result.figures.at("start_finish_us"));
+  EXPECT_LE(solved.result.proven.schedule.finish_us, solved.result.metrics.at("start_finish_us"));
 }
 
 TEST_P(Decomposed, AllToAllIsDeliveredOnce) {
   const Fabric topology = star();
   const Solved solved = solve(topology, Collective::alltoall, 8e6, in_rounds(GetParam(), 1));
   expect_whole(topology, solved);
-  EXPECT_LE(solved.result.proven.schedule.finish_us, solved.result.figures.at("start_finish_us"));
+  EXPECT_LE(solved.result.proven.schedule.finish_us, solved.result.metrics.at("start_finish_us"));
 }
 
 TEST_P(Decomposed, AllGatherWithoutAStartIsDeliveredOnce) {
@@ -137,7 +137,7 @@ TEST_P(Decomposed, AllGatherWithoutAStartIsDeliveredOnce) {
   options.rounds.mip_start = false;
   const Solved solved = solve(topology, Collective::allgather, 8e6, options);
   expect_whole(topology, solved);
-  EXPECT_FALSE(solved.result.figures.contains("start_finish_us"));
+  EXPECT_FALSE(solved.result.metrics.contains("start_finish_us"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Rounds, Decomposed, testing::Values("none", "pop", "ncflow"));
@@ -173,7 +173,7 @@ TEST(Rounds, ThePlanGoesOnFromItsStates) {
 
 TEST(Rounds, ThePlanNeverGetsLater) {
   const Solved solved = solve(torus(), Collective::allgather, 1e9, in_rounds("pop", 3));
-  double finish_us = solved.result.figures.at("start_finish_us");
+  double finish_us = solved.result.metrics.at("start_finish_us");
   for (const RoundRecord& record : solved.records) {
     EXPECT_EQ(record.finish_before_us, finish_us);
     EXPECT_LE(record.finish_after_us, record.finish_before_us);
@@ -195,7 +195,7 @@ TEST(Rounds, BeatTheListScheduler) {
   // A GPU lacks eight chunks of 2222.2 us and has four links in: two rounds of transfers at best. The list
   // scheduler needs a third.
   const Solved solved = solve(torus(), Collective::allgather, 1e9, in_rounds("none", 1));
-  EXPECT_NEAR(solved.result.figures.at("start_finish_us"), 6667.7, 1);
+  EXPECT_NEAR(solved.result.metrics.at("start_finish_us"), 6667.7, 1);
   EXPECT_LE(solved.result.proven.schedule.finish_us, 4445.5);
 }
 

@@ -77,11 +77,11 @@ TEST(Portfolio, ScheduledAnewInTheCountsThatRoundDownBest) {
   SolveOptions options;
   options.min_chunk_bytes = 1e6 / 40;
   const auto level = [](int chunks) { return 90 + 16.0 / chunks; };
-  EXPECT_EQ(fresh_counts(demand, options, trials, 90, level), (std::vector<int>{8, 16, 32, 40}));
+  EXPECT_EQ(restart_counts(demand, options, trials, 90, level), (std::vector<int>{8, 16, 32, 40}));
   const auto one_less = [](int chunks) { return 90 + 16.0 / chunks + (chunks == 24 ? 0 : 3); };
-  EXPECT_EQ(fresh_counts(demand, options, trials, 90, one_less), (std::vector<int>{8, 16, 24, 40}));
+  EXPECT_EQ(restart_counts(demand, options, trials, 90, one_less), (std::vector<int>{8, 16, 24, 40}));
   const auto none = [](int) { return 101.0; };
-  EXPECT_TRUE(fresh_counts(demand, options, trials, 90, none).empty());
+  EXPECT_TRUE(restart_counts(demand, options, trials, 90, none).empty());
 }
 
 TEST(Portfolio, FreshVariantsAreTheBestOnesAndThenNewSeeds) {
@@ -91,7 +91,7 @@ TEST(Portfolio, FreshVariantsAreTheBestOnesAndThenNewSeeds) {
   for (const std::string& policy : engines[1].policies)
     trials.push_back({{1, 1, policy, 0}, policy == "nearest" ? 2.0 : 3.0});
   trials.push_back({{1, 2, "furthest", 5}, 2.5});
-  const auto variant = [&](std::size_t i) { return fresh_candidate(engines, demand, {}, trials, 16, i); };
+  const auto variant = [&](std::size_t i) { return restart_candidate(engines, demand, {}, trials, 16, i); };
   EXPECT_EQ(engines[variant(0).engine].name, "queue");
   EXPECT_EQ(variant(0).chunks, 16);
   EXPECT_EQ(variant(0).policy, "nearest");

@@ -8,7 +8,8 @@
 
 #include "rondo/core/replay.hpp"
 
-/// Fabrics, demands and schedules small enough to check by hand: at 1 GB/s a chunk of 1000 bytes takes 1 us.
+/// Topologies, demands and schedules small enough to check by hand: at 1 GB/s a chunk of 1000 bytes takes 1
+/// us.
 namespace rondo {
 
 inline constexpr double kUs = 1000;  ///< bytes that 1 GB/s carries in a microsecond

@@ -190,7 +190,7 @@ TEST(CutCertificate, IgnoresLinksThatNoGpuInsideReaches) {
 }
 
 TEST(CutCertificate, Ndv2Pair) {
-  // Two chassis of 8 GPUs, one link each way between them, 12.5 GB/s (published fabric ndv2-2).
+  // Two chassis of 8 GPUs, one link each way between them, 12.5 GB/s (published topology ndv2-2).
   struct Edge {
     int a;
     int b;

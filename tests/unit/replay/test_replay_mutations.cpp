@@ -82,7 +82,7 @@ enum class Mutation {
 double noticeable_us(Random& random) {
   return 1e-3 + 10 * random.unit() * random.unit();
 }
-double either_way(Random& random, double value) {
+double either_path(Random& random, double value) {
   return random.below(2) == 0 ? value : -value;
 }
 
@@ -109,13 +109,13 @@ std::optional<Schedule> mutate(const Case& on, const Schedule& original, Mutatio
   Send& send = result.sends[which];
   switch (mutation) {
     case Mutation::start_alone:
-      send.start_us += either_way(random, noticeable_us(random));
+      send.start_us += either_path(random, noticeable_us(random));
       break;
     case Mutation::end_alone:
-      send.end_us += either_way(random, noticeable_us(random));
+      send.end_us += either_path(random, noticeable_us(random));
       break;
     case Mutation::arrival_alone:
-      send.arrival_us += either_way(random, noticeable_us(random));
+      send.arrival_us += either_path(random, noticeable_us(random));
       break;
     case Mutation::too_early: {
       const double shift = send.start_us - cause_us(on, original, send) + noticeable_us(random);
@@ -146,7 +146,7 @@ std::optional<Schedule> mutate(const Case& on, const Schedule& original, Mutatio
       break;
     }
     case Mutation::finish:
-      result.finish_us += either_way(random, noticeable_us(random));
+      result.finish_us += either_path(random, noticeable_us(random));
       break;
     case Mutation::count:
       break;

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/core/certificate.hpp"
+#include "rondo/flows/steady_flow.hpp"
+
+namespace rondo {
+
+/// All bounds that could be derived, best first. Each value is what sound_bound_of (core) gives for its
+/// certificate.
+struct Bounds {
+  std::vector<LowerBound> all = {};
+  std::vector<std::string> remarks = {};  ///< sentences a user should read: what was left out and why
+  std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the links alone, without shared bandwidth
+  const LowerBound& best() const { return all.front(); }
+};
+
+/// Latency bound of the farthest pair that exchanges data; cuts by max-flow for every demand (for AllGather
+/// the exact cut of ForestColl, arXiv 2402.06787, section 3, by Newton steps on T; single GPUs and chassis
+/// and their complements besides, since with latency another cut may give more); for unicast demand a
+/// metric: the duals of the steady-state flow, or the prices of a balanced routing where the flow was too
+/// large to be solved. Collective where tools.on_all_ranks.
+Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry = true);
+
+}  // namespace rondo

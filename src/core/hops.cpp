@@ -1,0 +1,233 @@
+#include "rondo/core/hops.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "rondo/core/units.hpp"
+
+namespace rondo {
+namespace {
+
+/// Ways with the fewest links from one GPU to all others, found backwards over the levels of a breadth-first
+/// search that goes on only at switches.
+class PathSearch {
+ public:
+  PathSearch(const Topology& topology, NodeId source, std::size_t max_paths)
+      : topology_(topology), source_(source), max_paths_(max_paths), level_(topology.num_nodes(), -1) {
+    level_[source.index()] = 0;
+    first_link_.resize(topology.num_nodes());
+    std::vector<NodeId> frontier{source};
+    for (int depth = 1; !frontier.empty(); ++depth) {
+      std::vector<NodeId> next;
+      for (const NodeId n : frontier) {
+        for (const LinkId l : topology.out_links(n)) {
+          const NodeId m = topology.link(l).dst;
+          if (level_[m.index()] >= 0) continue;
+          level_[m.index()] = depth;
+          first_link_[m.index()] = n == source ? l : first_link_[n.index()];
+          if (!topology.is_gpu(m)) next.push_back(m);
+        }
+      }
+      frontier = std::move(next);
+    }
+  }
+
+  /// GPUs that some way leads to, ascending; of those equally many links away behind the same switch at most
+  /// about `most`: where there are more, those at distances of 1, 2, 4, ... GPU numbers up and down.
+  std::vector<GpuId> targets(std::size_t most) const {
+    std::map<std::pair<int, LinkId>, std::vector<GpuId>> groups;
+    const std::size_t gpus = topology_.num_gpus();
+    for (std::size_t i = 1; i < gpus; ++i) {  // from the source's number on, around
+      const GpuId g{(topology_.gpu_of(source_).index() + i) % gpus};
+      const std::size_t n = topology_.node_of(g).index();
+      if (level_[n] > 0) groups[{level_[n], level_[n] == 1 ? LinkId{} : first_link_[n]}].push_back(g);
+    }
+    std::vector<GpuId> kept;
+    for (const auto& [key, group] : groups) {
+      if (key.first == 1 || group.size() <= most) {
+        kept.insert(kept.end(), group.begin(), group.end());
+        continue;
+      }
+      for (std::size_t step = 1; 2 * step <= group.size() + 1; step *= 2) {
+        kept.push_back(group[step - 1]);
+        if (2 * step <= group.size()) kept.push_back(group[group.size() - step]);
+      }
+    }
+    std::ranges::sort(kept);
+    return kept;
+  }
+
+  std::vector<std::vector<LinkId>> paths_to(NodeId target) {
+    paths_.clear();
+    reversed_.clear();
+    if (level_[target.index()] > 0) {
+      target_ = target;
+      extend(target);
+    }
+    return std::move(paths_);
+  }
+
+ private:
+  void extend(NodeId n) {
+    if (n == source_) {
+      paths_.emplace_back(reversed_.rbegin(), reversed_.rend());
+      return;
+    }
+    // Where there are more ways than are kept, different pairs begin at different links, which spreads their
+    // load.
+    const auto in = topology_.in_links(n);
+    const std::size_t first = (source_.index() + target_.index()) % in.size();
+    for (std::size_t i = 0; i < in.size() && paths_.size() < max_paths_; ++i) {
+      const LinkId l = in[(first + i) % in.size()];
+      const NodeId m = topology_.link(l).src;
+      if (level_[m.index()] != level_[n.index()] - 1 || (m != source_ && topology_.is_gpu(m))) continue;
+      reversed_.push_back(l);
+      extend(m);
+      reversed_.pop_back();
+    }
+  }
+
+  const Topology& topology_;
+  NodeId source_;
+  NodeId target_;
+  std::size_t max_paths_;
+  std::vector<int> level_;
+  std::vector<LinkId> first_link_;  ///< per node: of a shortest way
+  std::vector<LinkId> reversed_;
+  std::vector<std::vector<LinkId>> paths_;
+};
+
+}  // namespace
+
+Hop make_hop(const Topology& topology, std::span<const LinkId> path) {
+  Hop hop{
+      topology.gpu_of(topology.link(path.front()).src), topology.gpu_of(topology.link(path.back()).dst), {}};
+  double offset_us = 0;
+  double offset_us_per_byte = 0;
+  for (std::size_t i = 0; i < path.size();) {
+    // A cut-through section [i, end): all of its links run at the rate of its slowest one (FORMATS.md 3, rule
+    // 4).
+    std::size_t end = i + 1;
+    double rate = topology.link(path[i]).bandwidth_GBps;
+    while (end < path.size() &&
+           topology.node(topology.link(path[end]).src).forwarding == Forwarding::cut_through) {
+      rate = std::min(rate, topology.link(path[end]).bandwidth_GBps);
+      ++end;
+    }
+    const double us_per_byte = transmission_us(1, rate);
+    for (; i < end; ++i) {
+      hop.links.push_back({path[i], offset_us, offset_us_per_byte, us_per_byte});
+      offset_us += topology.link(path[i]).latency_us;
+    }
+    offset_us_per_byte += us_per_byte;
+  }
+  hop.latency_us = offset_us;
+  hop.us_per_byte = offset_us_per_byte;
+  return hop;
+}
+
+void append_sends(const Topology& topology, const Hop& hop, ChunkId chunk, double bytes, double t_us,
+                  std::vector<Send>& sends) {
+  for (const HopLink& part : hop.links) {
+    const double start = t_us + part.offset_us_of(bytes);
+    const double end = start + part.occupied_us(bytes);
+    sends.push_back({chunk, part.link, start, end, end + topology.link(part.link).latency_us});
+  }
+}
+
+std::vector<Hop> hops_from(const Topology& topology, GpuId src, std::size_t max_paths,
+                           std::size_t max_peers) {
+  std::vector<Hop> hops;
+  PathSearch search(topology, topology.node_of(src), max_paths);
+  for (const GpuId dst : search.targets(max_peers)) {
+    const std::size_t first = hops.size();
+    for (const auto& path : search.paths_to(topology.node_of(dst))) hops.push_back(make_hop(topology, path));
+    std::stable_sort(hops.begin() + static_cast<std::ptrdiff_t>(first), hops.end(),
+                     [](const Hop& a, const Hop& b) { return a.us_per_byte < b.us_per_byte; });
+  }
+  return hops;
+}
+
+HopTable::HopTable(const Topology& topology, std::size_t max_paths)
+    : out_(topology.num_gpus()), in_(topology.num_gpus()) {
+  for (std::size_t s = 0; s < topology.num_gpus(); ++s) {
+    for (Hop& hop : hops_from(topology, GpuId{s}, max_paths)) {
+      const int h = static_cast<int>(hops_.size());
+      out_[s].push_back(h);
+      in_[hop.dst.index()].push_back(h);
+      hops_.push_back(std::move(hop));
+    }
+  }
+}
+
+std::vector<double> HopTable::relay_distance_us(double bytes) const {
+  Digraph graph{static_cast<int>(num_gpus()), {}};
+  std::vector<double> length;
+  for (const Hop& hop : hops_) {
+    // Of several ways between two GPUs the fastest comes first in hops_ and decides.
+    graph.arcs.push_back({hop.src.value, hop.dst.value});
+    length.push_back(hop.duration_us(bytes));
+  }
+  std::vector<double> distance;
+  distance.reserve(num_gpus() * num_gpus());
+  for (std::size_t s = 0; s < num_gpus(); ++s) {
+    const ShortestPaths paths = shortest_paths(graph, length, static_cast<int>(s));
+    distance.insert(distance.end(), paths.distance.begin(), paths.distance.end());
+  }
+  return distance;
+}
+
+LinkTimetable::LinkTimetable(const Topology& topology)
+    : topology_(topology), free_from_(topology.num_links(), 0.0), groups_(topology) {}
+
+bool LinkTimetable::can_start(const Hop& hop, double bytes, double t_us) const {
+  return earliest_start(hop, bytes, t_us) <= t_us + time_slack_us(t_us);
+}
+
+double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us) const {
+  double t = not_before_us;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const HopLink& part : hop.links) {
+      const double offset = part.offset_us_of(bytes);
+      double start = t + offset;
+      const double free = free_from_[part.link.index()];
+      if (free > start + time_slack_us(start)) {
+        t = free - offset;
+        start = free;
+        moved = true;
+      }
+      const double room = groups_.room_from(part.link, start, part.occupied_us(bytes), part.rate_GBps());
+      if (!std::isfinite(room)) return room;
+      if (room > start + time_slack_us(start)) {
+        t = room - offset;
+        moved = true;
+      }
+    }
+  }
+  return t;
+}
+
+void LinkTimetable::occupy(const Send& send, double bytes) {
+  double& free = free_from_[send.link.index()];
+  free = std::max(free, send.end_us);
+  groups_.add(send.link, send.start_us, send.end_us,
+              transmission_us(bytes, 1) / (send.end_us - send.start_us));
+}
+
+double LinkTimetable::reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us,
+                              std::vector<Send>& sends) {
+  append_sends(topology_, hop, chunk, bytes, t_us, sends);
+  const Send* send = sends.data() + (sends.size() - hop.links.size());
+  for (const HopLink& part : hop.links) {
+    free_from_[part.link.index()] = send->end_us;
+    groups_.forget(part.link, t_us);
+    groups_.add(part.link, send->start_us, send->end_us, part.rate_GBps());
+    ++send;
+  }
+  return t_us + hop.duration_us(bytes);
+}
+
+}  // namespace rondo

@@ -1,0 +1,173 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "lifting.hpp"
+#include "policy_table.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/engines/engines.hpp"
+#include "rondo/flows/rounding.hpp"
+#include "rondo/flows/route_table.hpp"
+#include "rondo/flows/steady_flow.hpp"
+#include "route_scheduling.hpp"
+
+namespace rondo {
+namespace {
+
+struct FlowPolicy {
+  std::string name;
+  RoutingStart start;
+  RouteOrder order;
+  bool rotated = false;  ///< decided for representatives and turned around
+};
+
+/// Where there are rotations, whole problems of more chunks than that are left out unless asked for.
+constexpr std::size_t kMostWholeChunks = 20'000;
+
+/// The first one is the default.
+const std::vector<FlowPolicy>& flow_policy_table() {
+  static const std::vector<FlowPolicy> table{
+      {"bottleneck", RoutingStart::model, RouteOrder::bottleneck},
+      {"load", RoutingStart::model, RouteOrder::load},
+      {"shortest", RoutingStart::shortest, RouteOrder::bottleneck},
+      {"shortest-load", RoutingStart::shortest, RouteOrder::load},
+      {"rotated", RoutingStart::model, RouteOrder::bottleneck, true},
+      {"rotated-load", RoutingStart::model, RouteOrder::load, true},
+  };
+  return table;
+}
+
+/// The routes of the steady-state flow; none where there is no such flow.
+RouteTable steady_routes(const Topology& topology, const Demand& demand, const SteadyFlow& steady) {
+  RouteBuilder builder(topology, demand);
+  if (!steady.field) return builder.build();
+  for (const auto& [origin, contributions] : contributions_by_origin(demand)) {
+    std::vector<double> flow(topology.num_links(), 0.0);
+    for (const FlowField::Entry& entry : entries_of(topology, steady.symmetry, *steady.field, origin))
+      flow[entry.link.index()] += entry.amount;
+    std::vector<Sink> sinks;
+    for (const std::size_t i : contributions) {
+      const Contribution& c = demand.contributions()[i];
+      sinks.push_back({topology.node_of(c.destinations.front()).value, c.bytes});
+    }
+    const auto paths = decompose_flow(topology.graph(), flow, topology.node_of(origin).value, sinks);
+    for (std::size_t k = 0; k < sinks.size(); ++k) {
+      for (const FlowPath& path : paths[k]) {
+        std::vector<LinkId> links;
+        for (const int a : path.arcs) links.push_back(LinkId{a});
+        builder.add(contributions[k], links, path.amount);
+      }
+    }
+  }
+  return builder.build();
+}
+
+struct Realised {
+  Schedule schedule;
+  double rounded_us;  ///< see RoutedChunks::greatest_load_us
+};
+
+/// Makes what schedules need when they first need it.
+class FlowScheduler {
+ public:
+  FlowScheduler(const Instance& instance, std::shared_ptr<const SteadyFlow> steady, bool symmetry)
+      : topology_(instance.topology), demand_(instance.demand), steady_(std::move(steady)) {
+    if (!symmetry || steady_->symmetry.is_trivial()) return;
+    std::vector<Permutation> rotations = find_rotations(*topology_, steady_->pattern);
+    if (rotations.size() > 1) part_ = fold_problem(*topology_, demand_, std::move(rotations));
+  }
+
+  /// Nothing where the policy does not suit the problem, which another one solves better, and once `call` is
+  /// interrupted.
+  std::optional<Realised> realise(const Demand& demand, const FlowPolicy& policy, const EngineOptions& call) {
+    if (policy.rotated) return rotated(demand, policy, call);
+    if (part_ && demand.num_chunks() > kMostWholeChunks && !call.policy_is_asked) return std::nullopt;
+    if (!table_) table_ = steady_routes(*topology_, demand_, *steady_);
+    const std::atomic<bool>* interrupt = call.limits.interrupt;
+    const RoutedChunks routed =
+        round_to_chunks(*topology_, demand, *table_, start(policy), call.seed, interrupt);
+    auto schedule =
+        schedule_routes(*topology_, table_->hops, demand, routed, policy.order, call.seed, interrupt);
+    if (!schedule) return std::nullopt;
+    return Realised{std::move(*schedule), routed.greatest_load_us};
+  }
+
+  std::size_t num_rotations() const { return part_ ? part_->rotations.size() : 1; }
+
+ private:
+  RoutingStart start(const FlowPolicy& policy) const {
+    return steady_->field ? policy.start : RoutingStart::shortest;
+  }
+
+  std::optional<Realised> rotated(const Demand& demand, const FlowPolicy& policy, const EngineOptions& call) {
+    if (part_ && !routes_) routes_ = fold_routes(*part_, steady_routes(*topology_, part_->demand, *steady_));
+    if (!part_ || !*routes_) {
+      if (!call.policy_is_asked) return std::nullopt;
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format("policy {} turns a schedule around, but no rotation of this fabric and demand was "
+                      "found, or none that routes can follow; use another policy",
+                      policy.name));
+    }
+    const Demand part = part_->demand.with_chunks(demand.chunks_per_contribution());
+    const FoldedRoutes& routes = **routes_;
+    const std::atomic<bool>* interrupt = call.limits.interrupt;
+    const RoutedChunks routed =
+        round_to_chunks(part_->topology, part, routes.folded, start(policy), call.seed, interrupt);
+    const auto starts = start_routes(part_->topology, routes.folded.hops, part,
+                                     merge_hops(routes.folded, routed), policy.order, call.seed, interrupt);
+    if (!starts) return std::nullopt;
+    return Realised{unfold(*part_, *topology_, demand, part, routes.real.hops, routed, *starts),
+                    routed.greatest_load_us};
+  }
+
+  std::shared_ptr<const Topology> topology_;
+  Demand demand_;
+  std::shared_ptr<const SteadyFlow> steady_;
+  std::optional<RouteTable> table_;
+  std::optional<FoldedProblem> part_;
+  std::optional<std::optional<FoldedRoutes>> routes_;
+};
+
+}  // namespace
+
+const std::vector<std::string>& flow_policies() {
+  static const std::vector<std::string> names = names_of(flow_policy_table());
+  return names;
+}
+
+PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
+  if (!instance.demand.is_unicast()) {
+    throw Error(
+        ExitCode::unavailable,
+        "engine flow carries data with one destination each (AllToAll, Scatter, Gather); use engine list for "
+        "multicast demand");
+  }
+  std::shared_ptr<const SteadyFlow> steady = options.steady;
+  if (!steady || tools.solve_in_parts || !instance.topology->shared_bandwidth().empty()) {
+    steady = std::make_shared<const SteadyFlow>(
+        solve_steady_flow(instance, tools, options.symmetry, options.limits));
+  }
+  EngineResult notes;
+  notes.metrics = steady->metrics;
+  notes.metrics["columns"] = static_cast<double>(steady->columns);
+  notes.metrics["columns_without_symmetry"] = static_cast<double>(steady->all_columns);
+  if (steady->field) {
+    notes.metrics["steady_us"] = steady->field->finish_us;
+  } else {
+    notes.remarks.push_back(fmt::format("engine flow balanced shortest routes: {}", steady->why_not));
+  }
+  const auto scheduler = std::make_shared<FlowScheduler>(instance, steady, options.symmetry);
+  notes.metrics["rotations"] = static_cast<double>(scheduler->num_rotations());
+  return [scheduler, notes](const Demand& demand, const EngineOptions& call) {
+    EngineResult result = notes;
+    auto realised = scheduler->realise(demand, find_policy(flow_policy_table(), call.policy, "flow"), call);
+    if (!realised) return result;
+    result.metrics["rounded_us"] = realised->rounded_us;
+    result.metrics["realised_us"] = realised->schedule.finish_us;
+    result.schedule = std::move(realised->schedule);
+    return result;
+  };
+}
+
+}  // namespace rondo

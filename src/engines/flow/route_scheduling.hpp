@@ -1,0 +1,48 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
+#include "rondo/flows/rounding.hpp"
+#include "rondo/flows/route_table.hpp"
+
+namespace rondo {
+
+/// Which of the chunks that wait for a link goes first.
+enum class RouteOrder {
+  bottleneck,  ///< the longest rest: time of its later hops + greatest load that a later link still has to
+               ///< carry
+  load,        ///< the greatest sum of loads that its later links still have to carry
+  model,       ///< the one that the model starts first
+};
+
+/// A chunk starts a hop of its route.
+struct RouteStart {
+  int chunk;
+  std::size_t position;  ///< in the route's hops
+  double start_us;
+};
+
+struct RouteStarts {
+  std::vector<RouteStart> starts = {};  ///< in the order of decisions
+  double finish_us = 0;
+};
+
+/// List scheduling of routed chunks in continuous time: whenever a hop's links are idle, the first of its
+/// waiting chunks by `order` takes all of them; hops that compete serve the more urgent chunk. Remaining ties
+/// go by `seed`. Nothing once `interrupt` is true. Throws Error(unavailable) where a link is faster than the
+/// shared bandwidth it belongs to.
+std::optional<RouteStarts> start_routes(const Topology& topology, const std::vector<Hop>& hops,
+                                        const Demand& demand, const RoutedChunks& routed, RouteOrder order,
+                                        std::uint64_t seed, const std::atomic<bool>* interrupt = nullptr);
+
+/// The same as a schedule.
+std::optional<Schedule> schedule_routes(const Topology& topology, const std::vector<Hop>& hops,
+                                        const Demand& demand, const RoutedChunks& routed, RouteOrder order,
+                                        std::uint64_t seed, const std::atomic<bool>* interrupt = nullptr);
+
+}  // namespace rondo

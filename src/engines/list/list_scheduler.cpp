@@ -1,0 +1,353 @@
+#include "list_scheduler.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
+#include <queue>
+#include <tuple>
+
+#include "chunk_set.hpp"
+#include "holder_table.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/random.hpp"
+#include "rondo/core/units.hpp"
+#include "wake_table.hpp"
+
+namespace rondo {
+namespace {
+
+class ListScheduler {
+ public:
+  ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
+                const Deliveries& deliveries, const ListRules& rules, double from_us);
+  void resume(const PartialSchedule& partial);
+  /// Nothing where `patience`, unless null, is over first.
+  std::optional<Schedule> run(Deadline* deadline);
+
+ private:
+  enum class EventKind : std::uint8_t { arrival, link_free };
+  struct Event {
+    double t_us;
+    EventKind kind;
+    int where;  ///< GPU or link
+    int chunk;
+    bool operator>(const Event& o) const {
+      return std::tie(t_us, kind, where, chunk) > std::tie(o.t_us, o.kind, o.where, o.chunk);
+    }
+  };
+  struct Choice {
+    int hop = -1;
+    int chunk = -1;
+    bool fallback = false;
+    std::uint64_t key = ~std::uint64_t{0};
+    int alternatives = 0;  ///< chunks that the hop could carry without falling back
+  };
+
+  struct Transfer {
+    Move move;
+    double arrival_us;
+  };
+
+  void wake_when_free(const Send& send);
+  void start(const Move& move);
+  Schedule useful_sends() const;
+  void apply_events_until(double t_us);
+  void wake_hops_of_link(LinkId link);
+  void serve_receivers(double t_us);
+  bool serve(std::size_t receiver, double t_us);
+  Choice best_chunk(int hop, std::size_t receiver, double t_us) const;
+  bool goes_first(const Choice& a, const Choice& b) const;
+  bool may_fall_back(const Hop& hop, std::size_t receiver, double duration_us) const;
+
+  const Topology& topology_;
+  const HopTable& hops_;
+  const Demand& demand_;
+  const Deliveries& deliveries_;
+  const ListRules& rules_;
+  std::size_t num_gpus_;
+  std::size_t num_chunks_;
+  double from_us_;  ///< nothing new starts before
+  Random random_;
+  LinkTimetable timetable_;
+
+  HolderTable holders_;
+  WakeTable wakes_;
+  double smallest_bytes_;                  ///< of a chunk
+  std::vector<ChunkSet> holds_;            ///< per GPU: chunks that are there
+  std::vector<ChunkSet> lacks_;            ///< per GPU: wanted chunks that nobody has promised yet
+  std::vector<double> lacking_bytes_;      ///< per GPU
+  std::vector<double> in_bandwidth_GBps_;  ///< per GPU
+  std::vector<char> stalled_;              ///< per hop: had nothing to send when last looked at
+  std::vector<char> waiting_;              ///< per GPU: to be served at this event
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<Send> sends_;          ///< of transfer 0, 1, ..., one a link of its hop
+  std::vector<Transfer> transfers_;  ///< by start
+  std::size_t missing_ = 0;          ///< deliveries nobody has promised yet
+  bool any_way_ = false;             ///< nothing moves under the rules: anything that helps may be sent
+  double latest_us_ = 0;             ///< arrival so far
+  double now_us_ = 0;                ///< time of the event at hand
+};
+
+ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
+                             const Deliveries& deliveries, const ListRules& rules, double from_us)
+    : topology_(topology),
+      hops_(hops),
+      demand_(demand),
+      deliveries_(deliveries),
+      rules_(rules),
+      num_gpus_(topology.num_gpus()),
+      num_chunks_(demand.num_chunks()),
+      from_us_(from_us),
+      random_(rules.seed),
+      timetable_(topology),
+      holders_(hops, demand, deliveries, rules),
+      wakes_(topology, hops, holders_.chunk_sizes()),
+      smallest_bytes_(*std::ranges::min_element(holders_.chunk_sizes())),
+      lacking_bytes_(num_gpus_, 0.0),
+      in_bandwidth_GBps_(num_gpus_, 0.0),
+      stalled_(hops.hops().size(), 0),
+      waiting_(num_gpus_, 1) {
+  const auto chunks_each = static_cast<std::size_t>(demand.chunks_per_contribution());
+  for (std::size_t g = 0; g < num_gpus_; ++g) {
+    for (const LinkId l : topology.in_links(topology.node_of(GpuId{g}))) {
+      in_bandwidth_GBps_[g] += topology.link(l).bandwidth_GBps;
+    }
+  }
+
+  holds_.assign(num_gpus_, no_chunks(num_chunks_));
+  lacks_.assign(num_gpus_, no_chunks(num_chunks_));
+  for (std::size_t i = 0; i < demand.contributions().size(); ++i) {
+    const Contribution& contribution = demand.contributions()[i];
+    for (std::size_t c = i * chunks_each; c < (i + 1) * chunks_each; ++c) {
+      for (const GpuId g : deliveries.receivers[i]) {
+        insert(lacks_[g.index()], c);
+        lacking_bytes_[g.index()] += demand.bytes(ChunkId{c});
+        ++missing_;
+      }
+      holders_.promise(c, contribution.origin, contribution.ready_us, now_us_);
+      events_.push({std::max(contribution.ready_us, from_us), EventKind::arrival, contribution.origin.value,
+                    static_cast<int>(c)});
+    }
+  }
+}
+
+void ListScheduler::resume(const PartialSchedule& partial) {
+  for (const Holding& holding : partial.holdings) {
+    const std::size_t g = holding.gpu.index();
+    const std::size_t c = holding.chunk.index();
+    if (contains(lacks_[g], c)) {
+      erase(lacks_[g], c);
+      lacking_bytes_[g] -= demand_.bytes(holding.chunk);
+      --missing_;
+    }
+    holders_.promise(c, holding.gpu, holding.from_us, now_us_);
+    events_.push(
+        {std::max(holding.from_us, from_us_), EventKind::arrival, holding.gpu.value, holding.chunk.value});
+  }
+  for (const Send& send : partial.on_links) {
+    timetable_.occupy(send, demand_.bytes(send.chunk));
+    wake_when_free(send);
+  }
+}
+
+void ListScheduler::wake_when_free(const Send& send) {
+  const double not_before_us = std::max(now_us_, from_us_);
+  for (const double offset : wakes_.offsets_us(send.link)) {
+    events_.push({std::max(not_before_us, send.end_us - offset), EventKind::link_free, send.link.value, 0});
+  }
+}
+
+void ListScheduler::start(const Move& move) {
+  const Hop& hop = hops_.hop(move.hop);
+  const double bytes = demand_.bytes(move.chunk);
+  const std::size_t first = sends_.size();
+  const double arrival = timetable_.reserve(hop, move.chunk, bytes, move.start_us, sends_);
+  for (std::size_t s = first; s < sends_.size(); ++s) wake_when_free(sends_[s]);
+  events_.push({std::max(arrival, from_us_), EventKind::arrival, hop.dst.value, move.chunk.value});
+  transfers_.push_back({move, arrival});
+  latest_us_ = std::max(latest_us_, arrival);
+  if (contains(lacks_[hop.dst.index()], move.chunk.index())) {
+    erase(lacks_[hop.dst.index()], move.chunk.index());
+    lacking_bytes_[hop.dst.index()] -= bytes;
+    --missing_;
+  }
+  holders_.promise(move.chunk.index(), hop.dst, arrival, now_us_);
+}
+
+void ListScheduler::wake_hops_of_link(LinkId link) {
+  for (const int h : wakes_.hops(link)) waiting_[hops_.hop(h).dst.index()] = 1;
+}
+
+void ListScheduler::apply_events_until(double t_us) {
+  while (!events_.empty() && events_.top().t_us <= t_us) {
+    const Event event = events_.top();
+    events_.pop();
+    if (event.kind == EventKind::link_free) {
+      wake_hops_of_link(LinkId{event.where});
+      continue;
+    }
+    const GpuId gpu{event.where};
+    const auto chunk = static_cast<std::size_t>(event.chunk);
+    insert(holds_[gpu.index()], chunk);
+    holders_.land(chunk, gpu);
+    for (const int h : hops_.out_of(gpu)) {
+      stalled_[static_cast<std::size_t>(h)] = 0;
+      waiting_[hops_.hop(h).dst.index()] = 1;
+    }
+  }
+}
+
+bool ListScheduler::may_fall_back(const Hop& hop, std::size_t receiver, double duration_us) const {
+  const double own = transmission_us(1, 1) / hop.links.back().us_per_byte;
+  const double others = in_bandwidth_GBps_[receiver] - own;
+  if (others <= 1e-9 * own) return true;
+  return transmission_us(lacking_bytes_[receiver], others) >= duration_us;
+}
+
+ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver, double t_us) const {
+  const Hop& hop = hops_.hop(h);
+  const ChunkSet& there = holds_[hop.src.index()];
+  const ChunkSet& wanted = lacks_[receiver];
+  const std::uint64_t salt = receiver * 0x2545F491ULL + rules_.seed;
+  const bool count = rules_.senders == SenderOrder::fullest;
+  Choice best{h, -1, true};
+  int alternatives = 0;
+  for (std::size_t w = 0; w < wanted.size(); ++w) {
+    for (std::uint64_t bits = there[w] & wanted[w]; bits != 0; bits &= bits - 1) {
+      const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      const std::uint64_t key = holders_.key(c) | (mix_bits(c * 0x9e3779b97f4a7c15ULL + salt) & 0xffff);
+      // Distances are looked up last: they are far apart in memory.
+      if (!count && !best.fallback && key >= best.key) continue;
+      const double duration = hop.duration_us(demand_.bytes(ChunkId{c}));
+      const bool fallback = holders_.better_wait(c, receiver, duration, t_us);
+      alternatives += fallback ? 0 : 1;
+      if (fallback && (!best.fallback || (!any_way_ && !may_fall_back(hop, receiver, duration)))) continue;
+      if (best.chunk < 0 || (best.fallback && !fallback) || key < best.key) {
+        best = {h, static_cast<int>(c), fallback, key};
+      }
+    }
+  }
+  best.alternatives = alternatives;
+  return best;
+}
+
+bool ListScheduler::goes_first(const Choice& a, const Choice& b) const {
+  if (a.fallback != b.fallback) return b.fallback;
+  if (rules_.senders == SenderOrder::fullest && a.alternatives != b.alternatives) {
+    return a.alternatives > b.alternatives;
+  }
+  return a.key < b.key;
+}
+
+bool ListScheduler::serve(std::size_t receiver, double t_us) {
+  Choice best;
+  for (const int h : hops_.into(GpuId{receiver})) {
+    const auto i = static_cast<std::size_t>(h);
+    if (stalled_[i]) continue;
+    const Hop& hop = hops_.hop(h);
+    if (!timetable_.can_start(hop, smallest_bytes_, t_us)) continue;
+    const Choice choice = best_chunk(h, receiver, t_us);
+    if (choice.chunk < 0) {
+      stalled_[i] = 1;
+      continue;
+    }
+    if ((best.hop < 0 || goes_first(choice, best)) &&
+        timetable_.can_start(hop, demand_.bytes(ChunkId{choice.chunk}), t_us))
+      best = choice;
+  }
+  if (best.hop < 0) return false;
+
+  start({ChunkId{best.chunk}, best.hop, t_us});
+  return true;
+}
+
+void ListScheduler::serve_receivers(double t_us) {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (bool progress = true; progress;) {
+    progress = false;
+    order.clear();
+    for (std::size_t g = 0; g < num_gpus_; ++g) {
+      if (waiting_[g]) order.emplace_back(-lacking_bytes_[g], g);
+    }
+    random_.shuffle(std::span(order));
+    std::stable_sort(order.begin(), order.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [need, g] : order) {
+      if (serve(g, t_us)) {
+        progress = true;
+      } else {
+        waiting_[g] = 0;
+      }
+    }
+  }
+}
+
+std::optional<Schedule> ListScheduler::run(Deadline* deadline) {
+  while (missing_ > 0) {
+    if (deadline && deadline->is_over()) return std::nullopt;
+    if (events_.empty()) {
+      if (any_way_) {
+        throw Error(ExitCode::unavailable, "list scheduling: " + std::to_string(missing_) +
+                                               " deliveries have no way that the fabric's shared bandwidth "
+                                               "allows; raise the groups' bandwidth "
+                                               "to at least that of one of their links");
+      }
+      any_way_ = true;
+      std::fill(stalled_.begin(), stalled_.end(), 0);
+      std::fill(waiting_.begin(), waiting_.end(), 1);
+      now_us_ = latest_us_;
+      serve_receivers(now_us_);
+      continue;
+    }
+    any_way_ = false;
+    const double t = now_us_ = events_.top().t_us;
+    apply_events_until(t + 1e-9 + 1e-12 * t);
+    serve_receivers(t);
+  }
+  Schedule result = useful_sends();
+  canonicalise(result);
+  return result;
+}
+
+/// Without relays that turned out to be needless, the last transfer first: one serves a destination or a
+/// later one.
+Schedule ListScheduler::useful_sends() const {
+  std::vector<ChunkSet> needed(num_gpus_, no_chunks(num_chunks_));
+  for (std::size_t c = 0; c < num_chunks_; ++c) {
+    for (const GpuId g : demand_.destinations(ChunkId{c})) insert(needed[g.index()], c);
+  }
+  Schedule schedule;
+  std::size_t end = sends_.size();
+  for (auto t = transfers_.rbegin(); t != transfers_.rend(); ++t) {
+    const Hop& hop = hops_.hop(t->move.hop);
+    const std::size_t chunk = t->move.chunk.index();
+    const std::size_t begin = end - hop.links.size();
+    if (contains(needed[hop.dst.index()], chunk)) {
+      insert(needed[hop.src.index()], chunk);
+      schedule.sends.insert(schedule.sends.end(), sends_.begin() + static_cast<std::ptrdiff_t>(begin),
+                            sends_.begin() + static_cast<std::ptrdiff_t>(end));
+      // A relay's arrival is followed by that of what it is needed for.
+      schedule.finish_us = std::max(schedule.finish_us, t->arrival_us);
+    }
+    end = begin;
+  }
+  return schedule;
+}
+
+}  // namespace
+
+Schedule list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
+                       const Deliveries& deliveries, const ListRules& rules, const PartialSchedule* partial) {
+  ListScheduler scheduler(topology, hops, demand, deliveries, rules, partial ? partial->time_us : 0);
+  if (partial) scheduler.resume(*partial);
+  return *scheduler.run(nullptr);
+}
+
+std::optional<Schedule> list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
+                                      const Deliveries& deliveries, const ListRules& rules,
+                                      Deadline& deadline) {
+  return ListScheduler(topology, hops, demand, deliveries, rules, 0).run(&deadline);
+}
+
+}  // namespace rondo

@@ -1,0 +1,199 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/stopwatch.hpp"
+#include "rondo/engines/engines.hpp"
+#include "transfers.hpp"
+
+namespace rondo {
+namespace {
+
+/// The least number of epochs: what is known about it, and a solution.
+struct GridOptimum {
+  int infeasible_epochs = 0;  ///< proven: no schedule in so many
+  int epochs = 0;             ///< of `field`
+  std::optional<FlowField> field = std::nullopt;
+  std::int64_t nodes = 0;
+  std::vector<std::string> limits_hit = {};
+
+  bool proven() const { return field && epochs == infeasible_epochs + 1; }
+};
+
+/// The best that the list scheduler finds, over its policies.
+Schedule best_list_schedule(const Topology& topology, const Demand& demand, const EngineOptions& options,
+                            const Toolbox& tools) {
+  const Instance instance{std::make_shared<const Topology>(topology), demand};
+  const PreparedEngine list = prepare_list(instance, options, tools);
+  EngineOptions list_options = options;
+  list_options.limits = {};  // takes moments, and some schedule there has to be
+  Schedule best;
+  best.finish_us = kInfinity;
+  for (const std::string& policy : list_policies()) {
+    list_options.policy = policy;
+    EngineResult result = list(demand, list_options);
+    if (result.schedule && result.schedule->finish_us < best.finish_us) best = std::move(*result.schedule);
+  }
+  return best;
+}
+
+/// Asks for schedules in K epochs, for growing K from the first one that the relaxation does not exclude.
+/// Feasibility in K epochs is decided far faster than an objective over arrivals is minimised, and the
+/// relaxation alone excludes most K.
+class EpochSearch {
+ public:
+  EpochSearch(const Instance& instance, const EngineOptions& options, const Toolbox& tools)
+      : instance_(instance), options_(options), tools_(tools) {}
+
+  /// `incumbent` is a schedule of snap_to_grid's topology that takes `incumbent_epochs`: where nothing better
+  /// is found it is the solution, if it fits the grid.
+  GridOptimum least_epochs(int at_most, int incumbent_epochs, const Schedule& incumbent) {
+    exclude_by_relaxation(std::min(at_most, incumbent_epochs));
+    for (int epochs = optimum_.infeasible_epochs + 1; epochs <= at_most; ++epochs) {
+      if (ask(epochs, epochs >= incumbent_epochs ? &incumbent : nullptr)) break;
+    }
+    return std::move(optimum_);
+  }
+
+ private:
+  BuiltModel build(int epochs) const {
+    Instance instance = instance_;
+    instance.grid->num_epochs = epochs;
+    return tools_.multicast_milp(instance);
+  }
+
+  /// Bisection: what is infeasible in K epochs is infeasible in fewer.
+  void exclude_by_relaxation(int at_most) {
+    int open = at_most + 1;
+    while (optimum_.infeasible_epochs + 1 < open) {
+      const int epochs = optimum_.infeasible_epochs + (open - optimum_.infeasible_epochs) / 2;
+      LinearModel relaxation = build(epochs).model;
+      std::fill(relaxation.integer.begin(), relaxation.integer.end(), char{0});
+      const bool infeasible = tools_.lp->solve(relaxation, limits()).status == SolveStatus::infeasible;
+      (infeasible ? optimum_.infeasible_epochs : open) = epochs;
+    }
+  }
+
+  /// Returns whether the search has to end.
+  bool ask(int epochs, const Schedule* incumbent) {
+    const BuiltModel built = build(epochs);
+    Solution solution;
+    if (auto x = incumbent != nullptr ? built.encode(*incumbent) : std::nullopt) {
+      solution.x = std::move(*x);
+    } else {
+      solution = tools_.milp->solve(built.model, limits());
+      optimum_.nodes += solution.nodes;
+    }
+    if (!solution.x.empty()) {
+      optimum_.epochs = epochs;
+      optimum_.field = built.decode(solution);
+    } else if (solution.status == SolveStatus::infeasible) {
+      if (optimum_.infeasible_epochs == epochs - 1) optimum_.infeasible_epochs = epochs;
+    } else {
+      const std::string limit = interrupted() ? "interrupted" : out_of_time() ? "time" : "nodes";
+      auto& hit = optimum_.limits_hit;
+      if (std::find(hit.begin(), hit.end(), limit) == hit.end()) hit.push_back(limit);
+    }
+    return optimum_.field || interrupted() || out_of_time();
+  }
+
+  /// The user's seconds are for all calls together.
+  SolveLimits limits() const {
+    SolveLimits limits = options_.limits;
+    if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, limits.time_limit_s - clock_.seconds());
+    return limits;
+  }
+  bool out_of_time() const {
+    return options_.limits.time_limit_s >= 0 && clock_.seconds() >= options_.limits.time_limit_s;
+  }
+  bool interrupted() const { return options_.limits.interrupt != nullptr && *options_.limits.interrupt; }
+
+  const Instance& instance_;
+  const EngineOptions& options_;
+  const Toolbox& tools_;
+  Stopwatch clock_;
+  GridOptimum optimum_;
+};
+
+std::string remark(const GridOptimum& optimum, double tau_us, double grid_us, const Schedule& retimed) {
+  std::string text =
+      optimum.proven()
+          ? fmt::format(
+                "optimal on its epoch grid, {} epochs of {:.4g} us, which is no lower bound in continuous "
+                "time",
+                optimum.epochs, tau_us)
+          : fmt::format("not proven optimal on its epoch grid: {} epochs of {:.4g} us, and {} are too few",
+                        optimum.epochs, tau_us, optimum.infeasible_epochs);
+  if (retimed.finish_us < grid_us * (1 - 1e-9)) {
+    text += fmt::format(
+        "; with every send started as early as it can, it ends at {:.6g} us instead of the grid's {:.6g} us",
+        retimed.finish_us, grid_us);
+  }
+  return text;
+}
+
+EngineResult solve(const Topology& topology, const Demand& demand, const EngineOptions& options,
+                   const Toolbox& tools) {
+  Instance instance{std::make_shared<const Topology>(topology), demand,
+                    make_epoch_grid(topology, demand, options.epochs)};
+  const double tau_us = instance.grid->tau_us;
+  const Schedule listed = best_list_schedule(topology, demand, options, tools);
+  const Schedule on_grid = best_list_schedule(snap_to_grid(topology, *instance.grid), demand, options, tools);
+  const int listed_epochs = static_cast<int>(std::ceil(on_grid.finish_us / tau_us - 1e-6));
+
+  // Not the incumbent's number: behind switches it may not fit the grid, where transfers start at whole
+  // epochs.
+  const int asked = options.epochs.num_epochs;
+  const int at_most = asked > 0 ? asked : std::numeric_limits<int>::max();
+  GridOptimum optimum = EpochSearch(instance, options, tools).least_epochs(at_most, listed_epochs, on_grid);
+
+  EngineResult result;
+  result.metrics = {
+      {"tau_us", tau_us}, {"nodes", static_cast<double>(optimum.nodes)}, {"proven_optimal_on_grid", 0}};
+  result.limits_hit = optimum.limits_hit;
+  result.schedule = listed;
+  if (!optimum.field) {
+    if (asked > 0 && optimum.infeasible_epochs == asked) {
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format(
+              "no schedule ends within the {} epochs of {:.4g} us that were asked for; give more epochs or "
+              "leave their number to the engine",
+              asked, tau_us));
+    }
+    result.remarks.push_back(
+        "a limit ended the search on the epoch grid; this is the list scheduler's schedule");
+    return result;
+  }
+  std::vector<Transfer> transfers = transfers_of(topology, *optimum.field);
+  remove_useless(transfers, topology, demand);
+  Schedule retimed = retime(transfers, topology, demand);
+
+  const double grid_us = optimum.epochs * tau_us;
+  result.metrics["grid_epochs"] = optimum.epochs;
+  result.metrics["grid_finish_us"] = grid_us;
+  result.metrics["proven_optimal_on_grid"] = optimum.proven() ? 1 : 0;
+  result.remarks.push_back(remark(optimum, tau_us, grid_us, retimed));
+  if (retimed.finish_us <= listed.finish_us) {
+    result.schedule = std::move(retimed);
+  } else {
+    result.remarks.push_back(fmt::format(
+        "the list scheduler, which is not bound to epochs, ends earlier, at {:.6g} us instead of {:.6g}; "
+        "this is its schedule",
+        listed.finish_us, retimed.finish_us));
+  }
+  return result;
+}
+
+}  // namespace
+
+PreparedEngine prepare_milp(const Instance& instance, const EngineOptions&, const Toolbox& tools) {
+  return [topology = instance.topology, tools](const Demand& demand, const EngineOptions& options) {
+    return solve(*topology, demand, options, tools);
+  };
+}
+
+}  // namespace rondo

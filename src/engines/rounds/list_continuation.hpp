@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rondo/parallel/communicator.hpp"
+#include "round_plan.hpp"
+
+namespace rondo {
+
+/// The list scheduler's best way to go on from what a round has decided, tried over the ranks.
+class ListContinuation {
+ public:
+  ListContinuation(const Topology& topology, const HopTable& hops, const Demand& demand, std::uint64_t seed,
+                   const Communicator& communicator);
+
+  /// Collective. `sends`, which start at `time_us` or later, and everything that is missing after them;
+  /// finish_us counts what `course` has decided for good as well.
+  Schedule resume(const CommittedSchedule& committed, double time_us, std::vector<Send> sends) const;
+
+ private:
+  const Topology& topology_;
+  const HopTable& hops_;
+  const Demand& demand_;
+  std::uint64_t seed_;
+  const Communicator& communicator_;
+  Deliveries deliveries_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,326 @@
+#include "rondo/flows/rounding.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "rondo/core/random.hpp"
+#include "rondo/core/units.hpp"
+
+namespace rondo {
+namespace {
+
+/// p of the potential: each stage sharpens what the one before has found.
+constexpr int kExponents[] = {8, 32, 128};
+/// Per stage: how often new routes are looked for, and how often the contributions are gone through after
+/// each time.
+constexpr int kPricings = 3;
+constexpr int kPasses = 8;
+/// A change counts if it is better by this part.
+constexpr double kImprovement = 1e-9;
+/// Weight of duration against load in the search for new routes, where nothing else tells them apart.
+constexpr double kDurationWeight = 1e-6;
+
+/// A link, or a group of shared bandwidth behind the links.
+struct Use {
+  std::size_t resource;
+  double us_per_byte;
+};
+
+double power(double x, int p) {  // p is a power of two
+  for (; p > 1; p /= 2) x *= x;
+  return x;
+}
+
+/// Without what it does between two visits of a GPU: a flow over time may go around where links are idle, and
+/// data can wait instead.
+Route without_detours(const std::vector<Hop>& hops, const Route& route) {
+  Route direct{{}, route.bytes};
+  std::vector<GpuId> visited{hops[static_cast<std::size_t>(route.hops.front())].src};
+  for (std::size_t i = 0; i < route.hops.size(); ++i) {
+    const GpuId gpu = hops[static_cast<std::size_t>(route.hops[i])].dst;
+    direct.hops.push_back(route.hops[i]);
+    if (!route.start_us.empty()) direct.start_us.push_back(route.start_us[i]);
+    visited.push_back(gpu);
+    const auto first =
+        static_cast<std::size_t>(std::find(visited.begin(), visited.end(), gpu) - visited.begin());
+    visited.resize(first + 1);
+    direct.hops.resize(first);
+    if (!route.start_us.empty()) direct.start_us.resize(first);
+  }
+  return direct;
+}
+
+class Rounding {
+ public:
+  Rounding(const Topology& topology, const Demand& demand, const RouteTable& table, std::uint64_t seed);
+
+  void start_from_model();
+  void start_from_shortest();
+  void improve(const std::atomic<bool>* interrupt);
+  RoutedChunks result() const;
+
+ private:
+  struct Candidate {
+    Route route;
+    std::vector<Use> uses;
+    double duration_us = 0;
+    int chunks = 0;
+  };
+  struct Choice {
+    std::size_t candidate = 0;
+    double cost = std::numeric_limits<double>::infinity();
+  };
+
+  double bytes(std::size_t contribution) const {
+    return demand_.contributions()[contribution].bytes / chunks_;
+  }
+  Candidate make_candidate(std::size_t contribution, Route route) const;
+  void put(std::size_t contribution, std::size_t candidate, int chunks);
+  double cost(std::size_t contribution, const Candidate& candidate) const;
+  Choice cheapest(std::size_t contribution) const;
+  void set_scale();
+  void price();
+  bool add_if_new(std::size_t contribution, std::vector<int> hops);
+  bool pass(const std::atomic<bool>* interrupt);
+  bool reroute(std::size_t contribution, std::size_t from);
+
+  const Topology& topology_;
+  const Demand& demand_;
+  const RouteTable& table_;
+  int chunks_;
+  bool extensible_ =
+      true;  ///< the routes of a model with time are left as they are: others would have no times
+  Random random_;
+  std::vector<std::vector<Use>> hop_uses_;
+  Digraph hop_graph_;
+  std::vector<double> load_us_;  ///< per resource
+  std::vector<std::vector<Candidate>> candidates_;
+  int exponent_ = kExponents[0];
+  double scale_us_ = 1;
+};
+
+Rounding::Rounding(const Topology& topology, const Demand& demand, const RouteTable& table,
+                   std::uint64_t seed)
+    : topology_(topology),
+      demand_(demand),
+      table_(table),
+      chunks_(demand.chunks_per_contribution()),
+      random_(seed),
+      hop_graph_{static_cast<int>(topology.num_gpus()), {}},
+      load_us_(topology.num_links() + topology.shared_bandwidth().size(), 0.0),
+      candidates_(demand.contributions().size()) {
+  std::vector<std::vector<std::size_t>> groups_of(topology.num_links());
+  for (std::size_t g = 0; g < topology.shared_bandwidth().size(); ++g) {
+    for (const LinkId l : topology.shared_bandwidth()[g].links) groups_of[l.index()].push_back(g);
+  }
+  for (const Hop& hop : table.hops) {
+    std::vector<Use>& uses = hop_uses_.emplace_back();
+    for (const HopLink& part : hop.links) {
+      uses.push_back({part.link.index(), part.us_per_byte});
+      for (const std::size_t g : groups_of[part.link.index()]) {
+        uses.push_back(
+            {topology.num_links() + g, transmission_us(1, topology.shared_bandwidth()[g].bandwidth_GBps)});
+      }
+    }
+    hop_graph_.arcs.push_back({hop.src.value, hop.dst.value});
+  }
+}
+
+Rounding::Candidate Rounding::make_candidate(std::size_t contribution, Route route) const {
+  Candidate candidate{std::move(route), {}};
+  for (const int h : candidate.route.hops) {
+    const auto& uses = hop_uses_[static_cast<std::size_t>(h)];
+    candidate.uses.insert(candidate.uses.end(), uses.begin(), uses.end());
+    candidate.duration_us += table_.hops[static_cast<std::size_t>(h)].duration_us(bytes(contribution));
+  }
+  return candidate;
+}
+
+void Rounding::put(std::size_t contribution, std::size_t candidate, int chunks) {
+  Candidate& c = candidates_[contribution][candidate];
+  c.chunks += chunks;
+  for (const Use& use : c.uses) load_us_[use.resource] += chunks * bytes(contribution) * use.us_per_byte;
+}
+
+/// Growth of the potential by one more chunk. (A link that a route uses twice is counted as if by two
+/// chunks.)
+double Rounding::cost(std::size_t contribution, const Candidate& candidate) const {
+  double sum = power(candidate.duration_us / scale_us_, exponent_);
+  for (const Use& use : candidate.uses) {
+    const double load = load_us_[use.resource];
+    sum += power((load + bytes(contribution) * use.us_per_byte) / scale_us_, exponent_) -
+           power(load / scale_us_, exponent_);
+  }
+  return sum;
+}
+
+Rounding::Choice Rounding::cheapest(std::size_t contribution) const {
+  Choice best;
+  for (std::size_t i = 0; i < candidates_[contribution].size(); ++i) {
+    const double c = cost(contribution, candidates_[contribution][i]);
+    if (c < best.cost * (1 - kImprovement)) best = {i, c};
+  }
+  return best;
+}
+
+/// The potential is about the greatest load or duration.
+void Rounding::set_scale() {
+  scale_us_ = *std::max_element(load_us_.begin(), load_us_.end());
+  for (const auto& candidates : candidates_) {
+    for (const Candidate& c : candidates) {
+      if (c.chunks > 0) scale_us_ = std::max(scale_us_, c.duration_us);
+    }
+  }
+}
+
+void Rounding::start_from_model() {
+  struct Open {
+    std::size_t contribution;
+    int chunks;
+  };
+  std::vector<Open> open;
+  if (std::any_of(table_.of_contribution.begin(), table_.of_contribution.end(),
+                  [](const std::vector<Route>& routes) { return routes.empty(); })) {
+    price();  // the model's flow to some destination was lost among rounding errors
+  }
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    double sum = 0;
+    for (const Route& route : table_.of_contribution[i]) sum += route.bytes;
+    int left = chunks_;
+    for (const Route& route : table_.of_contribution[i]) {
+      if (!route.start_us.empty()) extensible_ = false;
+      candidates_[i].push_back(make_candidate(i, route));
+      const int whole = static_cast<int>(chunks_ * (route.bytes / sum) + kImprovement);
+      put(i, candidates_[i].size() - 1, whole);
+      left -= whole;
+    }
+    if (left > 0) open.push_back({i, left});
+  }
+  random_.shuffle(std::span<Open>(open));
+  for (const Open& o : open) scale_us_ += bytes(o.contribution) * transmission_us(1, 1);
+  set_scale();
+  for (const Open& o : open) {
+    for (int k = 0; k < o.chunks; ++k) put(o.contribution, cheapest(o.contribution).candidate, 1);
+  }
+}
+
+void Rounding::start_from_shortest() {
+  price();
+  for (std::size_t i = 0; i < candidates_.size(); ++i) put(i, 0, chunks_);
+}
+
+/// Looks for routes that are shorter than all known ones under the marginal costs of the links.
+void Rounding::price() {
+  const double mean_bytes =
+      std::accumulate(demand_.contributions().begin(), demand_.contributions().end(), 0.0,
+                      [](double sum, const Contribution& c) { return sum + c.bytes; }) /
+      static_cast<double>(demand_.num_chunks());
+  double longest = 0;
+  for (const auto& candidates : candidates_) {
+    for (const Candidate& c : candidates) longest = std::max(longest, c.chunks > 0 ? c.duration_us : 0.0);
+  }
+  const auto marginal = [&](double us) {
+    const double x = us / scale_us_;
+    return x > 0 ? power(x, exponent_) / x : 0.0;
+  };
+  std::vector<double> length;
+  for (std::size_t h = 0; h < table_.hops.size(); ++h) {
+    double sum = (kDurationWeight + marginal(longest)) * table_.hops[h].duration_us(mean_bytes);
+    for (const Use& use : hop_uses_[h])
+      sum += marginal(load_us_[use.resource]) * mean_bytes * use.us_per_byte;
+    length.push_back(sum);
+  }
+  std::vector<std::optional<ShortestPaths>> from(topology_.num_gpus());
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    const Contribution& c = demand_.contributions()[i];
+    auto& paths = from[c.origin.index()];
+    if (!paths) paths = shortest_paths(hop_graph_, length, c.origin.value);
+    std::vector<int> hops;
+    for (int at = c.destinations.front().value; at != c.origin.value;) {
+      const int h = paths->last_arc[static_cast<std::size_t>(at)];
+      hops.push_back(h);
+      at = table_.hops[static_cast<std::size_t>(h)].src.value;
+    }
+    std::reverse(hops.begin(), hops.end());
+    add_if_new(i, std::move(hops));
+  }
+}
+
+bool Rounding::add_if_new(std::size_t contribution, std::vector<int> hops) {
+  for (const Candidate& c : candidates_[contribution]) {
+    if (c.route.hops == hops) return false;
+  }
+  candidates_[contribution].push_back(make_candidate(contribution, {std::move(hops), 0}));
+  return true;
+}
+
+/// Takes one chunk off a candidate and puts it where it costs least. Returns whether that is elsewhere.
+bool Rounding::reroute(std::size_t contribution, std::size_t from) {
+  put(contribution, from, -1);
+  const double stay = cost(contribution, candidates_[contribution][from]);
+  const Choice best = cheapest(contribution);
+  const bool moved = best.candidate != from && best.cost < stay * (1 - kImprovement);
+  put(contribution, moved ? best.candidate : from, 1);
+  return moved;
+}
+
+bool Rounding::pass(const std::atomic<bool>* interrupt) {
+  std::vector<std::size_t> order(candidates_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  random_.shuffle(std::span<std::size_t>(order));
+  bool moved = false;
+  for (const std::size_t i : order) {
+    if (interrupt != nullptr && interrupt->load()) return false;
+    for (std::size_t from = 0; from < candidates_[i].size(); ++from) {
+      while (candidates_[i][from].chunks > 0 && reroute(i, from)) moved = true;
+    }
+  }
+  return moved;
+}
+
+void Rounding::improve(const std::atomic<bool>* interrupt) {
+  for (const int exponent : kExponents) {
+    exponent_ = exponent;
+    for (int k = 0; k < kPricings; ++k) {
+      set_scale();
+      if (extensible_) price();
+      bool moved = false;
+      for (int j = 0; j < kPasses && pass(interrupt); ++j) moved = true;
+      if (!moved) break;
+    }
+  }
+}
+
+RoutedChunks Rounding::result() const {
+  RoutedChunks routed;
+  routed.greatest_load_us = *std::max_element(load_us_.begin(), load_us_.end());
+  for (const auto& candidates : candidates_) {
+    for (const Candidate& c : candidates) {
+      if (c.chunks == 0) continue;
+      routed.route_of_chunk.insert(routed.route_of_chunk.end(), static_cast<std::size_t>(c.chunks),
+                                   static_cast<int>(routed.routes.size()));
+      // Not before: what a detour loads keeps others from being rounded to it.
+      routed.routes.push_back(without_detours(table_.hops, c.route));
+    }
+  }
+  return routed;
+}
+
+}  // namespace
+
+RoutedChunks round_to_chunks(const Topology& topology, const Demand& demand, const RouteTable& table,
+                             RoutingStart start, std::uint64_t seed, const std::atomic<bool>* interrupt) {
+  Rounding rounding(topology, demand, table, seed);
+  if (start == RoutingStart::model) {
+    rounding.start_from_model();
+  } else {
+    rounding.start_from_shortest();
+  }
+  rounding.improve(interrupt);
+  return rounding.result();
+}
+
+}  // namespace rondo

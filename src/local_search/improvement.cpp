@@ -1,0 +1,358 @@
+#include "rondo/local_search/improvement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "rondo/core/random.hpp"
+#include "rondo/local_search/justification.hpp"
+#include "rondo/local_search/neighbours.hpp"
+#include "rondo/parallel/best_of_parts.hpp"
+#include "rondo/parallel/messages.hpp"
+
+namespace rondo {
+
+auto members_of(SameAs<TransferPlan> auto& p) {
+  return std::tie(p.transfers, p.quality);
+}
+
+namespace {
+
+constexpr std::size_t kTriesPerRound = 8;
+/// Of list scheduling anew, in the fewest chunks.
+constexpr double kRestartVariants = 32;
+/// Of the work or time that is left, for choosing among them.
+constexpr double kShareOfChoosing = 0.25;
+/// Plans of more transfers are left to later levels, where starts of fewer are known.
+constexpr double kEasyTransfers = 4e4;
+/// Rounds in a row without a success that counts end a level, and so many rounds in all. A success counts
+/// that closes this share of the gap or takes this share of the pressure.
+constexpr std::uint64_t kIdleRounds = 4;
+constexpr std::uint64_t kIdleRoundsInMostChunks = 24;
+constexpr std::uint64_t kMostRounds = 128;
+constexpr double kShareOfGap = 0.005;
+constexpr double kShareOfPressure = 1e-4;
+/// Of the work or time that is left, for every level but the last, and for scheduling anew in more chunks.
+constexpr double kShareOfWork = 0.5;
+/// Of the time limit: from then on there is time for splitting alone.
+constexpr double kShareBeforeLastCall = 0.85;
+/// Splitting chunks, and making a plan of a start, take as long as about so many tries there.
+constexpr double kTriesPerSplit = 4;
+constexpr double kTriesPerStart = 12;
+/// Of what no schedule in as many whole chunks can undercut, a finish time this near is taken for it.
+constexpr double kAtLeast = 1 + 1e-9;
+
+/// What list scheduling anew has found.
+struct RestartFind {
+  int chunks = 0;
+  std::size_t variant = 0;
+  double finish_us = 0;
+};
+struct RestartSchedule {
+  RestartFind find = {};
+  std::vector<Send> sends = {};  ///< none where they would not be of use
+};
+
+auto members_of(SameAs<RestartSchedule> auto& s) {
+  return std::tie(s.find, s.sends);
+}
+
+/// How far the search is after a whole number of rounds.
+struct ImprovementState {
+  std::uint64_t rounds = 0;
+  std::uint64_t idle_rounds = 0;   ///< in a row, at this number of chunks
+  std::uint64_t level_rounds = 0;  ///< at this number of chunks
+  std::uint64_t successes = 0;
+  std::uint64_t tries = 0;
+  double work = 0;
+  double level_end = 0;            ///< the share of work or time at which the level gives way to the next
+  std::size_t restart_rounds = 0;  ///< of the task's fresh chunk counts, those that are done
+  std::vector<std::size_t> restart_best = {};  ///< the last such round's variants, the best first
+  std::vector<RestartFind> restart = {};       ///< those that were the best of all when they came
+  int chunks = 0;                              ///< of the plan; 0: not begun
+  bool splits_in_vain = false;  ///< more chunks brought nothing since the last success that counts
+  std::vector<std::vector<LinkId>> paths = {};  ///< the hops that a plan space does not begin with
+};
+
+auto members_of(SameAs<ImprovementState> auto& s) {
+  return std::tie(s.rounds, s.idle_rounds, s.level_rounds, s.successes, s.tries, s.work, s.level_end,
+                  s.restart_rounds, s.restart_best, s.restart, s.chunks, s.splits_in_vain, s.paths);
+}
+
+class Improver {
+ public:
+  Improver(const ImprovementTask& task, const Communicator& communicator, const std::optional<Bytes>& from)
+      : task_(task),
+        communicator_(communicator),
+        starts_(task.starts),
+        space_(make_plan_space(task.topology, task.demand)) {
+    hops_of_fabric_ = space_.hops.size();
+    for (const auto& start : starts_) known_finish_us_ = std::min(known_finish_us_, start.finish_us);
+    if (!from) return;
+    MessageReader message(*from);
+    TransferPlan plan;
+    message.read(state_);
+    message.read(plan);
+    space_ = with_chunks(space_, state_.chunks);
+    for (const auto& path : state_.paths) space_.add(make_hop(task.topology, path));
+    incumbent_ = survey(std::move(plan), space_);
+    least_us_ = task.least_us(state_.chunks);
+    for (const RestartFind& find : state_.restart) remember(find, [this, find] { return rerun(find); });
+  }
+
+  Improvement run() {
+    time_ = task_.time_spent();
+    if (state_.chunks == 0 && !begin()) return {};
+    Improvement found;
+    while (!task_.stop(std::min(finish_us(), known_finish_us_))) {
+      time_ = task_.time_spent();
+      found.out_of_work = state_.work >= task_.work_limit;
+      const bool no_more_rounds =
+          found.out_of_work || time_ >= kShareBeforeLastCall || !has_time_for(tries_in_turn(), state_.chunks);
+      const bool last_level = state_.splits_in_vain || (!can_split() && !better_start_in_more_chunks());
+      const bool idle = state_.idle_rounds >= (last_level ? kIdleRoundsInMostChunks : kIdleRounds) ||
+                        finish_us() <= kAtLeast * least_us_;
+      const bool enough = no_more_rounds || state_.level_rounds >= kMostRounds || spent() >= state_.level_end;
+      if (!(last_level ? idle || no_more_rounds : idle || enough)) {
+        play_round();
+        try_share_ = (task_.time_spent() - time_) / tries_in_turn() / transfers(state_.chunks);
+      } else if (const std::size_t variants = restart_variants()) {
+        play_restart_round(variants);
+        const double scheduled =
+            static_cast<double>(variants) * transfers(task_.restart_chunks[state_.restart_rounds - 1]);
+        restart_share_ = (task_.time_spent() - time_) / scheduled;
+      } else if (last_level) {
+        break;
+      } else {
+        // Splitting costs little and often brings most: what has been found goes through all levels.
+        state_.splits_in_vain = !next_level();
+      }
+      task_.progress(state_.rounds, state_.chunks, std::min(finish_us(), known_finish_us_));
+      task_.keep([this] { return packed(); }, false);
+    }
+    task_.keep([this] { return packed(); }, true);
+    found.out_of_time = time_ >= kShareBeforeLastCall || is_short_of_time_;
+    found.tries = state_.tries;
+    found.successes = state_.successes;
+    if (finish_us() < known_finish_us_) {
+      found.schedule = schedule_of(incumbent_.plan, space_);
+      found.chunks = state_.chunks;
+    } else if (!state_.restart.empty()) {
+      found.schedule = starts_.back().schedule();
+      found.chunks = starts_.back().chunks;
+    }
+    return found;
+  }
+
+ private:
+  Bytes packed() const {
+    MessageWriter message;
+    message.write(state_);
+    message.write(incumbent_.plan);
+    return message.take();
+  }
+
+  double finish_us() const { return incumbent_.plan.quality.finish_us; }
+  double spent() const { return std::max(time_, state_.work / task_.work_limit); }
+  /// Of a round's tries, those that one rank does after one another.
+  double tries_in_turn() const {
+    const double at_a_time = std::min<double>(communicator_.size(), kTriesPerRound);
+    return std::ceil(kTriesPerRound / at_a_time);
+  }
+  bool has_time_for(double tries, int chunks) {
+    const bool enough = time_ + tries * try_share_ * transfers(chunks) <= 1;
+    is_short_of_time_ = is_short_of_time_ || !enough;
+    return enough;
+  }
+  double transfers(int chunks) const { return task_.demand.with_chunks(chunks).num_deliveries(); }
+
+  /// Takes a start for the incumbent; false where no plan can be made of it.
+  bool take(const ImprovementTask::Start& start) {
+    PlanSpace space = with_chunks(space_, start.chunks);
+    std::optional<TransferPlan> plan = plan_of(start.schedule(), space);
+    if (!plan) return false;
+    TransferPlan tight = justified(*plan, space);
+    enter_level(std::move(space), std::move(tight));
+    return true;
+  }
+
+  void enter_level(PlanSpace space, TransferPlan plan) {
+    space_ = std::move(space);
+    incumbent_ = survey(std::move(plan), space_);
+    state_.chunks = space_.demand.chunks_per_contribution();
+    least_us_ = task_.least_us(state_.chunks);
+    state_.idle_rounds = 0;
+    state_.level_rounds = 0;
+    state_.level_end = spent() + kShareOfWork * (1 - spent());
+    state_.paths.clear();
+    for (std::size_t h = hops_of_fabric_; h < space_.hops.size(); ++h) {
+      state_.paths.emplace_back();
+      for (const HopLink& part : space_.hops[h].links) state_.paths.back().push_back(part.link);
+    }
+  }
+
+  bool begin() {
+    const ImprovementTask::Start* first = nullptr;
+    for (const auto& start : starts_) {
+      const bool fits = transfers(start.chunks) <= kMostPlannedTransfers;
+      if (fits && (!first || transfers(start.chunks) <= kEasyTransfers)) first = &start;
+      // More chunks than of the best are no help.
+      if (start.finish_us <= known_finish_us_) break;
+    }
+    if (!first) return false;
+    if (kTriesPerRound * transfers(first->chunks) > task_.work_limit) return false;
+    return take(*first);
+  }
+
+  bool can_split() {
+    const int halves = 2 * state_.chunks;
+    return halves <= task_.most_chunks && transfers(halves) <= kMostPlannedTransfers &&
+           has_time_for(kTriesPerSplit, halves);
+  }
+  const ImprovementTask::Start* better_start_in_more_chunks() {
+    const ImprovementTask::Start* best = nullptr;
+    for (const auto& start : starts_) {
+      if (start.chunks > state_.chunks && start.finish_us < (best ? best->finish_us : finish_us()) &&
+          transfers(start.chunks) <= kMostPlannedTransfers &&
+          has_time_for(kTriesPerStart + tries_in_turn(), start.chunks)) {
+        best = &start;
+      }
+    }
+    return best;
+  }
+
+  /// False where more chunks bring nothing.
+  bool next_level() {
+    const double before_us = finish_us();
+    const ImprovementTask::Start* start = better_start_in_more_chunks();
+    if (can_split()) {
+      PlanSpace halves = with_chunks(space_, 2 * state_.chunks);
+      TransferPlan split = split_in_halves(incumbent_.plan, halves);
+      std::vector<double> key;
+      for (const PlannedTransfer& t : split.transfers) key.push_back(t.start_us);
+      split = justified(placed_forward(split, halves, key), halves);
+      const bool earlier = closes_gap(split.quality);
+      if (!(start && start->finish_us < split.quality.finish_us) && earlier) {
+        enter_level(std::move(halves), std::move(split));
+        return true;
+      }
+    }
+    return start && take(*start) && finish_us() < before_us;
+  }
+
+  bool closes_gap(const PlanQuality& better) const {
+    return finish_us() - better.finish_us > kShareOfGap * (finish_us() - task_.bound_us);
+  }
+  bool counts(const PlanQuality& better) const {
+    const double pressure = incumbent_.plan.quality.pressure_us;
+    return closes_gap(better) || pressure - better.pressure_us > kShareOfPressure * pressure;
+  }
+
+  /// How many variants of list scheduling anew, in the next number of chunks, what is left has room for.
+  std::size_t restart_variants() const {
+    if (state_.restart_rounds >= task_.restart_chunks.size()) return 0;
+    const double each = transfers(task_.restart_chunks[state_.restart_rounds]);
+    const double by_work = (task_.work_limit - state_.work) / each;
+    const double by_time = restart_share_ > 0 ? (1 - time_) / (restart_share_ * each) : by_work;
+    const bool is_first = state_.restart_rounds == 0;
+    const double share = is_first ? kShareOfChoosing : kShareOfWork;
+    const double most =
+        is_first ? kRestartVariants : std::ceil(static_cast<double>(state_.restart_best.size()) / 2);
+    return static_cast<std::size_t>(std::clamp(share * std::min(by_work, by_time), 0.0, most));
+  }
+
+  /// Successive halving: of the variants in fewer chunks the better half goes on to more.
+  void play_restart_round(std::size_t count) {
+    const ImprovementState before = state_;
+    const int chunks = task_.restart_chunks[state_.restart_rounds++];
+    std::vector<std::size_t> variants = state_.restart_best;
+    if (variants.empty()) {
+      for (std::size_t i = 0; i < count; ++i) variants.push_back(i);
+    }
+    variants.resize(count);
+    const double to_beat_us = std::min(finish_us(), known_finish_us_);
+    auto found = best_of_parts(communicator_, count, [&](std::size_t i) {
+      std::optional<Schedule> schedule = task_.restart(chunks, variants[i], RestartLimits::of_search);
+      const double finish = schedule ? schedule->finish_us : std::numeric_limits<double>::infinity();
+      RestartSchedule restart{{chunks, variants[i], finish}};
+      if (finish < to_beat_us) restart.sends = std::move(schedule->sends);
+      return std::pair(finish, std::move(restart));
+    });
+    if (task_.interrupted()) {
+      // What was cut short is not what an undisturbed search would have found.
+      state_ = before;
+      return;
+    }
+    state_.work += static_cast<double>(count) * transfers(chunks);
+    state_.tries += count;
+    std::vector<std::pair<double, std::size_t>> ranked;
+    for (std::size_t i = 0; i < count; ++i) ranked.emplace_back(found.qualities[i], variants[i]);
+    std::ranges::sort(ranked);
+    state_.restart_best.clear();
+    for (const auto& [finish, variant] : ranked) state_.restart_best.push_back(variant);
+    if (found.quality >= to_beat_us) return;
+    RestartSchedule winner = shared_winner(communicator_, found);
+    ++state_.successes;
+    state_.splits_in_vain = false;
+    state_.restart.push_back(winner.find);
+    remember(winner.find, [kept = Schedule{std::move(winner.sends), found.quality}] { return kept; });
+  }
+
+  /// A restart that is the best so far.
+  void remember(const RestartFind& find, std::function<Schedule()> schedule) {
+    known_finish_us_ = find.finish_us;
+    starts_.push_back({find.chunks, find.finish_us, std::move(schedule)});
+  }
+  Schedule rerun(const RestartFind& find) const {
+    return std::move(*task_.restart(find.chunks, find.variant, RestartLimits::none));
+  }
+
+  void play_round() {
+    auto found = best_of_parts(communicator_, kTriesPerRound, [&](std::size_t i) {
+      const std::uint64_t seed = mix_bits(task_.seed + 1) + state_.rounds * kTriesPerRound + i;
+      TransferPlan plan = neighbour_of(incumbent_, space_, task_.bound_us, seed);
+      const PlanQuality quality = plan.quality;
+      return std::pair(quality, std::move(plan));
+    });
+    const PlanQuality best = found.quality;
+    const bool better = best < incumbent_.plan.quality;
+    ++state_.rounds;
+    ++state_.level_rounds;
+    const double work = static_cast<double>(kTriesPerRound) * transfers(state_.chunks);
+    state_.work += work;
+    state_.tries += kTriesPerRound;
+    state_.idle_rounds = better && counts(best) ? 0 : state_.idle_rounds + 1;
+    if (!better) return;
+    if (closes_gap(best)) state_.splits_in_vain = false;
+    ++state_.successes;
+    TransferPlan winner = shared_winner(communicator_, found);
+    drop_useless(winner, space_);
+    incumbent_ = survey(std::move(winner), space_);
+  }
+
+  const ImprovementTask& task_;
+  const Communicator& communicator_;
+  std::vector<ImprovementTask::Start> starts_;  ///< the task's and the fresh ones
+  double time_ = 0;                             ///< over, of the time limit, when the last round began
+  bool is_short_of_time_ = false;
+  /// Of the time limit, what a try and a fresh round took for each transfer.
+  double try_share_ = 0;
+  double restart_share_ = task_.restart_share;
+  PlanSpace space_;
+  std::size_t hops_of_fabric_ = 0;
+  double known_finish_us_ = std::numeric_limits<double>::infinity();
+  double least_us_ = 0;  ///< in as many chunks as the plan's
+  ImprovementState state_;
+  SurveyedPlan incumbent_;
+};
+
+}  // namespace
+
+Improvement improve(const ImprovementTask& task, const Communicator& communicator,
+                    const std::optional<Bytes>& from) {
+  return Improver(task, communicator, from).run();
+}
+
+}  // namespace rondo

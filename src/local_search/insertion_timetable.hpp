@@ -1,0 +1,40 @@
+#pragma once
+
+#include <vector>
+
+#include "rondo/core/hops.hpp"
+#include "rondo/core/topology.hpp"
+
+namespace rondo {
+
+/// Which links are taken when, where later reservations may go before earlier ones: into what is left free.
+/// Read backwards, a hop occupies its links in the opposite order, and time runs from the finish to 0.
+class InsertionTimetable {
+ public:
+  enum class Reading { forwards, backwards };
+
+  InsertionTimetable(const Topology& topology, Reading reading);
+
+  /// The earliest start >= `not_before_us` of a chunk of `bytes` over `hop`; infinity where a group's shared
+  /// bandwidth is below what the hop needs.
+  double earliest_start(const Hop& hop, double bytes, double not_before_us) const;
+  void reserve(const Hop& hop, double bytes, double start_us);
+
+ private:
+  struct Interval {
+    double start_us, end_us;
+  };
+  /// How long after the start of `hop` one of its links is taken.
+  double offset_us(const Hop& hop, const HopLink& part, double bytes) const {
+    const double forwards = part.offset_us_of(bytes);
+    return reading_ == Reading::forwards ? forwards
+                                         : hop.duration_us(bytes) - forwards - part.occupied_us(bytes);
+  }
+  double first_room(LinkId link, double start_us, double occupied_us) const;
+
+  Reading reading_;
+  std::vector<std::vector<Interval>> taken_;  ///< per link, by start; what touches is one interval
+  BandwidthGroups groups_;
+};
+
+}  // namespace rondo

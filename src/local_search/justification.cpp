@@ -1,0 +1,216 @@
+#include "rondo/local_search/justification.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "insertion_timetable.hpp"
+#include "rondo/core/index.hpp"
+#include "rondo/model/linear_model.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr int kNobody = -2;
+constexpr int kOrigin = -1;
+
+/// Of equal keys the lower number first.
+std::vector<int> order_of(const std::vector<double>& key) {
+  std::vector<std::pair<double, int>> keyed(key.size());
+  for (std::size_t i = 0; i < key.size(); ++i) keyed[i] = {key[i], static_cast<int>(i)};
+  std::ranges::sort(keyed);
+  std::vector<int> order(key.size());
+  std::ranges::transform(keyed, order.begin(), [](const auto& entry) { return entry.second; });
+  return order;
+}
+
+/// Transfers that wait for their causes, per cause in the order of their coming: one list through all.
+class WaitingList {
+ public:
+  explicit WaitingList(std::size_t transfers)
+      : first_(transfers, kNobody), last_(transfers, kNobody), next_(transfers, kNobody) {}
+  void add(int cause, int transfer) {
+    int& last = last_[index(cause)];
+    (last == kNobody ? first_[index(cause)] : next_[index(last)]) = transfer;
+    last = transfer;
+  }
+  /// kNobody: none.
+  int first_of(int cause) const { return first_[index(cause)]; }
+  int after(int transfer) const { return next_[index(transfer)]; }
+
+ private:
+  std::vector<int> first_, last_, next_;
+};
+
+class ForwardPass {
+ public:
+  ForwardPass(const TransferPlan& plan, const PlanSpace& space, const PlanFreedom& freedom)
+      : plan_(plan),
+        space_(space),
+        freedom_(freedom),
+        gpus_(space.topology->num_gpus()),
+        timetable_(*space.topology, InsertionTimetable::Reading::forwards) {
+    placed_.transfers.reserve(plan.transfers.size());
+    arrival_us_.reserve(plan.transfers.size());
+    if (freedom.free.empty()) return;
+    bringer_.assign(space.demand.num_chunks() * gpus_, kNobody);
+    for (std::size_t c = 0; c < space.demand.num_chunks(); ++c)
+      bringer_[c * gpus_ + space.demand.origin(ChunkId{c}).index()] = kOrigin;
+  }
+
+  TransferPlan run(const std::vector<int>& order) {
+    std::vector<int> place(order.size(), kNobody);
+    for (const int i : order) {
+      PlannedTransfer t = plan_.transfers[index(i)];
+      if (t.cause >= 0) t.cause = place[index(t.cause)];
+      Path path = path_over(t, t.hop, t.cause);
+      if (!freedom_.free.empty() && freedom_.free[index(i)] != 0)
+        path = freedom_.due_us.empty() ? soonest(t, path) : cheapest(t, path, freedom_.due_us[index(i)]);
+      t = {t.chunk, path.hop, path.cause, path.start_us};
+      timetable_.reserve(space_.hop(t), space_.bytes(t), t.start_us);
+      place[index(i)] = static_cast<int>(placed_.transfers.size());
+      const std::size_t gpu = space_.hop(t).dst.index();
+      if (!bringer_.empty()) bringer_[t.chunk.index() * gpus_ + gpu] = place[index(i)];
+      placed_.transfers.push_back(t);
+      arrival_us_.push_back(path.arrival_us);
+    }
+    placed_.quality = quality_of(placed_.transfers, space_);
+    return std::move(placed_);
+  }
+
+ private:
+  struct Path {
+    int hop, cause;
+    double start_us, arrival_us;
+  };
+
+  double held_from_us(ChunkId chunk, int bringer) const {
+    return bringer >= 0 ? arrival_us_[index(bringer)] : space_.demand.ready_us(chunk);
+  }
+  Path path_over(const PlannedTransfer& t, int h, int cause) const {
+    const Hop& hop = space_.hops[index(h)];
+    const double bytes = space_.bytes(t);
+    const double start = timetable_.earliest_start(hop, bytes, held_from_us(t.chunk, cause));
+    return {h, cause, start, start + hop.duration_us(bytes)};
+  }
+  double price_of(const PlannedTransfer& t, int h) const {
+    if (freedom_.price.empty()) return 0;
+    double sum = 0;
+    for (const HopLink& part : space_.hops[index(h)].links)
+      sum += freedom_.price[part.link.index()] * part.occupied_us(space_.bytes(t));
+    return sum;
+  }
+  /// Calls `look(hop, bringer, soonest possible arrival)` for the other hops to the same GPU that start where
+  /// the chunk is or will be.
+  template <class Look>
+  void for_other_hops(const PlannedTransfer& t, Look&& look) const {
+    for (const int h : space_.into[space_.hop(t).dst.index()]) {
+      const Hop& hop = space_.hops[index(h)];
+      const int bringer = bringer_[t.chunk.index() * gpus_ + hop.src.index()];
+      if (h == t.hop || bringer == kNobody) continue;
+      look(h, bringer, held_from_us(t.chunk, bringer) + hop.duration_us(space_.bytes(t)));
+    }
+  }
+  Path soonest(const PlannedTransfer& t, Path best) const {
+    double least = best.arrival_us + price_of(t, best.hop);
+    for_other_hops(t, [&](int h, int bringer, double at_best_us) {
+      const double price = price_of(t, h);
+      if (at_best_us + price >= least) return;
+      const Path path = path_over(t, h, bringer);
+      if (path.arrival_us + price >= least - time_slack_us(least)) return;
+      least = path.arrival_us + price;
+      best = path;
+    });
+    return best;
+  }
+  Path cheapest(const PlannedTransfer& t, Path best, double due_us) const {
+    double least = best.arrival_us <= due_us ? price_of(t, best.hop) : kInfinity;
+    for_other_hops(t, [&](int h, int bringer, double at_best_us) {
+      const double price = price_of(t, h);
+      if (at_best_us > std::max(due_us, best.arrival_us) || price >= least * 0.999) return;
+      const Path path = path_over(t, h, bringer);
+      const bool in_time = path.arrival_us <= due_us;
+      if (!in_time && (least < kInfinity || path.arrival_us >= best.arrival_us)) return;
+      if (in_time) least = price;
+      best = path;
+    });
+    return best;
+  }
+
+  const TransferPlan& plan_;
+  const PlanSpace& space_;
+  const PlanFreedom& freedom_;
+  std::size_t gpus_;
+  InsertionTimetable timetable_;
+  TransferPlan placed_;
+  std::vector<double> arrival_us_;  ///< per placed transfer
+  std::vector<int> bringer_;        ///< per (chunk, GPU): the placed transfer that brings it there
+};
+
+}  // namespace
+
+TransferPlan placed_forward(const TransferPlan& plan, const PlanSpace& space, const std::vector<double>& key,
+                            const PlanFreedom& freedom) {
+  // What comes before its cause is placed right after it.
+  std::vector<int> order = order_of(key);
+  std::vector<char> listed(order.size(), 0);
+  WaitingList waiting(order.size());
+  std::vector<int> causal;
+  causal.reserve(order.size());
+  const auto list = [&](auto& self, int i) -> void {
+    const int cause = plan.transfers[index(i)].cause;
+    if (cause >= 0 && listed[index(cause)] == 0) {
+      waiting.add(cause, i);
+      return;
+    }
+    listed[index(i)] = 1;
+    causal.push_back(i);
+    for (int next = waiting.first_of(i); next != kNobody; next = waiting.after(next)) self(self, next);
+  };
+  for (const int i : order) list(list, i);
+  return ForwardPass(plan, space, freedom).run(causal);
+}
+
+std::vector<double> latest_starts(const TransferPlan& plan, const PlanSpace& space) {
+  const std::size_t n = plan.transfers.size();
+  std::vector<double> before_end(n);  // of arrivals, as time runs backwards
+  for (std::size_t i = 0; i < n; ++i)
+    before_end[i] = plan.quality.finish_us - space.arrival_us(plan.transfers[i]);
+  InsertionTimetable timetable(*space.topology, InsertionTimetable::Reading::backwards);
+  std::vector<double> needed_from(n, 0);
+  std::vector<double> latest(n);
+  for (const int i : order_of(before_end)) {
+    const PlannedTransfer& t = plan.transfers[index(i)];
+    const double bytes = space.bytes(t);
+    const double end = timetable.earliest_start(space.hop(t), bytes, needed_from[index(i)]);
+    timetable.reserve(space.hop(t), bytes, end);
+    const double start = end + space.duration_us(t);
+    latest[index(i)] = plan.quality.finish_us - start;
+    if (t.cause >= 0) needed_from[index(t.cause)] = std::max(needed_from[index(t.cause)], start);
+  }
+  return latest;
+}
+
+std::vector<double> due_times(const TransferPlan& plan, const std::vector<double>& latest_start_us) {
+  std::vector<double> due(plan.transfers.size(), plan.quality.finish_us);
+  for (std::size_t i = 0; i < due.size(); ++i) {
+    const int cause = plan.transfers[i].cause;
+    if (cause >= 0) due[index(cause)] = std::min(due[index(cause)], latest_start_us[i]);
+  }
+  return due;
+}
+
+TransferPlan justified(const TransferPlan& plan, const PlanSpace& space) {
+  TransferPlan again = placed_forward(plan, space, latest_starts(plan, space));
+  return again.quality < plan.quality ? again : plan;
+}
+
+std::vector<double> link_loads(const TransferPlan& plan, const PlanSpace& space) {
+  std::vector<double> load(space.topology->num_links(), 0);
+  for (const PlannedTransfer& t : plan.transfers) {
+    for (const HopLink& part : space.hop(t).links)
+      load[part.link.index()] += part.occupied_us(space.bytes(t)) / plan.quality.finish_us;
+  }
+  return load;
+}
+
+}  // namespace rondo

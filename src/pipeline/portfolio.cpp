@@ -1,0 +1,220 @@
+#include "portfolio.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace rondo {
+namespace {
+
+constexpr int kMostChunks = 128;
+constexpr double kMostSends = 4e5;
+/// What improvement may split into: executors have to keep up.
+constexpr double kMostChunksOfImprovement = 2 * kMostChunks;
+/// Deliveries of a schedule made anew in more chunks.
+constexpr double kMostRestartDeliveries = 1.1e6;
+/// Of the (policy, seed) pairs known, those that are tried in more chunks; and of the policies, those that
+/// further seeds are tried with.
+constexpr std::size_t kKnownVariants = 4;
+constexpr std::size_t kRestartPolicies = 2;
+constexpr double kMuchNearer = 0.6;         ///< to the bound
+constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a later round varies
+
+/// Beyond it, multicast is given fewer policies rather than fewer chunk counts: chunks matter more.
+constexpr double kLargeDeliveries = 5e4;
+/// Unicast demand beyond it is tried in batches of so many candidates: one that meets the gap ends the
+/// search.
+constexpr std::size_t kLargeBatch = 2;
+
+/// Those of `engine`, the e-th one: those that have come to the most chunks first, of them the best there.
+/// What a time limit cut short counts for nothing.
+std::vector<std::string> ranked_policies(const EngineInfo& engine, std::size_t e,
+                                         const std::vector<Trial>& trials) {
+  std::map<std::string, std::pair<int, double>> snapshot;  // -chunks, finish: the least is best
+  for (const Trial& trial : trials) {
+    if (trial.candidate.engine != e || !std::isfinite(trial.finish_us)) continue;
+    const std::pair here(-trial.candidate.chunks, trial.finish_us);
+    const auto known = snapshot.try_emplace(trial.candidate.policy, here).first;
+    known->second = std::min(known->second, here);
+  }
+  std::vector<std::string> policies = engine.policies;
+  std::ranges::stable_sort(policies, {}, [&](const std::string& policy) {
+    const auto known = snapshot.find(policy);
+    return known == snapshot.end() ? std::pair(0, kInfinity) : known->second;
+  });
+  return policies;
+}
+
+std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std::size_t e,
+                                     const Demand& demand, const SolveOptions& options,
+                                     const std::vector<Trial>& trials) {
+  const EngineInfo& engine = engines[e];
+  if (!options.policy.empty()) return {options.policy};
+  if (engine.policies.empty()) return {""};
+  const bool large = demand.num_deliveries() > kLargeDeliveries && !demand.is_unicast();
+  if (!large || options.engine != "auto") return engine.policies;
+  std::vector<std::string> policies = ranked_policies(engine, e, trials);
+  const auto affordable = static_cast<std::size_t>(kWorkBudget / 8 / engine.work(demand, policies.front()));
+  policies.resize(std::clamp<std::size_t>(affordable, 1, policies.size()));
+  return policies;
+}
+
+}  // namespace
+
+int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options) {
+  if (options.chunks > 0) return options.chunks;
+  double smallest = demand.contributions().front().bytes;
+  for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
+  return static_cast<int>(
+      std::clamp(std::floor(smallest / options.min_chunk_bytes), 1.0, kMostChunksOfImprovement));
+}
+
+std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options) {
+  if (options.chunks > 0) return {options.chunks};
+  const double most = std::min({static_cast<double>(kMostChunks),
+                                static_cast<double>(most_chunks_of_improvement(demand, options)),
+                                std::floor(kMostSends / demand.num_deliveries())});
+  std::vector<int> counts{1};
+  for (int c = 2; c <= most; c *= 2) counts.push_back(c);
+  if (most > counts.back()) counts.push_back(static_cast<int>(most));
+  return counts;
+}
+
+std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
+                                                  const Demand& demand, const SolveOptions& options,
+                                                  const std::vector<Trial>& trials) {
+  std::vector<std::vector<Candidate>> batches;
+  double work = 0;
+  for (const int chunks : chunk_counts(demand, options)) {
+    if (work >= kWorkBudget / 2) break;
+    const Demand split = demand.with_chunks(chunks);
+    batches.emplace_back();
+    for (std::size_t e = 0; e < engines.size(); ++e) {
+      for (const std::string& policy : policies_of(engines, e, split, options, trials)) {
+        const bool large = demand.is_unicast() && demand.num_deliveries() > kLargeDeliveries;
+        if (large && batches.back().size() == kLargeBatch) batches.emplace_back();
+        batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split, policy)});
+        work += batches.back().back().work;
+      }
+    }
+  }
+  return batches;
+}
+
+std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,
+                                  const SolveOptions& options, const std::vector<Trial>& trials, int round) {
+  // The best (engine, chunks) pairs so far; trials come in a fixed order, so that ties are settled alike
+  // everywhere.
+  std::vector<Trial> ranked = trials;
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const Trial& a, const Trial& b) { return a.finish_us < b.finish_us; });
+  std::vector<std::pair<std::size_t, int>> chosen;
+  for (const Trial& trial : ranked) {
+    const std::pair<std::size_t, int> pair{trial.candidate.engine, trial.candidate.chunks};
+    if (!std::isfinite(trial.finish_us) || chosen.size() == kConfigurations) break;
+    const bool varies = !engines[pair.first].policies.empty();
+    if (varies && std::find(chosen.begin(), chosen.end(), pair) == chosen.end()) chosen.push_back(pair);
+  }
+
+  const std::vector<int> counts = chunk_counts(demand, options);
+  std::vector<Candidate> batch;
+  double work = 0;
+  // Every engine's best policy in more chunks than were affordable for all: often what is left of the gap is
+  // the time of one chunk.
+  for (std::size_t e = 0; e < engines.size() && !chosen.empty(); ++e) {
+    if (engines[e].policies.empty()) continue;
+    int most_tried = 0;
+    for (const Trial& trial : trials) {
+      if (trial.candidate.engine == e) most_tried = std::max(most_tried, trial.candidate.chunks);
+    }
+    const auto next = std::ranges::upper_bound(counts, most_tried);
+    if (next == counts.end()) continue;
+    const Demand split = demand.with_chunks(*next);
+    const std::string policy = policies_of(engines, e, split, options, trials).front();
+    const double finer = engines[e].work(split, policy);
+    if (finer > kWorkBudget / 4) continue;
+    batch.push_back({e, *next, policy, options.seed, finer});
+    work += finer;
+  }
+  for (const auto& [engine, chunks] : chosen) {
+    if (work >= kWorkBudget / 4) break;
+    const Demand split = demand.with_chunks(chunks);
+    for (const std::string& policy : policies_of(engines, engine, split, options, trials)) {
+      const std::uint64_t seed = options.seed + static_cast<std::uint64_t>(round);
+      batch.push_back({engine, chunks, policy, seed, engines[engine].work(split, policy)});
+      work += batch.back().work;
+    }
+  }
+  return batch;
+}
+
+std::vector<int> restart_counts(const Demand& demand, const SolveOptions& options,
+                                const std::vector<Trial>& trials, double bound_us,
+                                const std::function<double(int)>& expected_us) {
+  const Trial* best = nullptr;
+  for (const Trial& trial : trials) {
+    if (trial.improvable && (!best || trial.finish_us < best->finish_us)) best = &trial;
+  }
+  const int most =
+      std::min(most_chunks_of_improvement(demand, options),
+               static_cast<int>(std::min(kMostRestartDeliveries / demand.num_deliveries(), 1e6)));
+  // Powers of two go evenly over links and rails; another count has to promise more.
+  const auto best_within = [&](int below, int until) {
+    const bool is_power = std::has_single_bit(static_cast<unsigned>(until));
+    const double enough_us = is_power ? bound_us + kMuchNearer * (expected_us(until) - bound_us) : kInfinity;
+    std::pair chosen(kInfinity, until);
+    for (int chunks = below + 1; chunks <= until; ++chunks)
+      chosen = std::min(chosen, std::pair(expected_us(chunks), chunks));
+    return chosen.first < enough_us ? chosen.second : until;
+  };
+  const int known = static_cast<int>(std::bit_floor(static_cast<unsigned>(best->candidate.chunks)));
+  std::vector<int> counts;
+  for (int below = known; below < most; below = std::min(2 * below, most)) {
+    const int chunks = best_within(below, std::min(2 * below, most));
+    if (chunks > best->candidate.chunks && expected_us(chunks) < best->finish_us) counts.push_back(chunks);
+  }
+  if (!counts.empty()) counts.insert(counts.begin(), best_within(known / 2, known));
+  return counts;
+}
+
+Candidate restart_candidate(const std::vector<EngineInfo>& engines, const Demand& demand,
+                            const SolveOptions& options, const std::vector<Trial>& trials, int chunks,
+                            std::size_t variant) {
+  const Demand split = demand.with_chunks(chunks);
+  Candidate candidate{0, chunks, {}, options.seed, kInfinity};
+  for (std::size_t e = 0; e < engines.size(); ++e) {
+    const double work = engines[e].work(split, options.policy);
+    if (!engines[e].supports_local_search || work >= candidate.work) continue;
+    candidate.engine = e;
+    candidate.work = work;
+  }
+  // What did well in fewer chunks does so in more.
+  std::map<std::pair<std::string, std::uint64_t>, double> known;
+  std::uint64_t next_seed = options.seed;
+  for (const Trial& trial : trials) {
+    const Candidate& c = trial.candidate;
+    if (c.engine != candidate.engine || !std::isfinite(trial.finish_us)) continue;
+    double& best = known.try_emplace({c.policy, c.seed}, kInfinity).first->second;
+    best = std::min(best, trial.finish_us);
+    next_seed = std::max(next_seed, c.seed + 1);
+  }
+  std::vector<std::pair<double, std::pair<std::string, std::uint64_t>>> ranked;
+  for (const auto& [which, finish_us] : known) ranked.emplace_back(finish_us, which);
+  std::ranges::sort(ranked);
+  ranked.resize(std::min(ranked.size(), kKnownVariants));
+  if (variant < ranked.size()) {
+    std::tie(candidate.policy, candidate.seed) = ranked[variant].second;
+    return candidate;
+  }
+  std::vector<std::string> policies = ranked_policies(engines[candidate.engine], candidate.engine, trials);
+  if (!options.policy.empty()) policies = {options.policy};
+  policies.resize(std::min(policies.size(), kRestartPolicies));
+  const std::size_t further = variant - ranked.size();
+  candidate.policy = policies[further % policies.size()];
+  candidate.seed = next_seed + further / policies.size();
+  return candidate;
+}
+
+}  // namespace rondo
