@@ -1,17 +1,18 @@
-# rondo_module(NAME SOURCES ... [USES modules...] [LINKS targets...] [PUBLIC_LINKS targets...])
+# rondo_module(NAME SOURCES ... [USES modules...] [PRIVATE_USES modules...] [LINKS targets...] [PUBLIC_LINKS targets...])
 #
-# Makes the static library rondo_NAME. Its public headers live in include/rondo/NAME and are reached through an
-# include directory that holds this one module (a link in the build tree), so that a module which includes a header of
-# a module outside USES does not compile.
+# Makes the static library rondo_NAME. USES names the modules that its public headers include, PRIVATE_USES those that
+# its sources alone include. Its public headers live in include/rondo/NAME and are reached through an include directory
+# that holds this one module (a link in the build tree). A module therefore sees the headers of the modules that it
+# names and of those that their public headers include; an include of any other does not compile.
 function(rondo_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;USES;LINKS;PUBLIC_LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES;PRIVATE_USES;LINKS;PUBLIC_LINKS" ${ARGN})
   set(view ${PROJECT_BINARY_DIR}/views/${name})
   file(MAKE_DIRECTORY ${view}/rondo)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/rondo/${name} ${view}/rondo/${name} SYMBOLIC)
+  list(TRANSFORM ARG_USES PREPEND rondo_)
+  list(TRANSFORM ARG_PRIVATE_USES PREPEND rondo_)
   add_library(rondo_${name} STATIC ${ARG_SOURCES})
   target_include_directories(rondo_${name} PUBLIC ${view} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(rondo_${name} PUBLIC ${ARG_PUBLIC_LINKS} PRIVATE rondo_options ${ARG_LINKS})
-  foreach(used IN LISTS ARG_USES)
-    target_link_libraries(rondo_${name} PUBLIC rondo_${used})
-  endforeach()
+  target_link_libraries(rondo_${name} PUBLIC ${ARG_USES} ${ARG_PUBLIC_LINKS}
+                                      PRIVATE ${ARG_PRIVATE_USES} rondo_options ${ARG_LINKS})
 endfunction()
