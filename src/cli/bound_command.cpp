@@ -15,7 +15,7 @@
 namespace rondo::cli {
 namespace {
 
-std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
+std::vector<OptionGroup> option_groups() {
   std::vector<OptionGroup> groups = problem_options();
   groups.push_back(
       {"Search",

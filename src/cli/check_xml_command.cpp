@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kNoExecutor = "none";
 constexpr int kMaxFindings = 1'000'000;
 
-std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
+std::vector<OptionGroup> option_groups() {
   const xmlcheck::CheckOptions defaults;
   return {{"Input",
            {{"path", "FILE", "", "MSCCL XML of any producer"},

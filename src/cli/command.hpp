@@ -11,14 +11,12 @@
 namespace rondo::cli {
 
 struct Command {
-  std::string name;        ///< one word, or two for `rondo topology ...`
-  std::string arguments;   ///< what follows the name in the usage line
-  std::string summary;     ///< one line
-  std::string positional;  ///< the option that an argument without dashes sets; empty: none
-  std::string notes;       ///< the end of --help: what is not said by the options, examples
-  /// The options, without common_options(). The arguments matter to `topology generate`, whose options are
-  /// its family's.
-  std::function<std::vector<OptionGroup>(const std::vector<std::string>& arguments)> options;
+  std::string name;                       ///< one word, or two for `rondo topology ...`
+  std::string arguments;                  ///< what follows the name in the usage line
+  std::string summary;                    ///< one line
+  std::string positional;                 ///< the option that an argument without dashes sets; empty: none
+  std::string notes;                      ///< the end of --help: what is not said by the options, examples
+  std::vector<OptionGroup> (*options)();  ///< without common_options()
   /// Collective. Returns what goes to standard output.
   std::function<std::string(const Settings& settings, const Communicator& communicator)> run;
 };

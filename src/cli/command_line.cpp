@@ -112,7 +112,7 @@ std::string execute(Words arguments, const Communicator& communicator) {
   if (is_group_help(arguments)) return list_commands(arguments[0] + " ");
 
   const Command& command = take_command(arguments);
-  std::vector<OptionGroup> groups = command.options(arguments);
+  std::vector<OptionGroup> groups = command.options();
   groups.push_back(common_options());
   if (asks_for_help(arguments)) return help_of(command, groups);
   const auto read_file = [&](const std::string& path) {

@@ -14,7 +14,7 @@ namespace {
 constexpr int kMostRepetitions = 100'000;
 constexpr int kMostSlots = 1'000'000;
 
-std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
+std::vector<OptionGroup> option_groups() {
   return {{"Input",
            {{"path", "PATH", "",
              "the folder of a run, a schedule (FILE.h5, FILE.json) or MSCCL XML (FILE.xml)"}}},

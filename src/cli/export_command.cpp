@@ -60,7 +60,7 @@ std::vector<std::string> format_names() {
   return names;
 }
 
-std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
+std::vector<OptionGroup> option_groups() {
   return {{"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}},
           {"Output",
            {{"format", "NAME", formats().front().name, join(format_names())},

@@ -160,25 +160,21 @@ Topology load_topology(const std::string& spec) {
                           join(shipped), join(families), did_you_mean(spec, known)));
 }
 
-std::vector<Option> fabric_changes() {
-  return {{"degrade", "FRACTION:FACTOR", "",
-           "multiply the bandwidth of a random FRACTION of the links by FACTOR, or each by one from a range: "
-           "0.05:0.5..0.9"},
-          {"degrade-seed", "N", "", "seed of the choice of degraded links (default: --seed)"},
-          {"without", "NODE:NODE,...", "",
-           "remove the links between two nodes, such as a GPU and the switch behind its NIC: c0g3:rail3"},
-          {"seed", "N", "0", "seed of all that is random"},
-          {"switch-forwarding", "HOW", "",
-           "set all switches to cut_through or store_and_forward (default: as the topology says)"}};
-}
-
 OptionGroup fabric_options() {
-  OptionGroup group{"Fabric",
-                    {{"topology", "NAME|FILE|SPEC", "",
-                      "a shipped fabric (rondo topology list), a JSON file, or a generated one such as "
-                      "torus:dims=8x8,bandwidth_GBps=50"}}};
-  for (Option& option : fabric_changes()) group.options.push_back(std::move(option));
-  return group;
+  return {
+      "Fabric",
+      {{"topology", "NAME|FILE|SPEC", "",
+        "a shipped fabric (rondo topology list), a JSON file, or a generated one such as "
+        "torus:dims=8x8,bandwidth_GBps=50"},
+       {"degrade", "FRACTION:FACTOR", "",
+        "multiply the bandwidth of a random FRACTION of the links by FACTOR, or each by one from a range: "
+        "0.05:0.5..0.9"},
+       {"degrade-seed", "N", "", "seed of the choice of degraded links (default: --seed)"},
+       {"without", "NODE:NODE,...", "",
+        "remove the links between two nodes, such as a GPU and the switch behind its NIC: c0g3:rail3"},
+       {"seed", "N", "0", "seed of all that is random"},
+       {"switch-forwarding", "HOW", "",
+        "set all switches to cut_through or store_and_forward (default: as the topology says)"}}};
 }
 
 Topology changed_topology(Topology topology, const Settings& settings) {

@@ -18,12 +18,10 @@ std::vector<std::string> shipped_topologies();
 /// and generating throw.
 Topology load_topology(const std::string& spec);
 
-/// --topology, --degrade, --degrade-seed, --seed, --switch-forwarding.
+/// --topology, --degrade, --degrade-seed, --without, --seed, --switch-forwarding.
 OptionGroup fabric_options();
-/// Those of fabric_options() that change a topology: all but --topology.
-std::vector<Option> fabric_changes();
 
-/// `topology` with --degrade and --switch-forwarding applied. Throws Error(usage).
+/// `topology` with --without, --degrade and --switch-forwarding applied. Throws Error(usage).
 Topology changed_topology(Topology topology, const Settings& settings);
 
 }  // namespace rondo::cli

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
+std::vector<OptionGroup> option_groups() {
   return {{"Input", {{"path", "PATH", "", "the folder of a run, or a file of Rondo: .h5 or .json"}}}};
 }
 

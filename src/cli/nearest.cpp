@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "rondo/core/generators.hpp"
+
 namespace rondo::cli {
 namespace {
 
@@ -38,6 +40,19 @@ std::string did_you_mean(const std::string& word, const std::vector<std::string>
     nearest = &name;
   }
   return nearest == nullptr ? "" : fmt::format(" (did you mean '{}'?)", *nearest);
+}
+
+std::string if_family_parameter(const std::string& name) {
+  std::vector<std::string> families;
+  for (const TopologyGenerator& family : topology_generators()) {
+    if (std::any_of(family.parameters.begin(), family.parameters.end(),
+                    [&](const GeneratorParameter& p) { return p.name == name; })) {
+      families.push_back(family.name);
+    }
+  }
+  if (families.empty()) return "";
+  return fmt::format(" (a parameter of {}? write {}:{}=VALUE as the topology)", join(families),
+                     families.front(), name);
 }
 
 std::string join(const std::vector<std::string>& words) {

@@ -18,7 +18,7 @@
 namespace rondo::cli {
 namespace {
 
-std::vector<OptionGroup> folder_option(const std::vector<std::string>&) {
+std::vector<OptionGroup> folder_option() {
   return {{"Input", {{"folder", "DIR", "", "the folder of a run"}}}};
 }
 
@@ -34,8 +34,8 @@ std::string own_problem_text(const std::filesystem::path& folder) {
   return sealed_text(std::move(problem));
 }
 
-std::vector<OptionGroup> resume_options(const std::vector<std::string>& arguments) {
-  std::vector<OptionGroup> groups = folder_option(arguments);
+std::vector<OptionGroup> resume_options() {
+  std::vector<OptionGroup> groups = folder_option();
   groups.push_back(run_control_options());
   return groups;
 }
@@ -47,8 +47,8 @@ std::string resume(const Settings& settings, const Communicator& communicator) {
   return solve_run({problem, folder, Unfinished::resume, read_run_control(settings), clock}, communicator);
 }
 
-std::vector<OptionGroup> reassemble_options(const std::vector<std::string>& arguments) {
-  std::vector<OptionGroup> groups = folder_option(arguments);
+std::vector<OptionGroup> reassemble_options() {
+  std::vector<OptionGroup> groups = folder_option();
   groups.push_back({"Output", {{"output", "FILE", "", "the schedule's file (default: DIR/schedule.h5)"}}});
   return groups;
 }

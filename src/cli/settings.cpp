@@ -70,7 +70,7 @@ void translating_errors(const std::vector<OptionGroup>& groups, const std::strin
     std::string name = error.get_option_name();
     name.erase(0, name.find_first_not_of('-'));
     refuse(fmt::format("{}option '{}' is unknown{}; --help lists all", where, name,
-                       did_you_mean(name, names_of(groups))));
+                       did_you_mean(name, names_of(groups)) + if_family_parameter(name)));
   } catch (const po::error& error) {
     refuse(fmt::format("{}{}; see --help", where, error.what()));
   }

@@ -10,7 +10,7 @@
 namespace rondo::cli {
 namespace {
 
-std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
+std::vector<OptionGroup> option_groups() {
   std::vector<OptionGroup> groups = problem_options();
   for (OptionGroup& group : solve_option_groups()) groups.push_back(std::move(group));
   groups.push_back(

@@ -1,13 +1,9 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
-
 #include "command.hpp"
 #include "describe_topology.hpp"
 #include "fabrics.hpp"
 #include "input.hpp"
-#include "nearest.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
@@ -34,20 +30,19 @@ std::string list(const Settings&) {
   return text;
 }
 
-std::vector<OptionGroup> no_options(const std::vector<std::string>&) {
+std::vector<OptionGroup> no_options() {
   return {};
 }
 
-std::vector<OptionGroup> show_options(const std::vector<std::string>&) {
-  OptionGroup fabric = fabric_options();
-  return {fabric};
+std::vector<OptionGroup> show_options() {
+  return {fabric_options()};
 }
 
 std::string show(const Settings& settings) {
   return describe_topology(changed_topology(load_topology(settings.text("topology")), settings));
 }
 
-std::vector<OptionGroup> check_options(const std::vector<std::string>&) {
+std::vector<OptionGroup> check_options() {
   return {{"Input", {{"file", "FILE", "", "a topology, JSON of format rondo-topology"}}}};
 }
 
@@ -60,44 +55,13 @@ std::string check(const Settings& settings) {
   return fmt::format("valid: {}; every GPU reaches every other\n", topology_line(topology));
 }
 
-const TopologyGenerator* find_family(const std::string& name) {
-  const auto& all = topology_generators();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const TopologyGenerator& f) { return f.name == name; });
-  return found == all.end() ? nullptr : &*found;
-}
-
-/// The family's parameters are options, so that they have --help, defaults and suggestions.
-std::vector<OptionGroup> generate_options(const std::vector<std::string>& arguments) {
-  std::vector<std::string> names;
-  for (const TopologyGenerator& family : topology_generators()) names.push_back(family.name);
-  std::vector<OptionGroup> groups = {{"Output",
-                                      {{"family", "FAMILY", "", join(names)},
-                                       {"output", "FILE", "", "file to write; replaced if it exists"}}},
-                                     {"Changes", fabric_changes()}};
-  const TopologyGenerator* family = nullptr;
-  for (const std::string& argument : arguments) {
-    if (family == nullptr) family = find_family(argument);
-  }
-  if (family == nullptr) return groups;
-  OptionGroup parameters{fmt::format("Parameters of {}: {}", family->name, family->help), {}};
-  for (const GeneratorParameter& p : family->parameters) {
-    parameters.options.push_back({p.name, "VALUE", p.default_value, p.help});
-  }
-  groups.push_back(std::move(parameters));
-  return groups;
+std::vector<OptionGroup> generate_options() {
+  return {{"Output", {{"output", "FILE", "", "file to write; replaced if it exists"}}}, fabric_options()};
 }
 
 std::string generate(const Settings& settings) {
-  const std::string& name = settings.text("family");
   const std::string& output = settings.text("output");
-  std::map<std::string, std::string> values;
-  if (const TopologyGenerator* family = find_family(name)) {
-    for (const GeneratorParameter& p : family->parameters) {
-      if (settings.has(p.name)) values[p.name] = settings.text(p.name);
-    }
-  }
-  const Topology topology = changed_topology(generate_topology(name, values), settings);
+  const Topology topology = changed_topology(load_topology(settings.text("topology")), settings);
   write_text_file(output, format_json(topology_to_json(topology)));
   return fmt::format("wrote {}: {}\n", output, topology_line(topology));
 }
@@ -139,13 +103,14 @@ Command topology_check_command() {
 
 Command topology_generate_command() {
   return {.name = "topology generate",
-          .arguments = "FAMILY [--PARAMETER VALUE ...] --output FILE",
-          .summary = "write a generated fabric; `generate FAMILY --help` shows its parameters",
-          .positional = "family",
+          .arguments = "NAME|FILE|SPEC --output FILE",
+          .summary = "write a fabric as a JSON file",
+          .positional = "topology",
           .notes =
-              "With --config, FAMILY still stands on the command line: it says which options there are.\n\n"
-              "Example:\n"
-              "  rondo topology generate torus --dims 8x8 --bandwidth_GBps 50 --output torus.json\n",
+              "`rondo topology list` shows the families and their parameters.\n\n"
+              "Examples:\n"
+              "  rondo topology generate torus:dims=8x8,bandwidth_GBps=50 --output torus.json\n"
+              "  rondo topology generate dgx1 --degrade 0.1:0.5 --output damaged.json\n",
           .options = generate_options,
           .run = on_root_alone(generate)};
 }

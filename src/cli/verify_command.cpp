@@ -9,7 +9,7 @@
 namespace rondo::cli {
 namespace {
 
-std::vector<OptionGroup> option_groups(const std::vector<std::string>&) {
+std::vector<OptionGroup> option_groups() {
   return {{"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}}};
 }
 
