@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Writes the tables of benchmarks/README.md from benchmarks/results/*.json.
+
+    benchmarks/tables.py NAME...   replaces these tables, after a run of the benchmark: fabrics, table8, ...
+    benchmarks/tables.py --check   exit code 1 where a table differs from its results
+
+A table stands between <!-- NAME --> and <!-- end NAME -->. Its first line names the commit that was measured: HEAD when the
+table is replaced, so run this before the results are committed. Python's standard library suffices.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+README = HERE / "README.md"
+
+
+def percent(gap, digits=2):
+    return f"{100 * gap:.{digits}f} %"
+
+
+def fixed(digits, missing="-"):
+    return lambda value: missing if value is None else f"{value:.{digits}f}"
+
+
+def megabytes(report):
+    return f"{report['peak_rss_bytes']['sum'] / 1e6:.0f}"
+
+
+def option(name):
+    """The value of `--name` in the command of a case of benchmark linear."""
+    return lambda row: re.search(rf"--{name} (\S+)", row["case"]).group(1)
+
+
+def of(key, show=str):
+    return lambda row: show(row.get(key))
+
+
+def reported(key, show=str):
+    return lambda row: show(row["report"].get(key))
+
+
+def metric(key, show=str):
+    return lambda row: show(row["report"]["metrics"].get(key))
+
+
+FINISH = [("finish us", reported("finish_us", fixed(3))), ("bound us", reported("lower_bound_us", fixed(3)))]
+WALL = ("wall s", of("wall_s", fixed(2)))
+MEMORY = ("MB", lambda row: megabytes(row["report"]))
+
+
+def gap(digits):
+    return ("gap", lambda row: percent(row["report"]["gap"], digits))
+
+
+def allgather_case(row):
+    """Without the options that all cases of a group share."""
+    if row["group"].startswith("tacos"):
+        return row["case"].split(",bandwidth_GBps")[0] + (", TACOS" if row["group"] == "tacos" else ", own")
+    return row["case"].replace(" --time-limit 60", "")
+
+
+def seconds_of(row, name):
+    return next(fixed(3)(w["seconds"]) for w in row["ways"] if w["way"] == name)
+
+
+def comparison(first, second):
+    return [("fabric", of("fabric")), (f"{first} s", lambda row: seconds_of(row, first)),
+            (f"{second} s", lambda row: seconds_of(row, second)),
+            ("relative difference", of("difference", lambda x: f"{x:.0e}"))]
+
+
+def rows(file, key="rows", **wanted):
+    found = json.loads((HERE / "results" / f"{file}.json").read_text())[key]
+    return [row for row in found if all(row.get(name) == value for name, value in wanted.items())]
+
+
+def linear(section):
+    return lambda: rows("linear", section=section)
+
+
+# name of the table -> its rows, and a heading and a function of a row for each column
+TABLES = {
+    "table8": (lambda: rows("table8"),
+               [("collective", of("collective")), ("size", of("size")), *FINISH, gap(2),
+                ("wall s", of("wall_s", fixed(1))), ("TE-CCL us", of("teccl_finish_us", fixed(2))),
+                ("TE-CCL solver s", of("teccl_solver_s", fixed(2))), ("TACCL us", of("taccl_finish_us", fixed(2)))]),
+    "allgather": (lambda: rows("allgather"),
+                  [("fabric", allgather_case), ("GPUs", of("gpus")), *FINISH, gap(3), ("chunks", reported("chunks")),
+                   ("sends", reported("sends")), WALL, MEMORY]),
+    "fabrics": (lambda: rows("fabrics"),
+                [("fabric", of("fabric")), ("collective", of("collective")), ("size", of("size")), *FINISH, gap(3),
+                 ("chunks", reported("chunks")), WALL, ("engine", reported("engine"))]),
+    "improvement": (lambda: rows("improvement"),
+                    [("fabric", of("case")), ("before", of("gap_before", lambda x: percent(x, 4))),
+                     ("after", of("gap", lambda x: percent(x, 4))), ("closed", of("closed", lambda x: percent(x, 0))),
+                     ("chunks", of("chunks", fixed(0))), ("wall s", of("wall_s", fixed(1)))]),
+    "schedules": (linear("schedule"),
+                  [("fabric", option("topology")), ("GPUs", reported("gpus")), *FINISH, gap(4), WALL, MEMORY]),
+    "damaged": (linear("damaged"),
+                [("fabric", option("topology")), *FINISH, gap(2),
+                 ("bounds s", lambda row: fixed(2)(row["report"]["wall_parts_s"]["bounds"])), WALL, MEMORY]),
+    "columns": (lambda: rows("linear", "flows", what="columns"), comparison("columns", "simplex")),
+    "orbits": (lambda: rows("linear", "flows", what="orbits"), comparison("orbits", "whole")),
+    "ranks": (linear("ranks"), [("fabric", option("topology")), ("ranks", of("ranks")), gap(2), WALL, MEMORY]),
+    "parts": (linear("parts"),
+              [("options", lambda row: row["case"].split("--chunks 1")[1].strip() or "-"), ("ranks", of("ranks")),
+               ("finish us", reported("finish_us", fixed(1))), gap(2), ("columns", metric("columns", fixed(0))), WALL]),
+    "teccl": (linear("teccl"), [("fabric", option("topology")), ("GPUs", reported("gpus")), *FINISH, gap(2), WALL]),
+    "rounds": (lambda: rows("rounds"),
+               [("case", of("case")), ("start us", metric("start_finish_us", fixed(3))), *FINISH, gap(2),
+                ("rounds", of("rounds")), ("parts solved", lambda row: str(row["parts"]["solved"])),
+                ("changed", of("transfers_changed")), ("wall s", of("wall_s", fixed(1))), MEMORY]),
+}
+
+
+def table(name):
+    content, columns = TABLES[name]
+    lines = ["| " + " | ".join(heading for heading, _ in columns) + " |", "|" + "---|" * len(columns)]
+    for row in content():
+        done = "report" in row or "ways" in row
+        cells = [show(row) if done else "failed" for _, show in columns]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main(names):
+    text = README.read_text()
+    if names == ["--check"]:
+        wrong = [name for name in TABLES if table(name) + f"\n\n<!-- end {name} -->" not in text]
+        for name in wrong:
+            print(f"{name} differs from its results; run benchmarks/tables.py {name}")
+        return 1 if wrong else 0
+    if not names or any(name not in TABLES for name in names):
+        print(__doc__, "Tables:", ", ".join(TABLES), file=sys.stderr)
+        return 64
+    commit = subprocess.check_output(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], text=True).strip()
+    for name in names:
+        filled = f"<!-- {name} -->\nMeasured at {commit}.\n\n{table(name)}\n\n<!-- end {name} -->"
+        text, count = re.subn(rf"<!-- {name} -->.*?<!-- end {name} -->", lambda _: filled, text, flags=re.S)
+        if count != 1:
+            print(f"{README}: the place of {name} has to be marked once", file=sys.stderr)
+            return 65
+    README.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
