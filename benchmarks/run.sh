@@ -9,6 +9,7 @@
 #   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs; with
 #                    --only pdhg --json benchmarks/results/pdhg.json PDHG alone: 1 rank against 2, CLP, 5 million columns
 #   execution        every fabric's schedules and MSCCL XML with real bytes, against MPI's collectives
+# Afterwards benchmarks/tables.py writes the tables of benchmarks/README.md.
 # Of all:
 #   --ranks N        MPI ranks of each solve (default 2)
 #   --json FILE      where the results go (default benchmarks/results/NAME.json)
@@ -24,7 +25,7 @@
 #   --gpus N         only fabrics of at most N GPUs
 # Of improvement:
 #   --only SUBSTRING only the fabrics with this in their name
-#   --engine E       instead of auto: what it closes of the gap that list, queue or lift leaves
+#   --engine E       instead of auto: list or queue, and what local search closes of its gap
 #   --seconds S      --time-limit of each fabric's search (default 54; 0: none of these runs)
 #   --repeat N       runs on 1 and on 2 ranks (default 5; 0: none)
 #   --work W         --improve-work of those (default 1e7)
