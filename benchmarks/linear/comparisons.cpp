@@ -102,7 +102,8 @@ Json compare_columns(const std::string& fabric, double time_limit_s) {
   const auto alone = make_local_communicator();
   SolveOptions options;
   options.lp_solver = "columns";
-  const Toolbox columns = prepare_toolbox(options, *alone, [](const std::string&) {});
+  const RunContext context{*alone};
+  const Toolbox columns = prepare_toolbox(options, context);
   const Json by_columns = steady_path("columns", instance, columns, false, time_limit_s);
   return compared("columns", fabric, by_columns,
                   steady_path("simplex", instance, simplex(), false, time_limit_s));

@@ -30,7 +30,7 @@ struct Run {
   double rounds_s = 0;    ///< of all rounds, without their files
   double exchange_s = 0;  ///< of the rounds: what ranks say to each other, waiting for the slowest aside
   double wall_s = 0;      ///< of the whole command
-  double other_s = 0;     ///< plan, round files and replay
+  double other_s = 0;     ///< search, round files and replay
   RoundWork work;
 };
 
@@ -42,9 +42,10 @@ Run measured(const CaseResult& r) {
   run.parts_s = run.work.part_seconds();
   const Json& wall = r.report["wall_parts_s"];
   run.rounds_s = wall["rounds"];
-  run.exchange_s = r.report["figures"]["exchange_s"];
+  run.exchange_s = r.report["metrics"]["exchange_s"];
   run.wall_s = r.wall_s;
-  run.other_s = wall["plan"].get<double>() + wall["round_files"].get<double>() + wall["replay"].get<double>();
+  run.other_s =
+      wall["search"].get<double>() + wall["round_files"].get<double>() + wall["replay"].get<double>();
   return run;
 }
 

@@ -39,7 +39,7 @@ struct Summary {
   }
 };
 
-std::string as_table(const Problem& problem, const Bounds& bounds) {
+std::string as_table(const ProblemDocument& problem, const Bounds& bounds) {
   std::vector<std::vector<std::string>> rows = {{"lower bound", "at most", "kind", "certificate"}};
   for (const LowerBound& bound : bounds.all) {
     const double bandwidth = algorithm_bandwidth_GBps(problem.demand.size_bytes(), bound.us);
@@ -61,7 +61,7 @@ std::string as_table(const Problem& problem, const Bounds& bounds) {
   return text;
 }
 
-std::string as_json(const Problem& problem, const Bounds& bounds) {
+std::string as_json(const ProblemDocument& problem, const Bounds& bounds) {
   // As in a schedule file, so that one reader serves both.
   ProvenSchedule unsolved{.topology = *problem.topology, .demand = problem.demand, .schedule = {}};
   Json all = Json::array();
@@ -84,10 +84,10 @@ std::string bound(const Settings& settings, const Communicator& communicator) {
   if (settings.has("gap")) options.flow_gap = settings.fraction("gap");
   const std::string text =
       from_root(communicator, [&] { return sealed_text(problem_to_json(read_problem(settings), {})); });
-  const Problem problem = problem_from_json(parse_json(text, "problem"));
+  const ProblemDocument problem = problem_from_json(parse_json(text, "problem"));
   ProgressLine line;
-  const Toolbox tools =
-      prepare_toolbox(options, communicator, [&](const std::string& progress) { line.show(progress); });
+  const RunContext context{communicator, [&](const std::string& progress) { line.show(progress); }};
+  const Toolbox tools = prepare_toolbox(options, context);
   const Bounds bounds = lower_bounds({problem.topology, problem.demand}, tools, options.symmetry);
   return settings.has("json") ? as_json(problem, bounds) : as_table(problem, bounds);
 }

@@ -48,7 +48,7 @@ std::string describe_report(const Json& report) {
 }
 
 std::string describe_problem(const Json& json) {
-  const Problem problem = problem_from_json(json);
+  const ProblemDocument problem = problem_from_json(json);
   std::vector<std::vector<std::string>> rows = {
       {"collective", fmt::format("{} of {}", to_string(problem.demand.collective()),
                                  format_size(problem.demand.size_bytes()))},

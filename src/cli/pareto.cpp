@@ -65,10 +65,11 @@ std::string against_size(const Json& problem, const Json& report, const Communic
   for (const double size : sizes) {
     Json smaller = problem;
     smaller["size_bytes"] = size;
-    const Problem parsed = problem_from_json(smaller);
-    const SynthesisResult result =
-        synthesize(parsed.topology, parsed.demand, options, communicator,
-                   [&](const std::string& text) { line.show(fmt::format("{:.0f} bytes: {}", size, text)); });
+    const ProblemDocument parsed = problem_from_json(smaller);
+    const SynthesisResult result = synthesize({parsed.topology, parsed.demand, options},
+                                              {communicator, [&](const std::string& text) {
+                                                 line.show(fmt::format("{:.0f} bytes: {}", size, text));
+                                               }});
     add(size, result.proven.demand.chunks_per_contribution(), result.proven.schedule.sends.size(),
         result.proven.schedule.finish_us, result.proven.lower_bound->us);
   }

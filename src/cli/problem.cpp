@@ -52,7 +52,7 @@ std::vector<OptionGroup> problem_options() {
             {"demand", "FILE", "", "a custom collective: JSON of format rondo-demand"}}}};
 }
 
-Problem read_problem(const Settings& settings) {
+ProblemDocument read_problem(const Settings& settings) {
   auto topology =
       std::make_shared<const Topology>(changed_topology(load_topology(settings.text("topology")), settings));
   const GpuId root(
@@ -62,7 +62,7 @@ Problem read_problem(const Settings& settings) {
   return {std::move(topology), std::move(demand), root};
 }
 
-Json problem_to_json(const Problem& problem, const Json& options) {
+Json problem_to_json(const ProblemDocument& problem, const Json& options) {
   Json json = {{"format", "rondo-problem"},
                {"version", 1},
                {"producer", producer()},
@@ -75,7 +75,7 @@ Json problem_to_json(const Problem& problem, const Json& options) {
   return json;
 }
 
-Problem problem_from_json(const Json& json) {
+ProblemDocument problem_from_json(const Json& json) {
   try {
     if (json.at("format") != "rondo-problem" || json.at("version") != 1) {
       throw Error(ExitCode::bad_data, "this is no rondo-problem of version 1");

@@ -10,7 +10,7 @@
 /// What is to be solved, and the `rondo-problem` document that holds it.
 namespace rondo::cli {
 
-struct Problem {
+struct ProblemDocument {
   std::shared_ptr<const Topology> topology;
   Demand demand;  ///< one chunk a contribution
   GpuId root;     ///< of Broadcast, Scatter and Gather; 0 for the others
@@ -20,12 +20,12 @@ struct Problem {
 std::vector<OptionGroup> problem_options();
 
 /// Reads files and checks that all data can reach its destinations. Throws Error.
-Problem read_problem(const Settings& settings);
+ProblemDocument read_problem(const Settings& settings);
 
 /// Producer, topology, collective, size, root, the custom demand where there is one, and `options` as
 /// resolved. Equal problems give equal text.
-Json problem_to_json(const Problem& problem, const Json& options);
+Json problem_to_json(const ProblemDocument& problem, const Json& options);
 /// The way back; all but the options. Throws Error(bad_data).
-Problem problem_from_json(const Json& json);
+ProblemDocument problem_from_json(const Json& json);
 
 }  // namespace rondo::cli

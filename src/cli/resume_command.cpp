@@ -58,7 +58,7 @@ std::string reassemble_rounds(const Settings& settings) {
   const std::filesystem::path output =
       settings.has("output") ? std::filesystem::path(settings.text("output")) : folder / "schedule.h5";
   const std::string text = problem_text(folder);
-  const Problem problem = naming_file(
+  const ProblemDocument problem = naming_file(
       folder / "problem.json", [&] { return problem_from_json(parse_sealed_json(text, "problem.json")); });
   const RoundPrefix prefix = read_round_files(folder, digest_of(text));
   if (!prefix.stopped_by.empty()) {

@@ -28,15 +28,15 @@ namespace {
 
 /// Collective. Whatever was interrupted is Error(stopped), with what was finished kept in the folder; but
 /// SIGINT, a person at the keyboard, is answered with the best schedule there is.
-SynthesisResult synthesize_interruptibly(const Run& run, const Problem& problem, const SolveOptions& options,
+SynthesisResult synthesize_interruptibly(const Run& run, const Problem& problem,
                                          const Communicator& communicator, const RunStore& store,
                                          const InterruptGuard& guard) {
   ProgressLine line;
-  const Progress progress = [&](const std::string& text) { line.show(text); };
+  const RunContext context{communicator, [&](const std::string& text) { line.show(text); }, &guard.flag(),
+                           store, run.clock};
   const auto cause = [&] { return static_cast<int>(communicator.max(InterruptGuard::cause())); };
   try {
-    SynthesisResult result =
-        synthesize(problem.topology, problem.demand, options, communicator, progress, &guard.flag(), store);
+    SynthesisResult result = synthesize(problem, context);
     const auto& limits = result.limits_hit;
     const bool cut_short = std::find(limits.begin(), limits.end(), "interrupted") != limits.end();
     const int signal = cause();
@@ -164,8 +164,8 @@ std::optional<Json> enter(const Run& run, const Json& problem, const SolveOption
                       run.folder.string()));
     }
   }
-  const Problem parsed = problem_from_json(problem);
-  check_options(*parsed.topology, parsed.demand, options);
+  const ProblemDocument parsed = problem_from_json(problem);
+  check_options({parsed.topology, parsed.demand, options});
   folder.begin(problem, anew);
   return std::nullopt;
 }
@@ -207,8 +207,9 @@ std::string solve_run(const Run& run, const Communicator& communicator) {
 
   try {
     const RunStore store = open_store(run, options.engine == "rounds", communicator, folder);
-    const SynthesisResult result =
-        synthesize_interruptibly(run, problem_from_json(problem), options, communicator, store, guard);
+    ProblemDocument parsed = problem_from_json(problem);
+    const SynthesisResult result = synthesize_interruptibly(
+        run, {std::move(parsed.topology), std::move(parsed.demand), options}, communicator, store, guard);
     const Stopwatch writing;
     on_root(communicator, [&] {
       folder->write_schedule(problem, result.proven);

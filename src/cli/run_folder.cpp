@@ -240,7 +240,8 @@ void RunFolder::finish(const Json& report) const {
 CheckedRun check_run(const fs::path& folder) {
   const std::string problem_text = read_text_file(folder / kProblem);
   const Json problem_json = parse_sealed_json(problem_text, (folder / kProblem).string());
-  const Problem problem = naming_file(folder / kProblem, [&] { return problem_from_json(problem_json); });
+  const ProblemDocument problem =
+      naming_file(folder / kProblem, [&] { return problem_from_json(problem_json); });
   CheckedRun run{load_schedule(folder / kSchedule), read_sealed(folder / kReport)};
   naming_file(folder / kSchedule, [&] {
     if (verify_user_block(folder / kSchedule).problem_digest != digest_of(problem_text) ||

@@ -18,6 +18,10 @@ auto members_of(SameAs<TransferPlan> auto& p) {
   return std::tie(p.transfers, p.quality);
 }
 
+auto members_of(SameAs<ImprovementOrigin> auto& o) {
+  return std::tie(o.chunks, o.variant);
+}
+
 namespace {
 
 constexpr std::size_t kTriesPerRound = 8;
@@ -72,13 +76,14 @@ struct ImprovementState {
   std::vector<std::size_t> restart_best = {};  ///< the last such round's variants, the best first
   std::vector<RestartFind> restart = {};       ///< those that were the best of all when they came
   int chunks = 0;                              ///< of the plan; 0: not begun
+  ImprovementOrigin origin = {};               ///< of the plan
   bool splits_in_vain = false;  ///< more chunks brought nothing since the last success that counts
   std::vector<std::vector<LinkId>> paths = {};  ///< the hops that a plan space does not begin with
 };
 
 auto members_of(SameAs<ImprovementState> auto& s) {
   return std::tie(s.rounds, s.idle_rounds, s.level_rounds, s.successes, s.tries, s.work, s.level_end,
-                  s.restart_rounds, s.restart_best, s.restart, s.chunks, s.splits_in_vain, s.paths);
+                  s.restart_rounds, s.restart_best, s.restart, s.chunks, s.origin, s.splits_in_vain, s.paths);
 }
 
 class Improver {
@@ -139,9 +144,11 @@ class Improver {
     if (finish_us() < known_finish_us_) {
       found.schedule = schedule_of(incumbent_.plan, space_);
       found.chunks = state_.chunks;
+      found.origin = state_.origin;
     } else if (!state_.restart.empty()) {
       found.schedule = starts_.back().schedule();
       found.chunks = starts_.back().chunks;
+      found.origin = {starts_.back().chunks, starts_.back().variant};
     }
     return found;
   }
@@ -175,6 +182,7 @@ class Improver {
     if (!plan) return false;
     TransferPlan tight = justified(*plan, space);
     enter_level(std::move(space), std::move(tight));
+    state_.origin = {start.chunks, start.variant};
     return true;
   }
 
@@ -303,7 +311,7 @@ class Improver {
   /// A restart that is the best so far.
   void remember(const RestartFind& find, std::function<Schedule()> schedule) {
     known_finish_us_ = find.finish_us;
-    starts_.push_back({find.chunks, find.finish_us, std::move(schedule)});
+    starts_.push_back({find.chunks, find.finish_us, std::move(schedule), find.variant});
   }
   Schedule rerun(const RestartFind& find) const {
     return std::move(*task_.restart(find.chunks, find.variant, RestartLimits::none));

@@ -72,43 +72,38 @@ PdhgStore pdhg_store(const Communicator& communicator, Checkpoints& checkpoints)
 /// Seconds between two lines about a run.
 constexpr double kProgressEvery = 1;
 
-PdhgOptions pdhg_options(const SolveOptions& options, const Communicator& communicator,
-                         const Progress& progress, const std::atomic<bool>* interrupt,
-                         Checkpoints* checkpoints) {
+PdhgOptions pdhg_options(const SolveOptions& options, const RunContext& context) {
   PdhgOptions pdhg;
   pdhg.tolerance = options.lp_tolerance;
-  pdhg.interrupt = interrupt;
-  if (checkpoints != nullptr) pdhg.store = pdhg_store(communicator, *checkpoints);
-  pdhg.progress = [&communicator, progress, since = Stopwatch()](const PdhgProgress& p) mutable {
-    if (!communicator.is_root() || since.seconds() < kProgressEvery) return;
+  pdhg.interrupt = context.interrupt;
+  pdhg.store = pdhg_store(context.communicator, context.checkpoints());
+  pdhg.progress = [&context, since = Stopwatch()](const PdhgProgress& p) mutable {
+    if (since.seconds() < kProgressEvery) return;
     since = {};
-    progress(fmt::format("pdhg: {} iterations, gap {:.2g}, residuals {:.2g} and {:.2g}", p.iterations, p.gap,
-                         p.primal_residual, p.dual_residual));
+    context.tell(fmt::format("pdhg: {} iterations, gap {:.2g}, residuals {:.2g} and {:.2g}", p.iterations,
+                             p.gap, p.primal_residual, p.dual_residual));
   };
   return pdhg;
 }
 
 }  // namespace
 
-Toolbox prepare_toolbox(const SolveOptions& options, const Communicator& communicator,
-                        const Progress& progress, const std::atomic<bool>* interrupt,
-                        Checkpoints* checkpoints) {
-  Toolbox tools = make_toolbox(options.lp_solver, communicator,
-                               pdhg_options(options, communicator, progress, interrupt, checkpoints));
+Toolbox prepare_toolbox(const SolveOptions& options, const RunContext& context) {
+  const Communicator& communicator = context.communicator;
+  Toolbox tools = make_toolbox(options.lp_solver, communicator, pdhg_options(options, context));
   tools.on_all_ranks = options.lp_solver != "clp" || options.decompose != "none";
   const bool solves_flows = options.engine == "lp" || options.engine == "flow";
   if (solves_flows && options.decompose != "none") take_apart(options, communicator, tools);
 
   ColumnOptions columns;
   columns.gap = options.flow_gap.value_or(
-      std::clamp(options.gap.value_or(0) * kColumnShareOfGap, kColumnGap, kMostColumnGap));
+      std::clamp(options.gap_to_meet() * kColumnShareOfGap, kColumnGap, kMostColumnGap));
   columns.limits.time_limit_s = options.time_limit_s.value_or(-1);
-  columns.limits.interrupt = interrupt;
-  columns.checkpoints = checkpoints;
-  const auto report = [&communicator, progress](const ColumnProgress& p) {
-    if (!communicator.is_root()) return;
-    progress(fmt::format("columns: flow {:.6g}, bound {:.6g}, gap {:.2g}, {} columns", p.theta, p.bound,
-                         p.theta / p.bound - 1, p.columns));
+  columns.limits.interrupt = context.interrupt;
+  columns.checkpoints = &context.checkpoints();
+  const auto report = [&context](const ColumnProgress& p) {
+    context.tell(fmt::format("columns: flow {:.6g}, bound {:.6g}, gap {:.2g}, {} columns", p.theta, p.bound,
+                             p.theta / p.bound - 1, p.columns));
   };
   tools.flow_by_columns = [columns, &communicator, make_master = tools.column_master,
                            report](const Instance& instance) {

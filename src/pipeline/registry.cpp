@@ -97,7 +97,8 @@ const std::vector<EngineInfo>& engine_registry() {
        never,
        deliveries,
        false,
-       nullptr},
+       nullptr,
+       true},
   };
   return engines;
 }

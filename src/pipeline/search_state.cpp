@@ -1,5 +1,6 @@
 #include "search_state.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace rondo {
@@ -39,6 +40,12 @@ std::map<int, SynthesisResult::Trade> best_by_chunks(const std::vector<Trial>& t
     if (trade.finish_us < entry->second.finish_us) entry->second = trade;
   }
   return best;
+}
+
+std::size_t most_sends_on_a_link(const Schedule& schedule, const Topology& topology) {
+  std::vector<std::size_t> count(topology.num_links(), 0);
+  for (const Send& send : schedule.sends) ++count[send.link.index()];
+  return *std::ranges::max_element(count);
 }
 
 Bytes pack_result(const EngineResult& result) {

@@ -31,6 +31,8 @@ std::vector<Trial> best_by_engine(const std::vector<Trial>& trials);
 /// The best schedule of every number of chunks that one was found with.
 std::map<int, SynthesisResult::Trade> best_by_chunks(const std::vector<Trial>& trials);
 
+std::size_t most_sends_on_a_link(const Schedule& schedule, const Topology& topology);
+
 /// Positions of the best improvable schedules, one a number of chunks, ascending.
 std::vector<std::size_t> best_improvable(const std::vector<Trial>& trials);
 

@@ -2,53 +2,120 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "explore.hpp"
+#include "improve.hpp"
 #include "replayed.hpp"
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/core/stopwatch.hpp"
+#include "rondo/core/version.hpp"
 #include "rondo/pipeline/registry.hpp"
-#include "search.hpp"
-#include "synthesize_rounds.hpp"
+#include "round_steps.hpp"
 
+/// The main job: bound, explore, improve, prove.
 namespace rondo {
+namespace {
 
-SynthesisResult synthesize(std::shared_ptr<const Topology> topology, const Demand& demand,
-                           const SolveOptions& options, const Communicator& communicator,
-                           const Progress& progress, const std::atomic<bool>* interrupt,
-                           const RunStore& store) {
-  if (options.engine != "auto") find_engine(options.engine);
-  check_reachable(*topology, demand);
-  if (options.engine == "rounds") {
-    return synthesize_rounds(std::move(topology), demand, options, communicator, progress, interrupt, store);
+bool works_in_rounds(const Problem& problem) {
+  return problem.options.engine != "auto" && find_engine(problem.options.engine).works_in_rounds;
+}
+
+/// Wall time of each step, for the report.
+class Steps {
+ public:
+  template <class Step>
+  auto timed(const std::string& name, const Step& step) {
+    const Stopwatch clock;
+    const Ended ended{*this, name, clock};
+    return step();
   }
-  const Instance instance{std::move(topology), demand};
+  void count_apart(const std::string& name, const std::string& of, double seconds) {
+    wall_s_[name] += seconds;
+    wall_s_[of] -= seconds;
+  }
+  const std::map<std::string, double>& wall_s() const { return wall_s_; }
 
-  const Stopwatch bounds_clock;
-  const Toolbox tools = prepare_toolbox(options, communicator, progress, interrupt, store.checkpoints.get());
-  const Bounds bounds = lower_bounds(instance, tools, options.symmetry);
-  const LowerBound& bound = bounds.best();
-  const double bounds_s = bounds_clock.seconds();
-  if (communicator.is_root()) {
-    progress(fmt::format("lower bound {:.6g} us ({})", bound.us, certificate_kind(bound.certificate)));
+ private:
+  struct Ended {
+    Steps& steps;
+    const std::string& name;
+    const Stopwatch& clock;
+    ~Ended() { steps.wall_s_[name] += clock.seconds(); }
+  };
+  std::map<std::string, double> wall_s_;
+};
+
+Bounds bound(const Problem& problem, const Toolbox& tools, const RunContext& context) {
+  Bounds bounds = lower_bounds(problem.instance(), tools, problem.options.symmetry);
+  const LowerBound& best = bounds.best();
+  context.tell(fmt::format("lower bound {:.6g} us ({})", best.us, certificate_kind(best.certificate)));
+  return bounds;
+}
+
+/// The incumbent with its lower bound, replayed unless the rank that found it has done so.
+ProvenSchedule prove(const Problem& problem, const LowerBound& bound, Incumbent& best) {
+  Schedule& schedule = *best.found.schedule;
+  Demand demand = problem.demand.with_chunks(best.chunks);
+  if (!best.is_replayed)
+    schedule.finish_us =
+        replayed_finish_us(*problem.topology, demand, schedule.sends, "engine " + best.engine);
+  return {*problem.topology, std::move(demand), std::move(schedule), bound, producer()};
+}
+
+void append(std::vector<std::string>& to, const std::vector<std::string>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+/// What the report says besides the schedule.
+void describe(const Exploration& found, SynthesisResult& result) {
+  const Schedule& schedule = result.proven.schedule;
+  result.gap = schedule.finish_us / result.proven.lower_bound->us - 1;
+  result.engine = found.best.engine;
+  result.seed = found.best.seed;
+  result.metrics = found.best.found.metrics;
+  append(result.remarks, found.best.found.remarks);
+  append(result.limits_hit, found.best.found.limits_hit);
+  result.candidates = found.candidates;
+  result.by_chunks = best_by_chunks(found.state.trials);
+  result.by_chunks[found.best.chunks] = {schedule.finish_us, schedule.sends.size(),
+                                         most_sends_on_a_link(schedule, result.proven.topology)};
+  result.rounds = found.rounds;
+}
+
+}  // namespace
+
+void check_options(const Problem& problem) {
+  if (works_in_rounds(problem)) check_rounds(problem);
+}
+
+SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
+  check_reachable(*problem.topology, problem.demand);
+  check_options(problem);
+  const bool in_rounds = works_in_rounds(problem);
+  const Toolbox tools = prepare_toolbox(problem.options, context);
+  Steps steps;
+
+  const Bounds bounds = steps.timed("bounds", [&] { return bound(problem, tools, context); });
+  StopRule rule(problem, bounds.best(), context);
+
+  Exploration found;
+  if (in_rounds) {
+    found = steps.timed("search", [&] { return explore_for_rounds(problem, bounds, tools, context); });
+    steps.timed("rounds", [&] { improve_by_rounds(problem, tools, found, rule, context); });
+    steps.count_apart("round_files", "rounds", found.round_files_s);
+  } else {
+    EngineRunner runner(problem, bounds, tools, context);
+    found = steps.timed("search", [&] { return explore(problem, runner, rule, context); });
+    steps.timed("improvement", [&] { improve(problem, runner, found, rule, context); });
   }
 
-  const Stopwatch search_clock;
-  SynthesisResult result =
-      search_best(instance, options, bounds, tools, communicator, progress, interrupt, *store.checkpoints);
-  const double search_s = search_clock.seconds();
-
-  const Stopwatch replay_clock;
-  double& finish_us = result.proven.schedule.finish_us;
-  if (!result.is_replayed) {
-    finish_us = replayed_finish_us(result.proven.topology, result.proven.demand, result.proven.schedule.sends,
-                                   "the winner");
-  }
-  result.gap = finish_us / bound.us - 1;
-  result.remarks.insert(result.remarks.end(), bounds.remarks.begin(), bounds.remarks.end());
-  result.wall_parts_s["bounds"] = bounds_s;
-  result.wall_parts_s["search"] = search_s - result.wall_parts_s["improvement"];
-  result.wall_parts_s["replay"] = replay_clock.seconds();
-  result.wall_parts_s["checkpoints"] = store.checkpoints->seconds();
+  SynthesisResult result{steps.timed("replay", [&] { return prove(problem, bounds.best(), found.best); })};
+  describe(found, result);
+  append(result.remarks, bounds.remarks);
+  result.limits_hit.insert(result.limits_hit.begin(), rule.limits_hit().begin(), rule.limits_hit().end());
+  result.wall_parts_s = steps.wall_s();
+  result.wall_parts_s["checkpoints"] = context.checkpoints().seconds();
   return result;
 }
 

@@ -170,7 +170,7 @@ SynthesisResult in_parts(const std::string& engine, const std::string& decompose
   options.decompose = decompose;
   options.parts = decompose == "pop" ? 4 : 0;
   options.epochs.multiplier = 32;
-  return synthesize(instance.topology, instance.demand, options, communicator, [](const std::string&) {});
+  return synthesize({instance.topology, instance.demand, options}, {communicator});
 }
 
 TEST(FlowParts, TheSameScheduleOnAnyRanks) {
@@ -317,7 +317,7 @@ SynthesisResult synthesized(const std::string& lp_solver, const Communicator& co
   options.chunks = 2;
   options.gap = 1;  // the first candidates do
   options.lp_solver = lp_solver;
-  return synthesize(instance.topology, instance.demand, options, communicator, [](const std::string&) {});
+  return synthesize({instance.topology, instance.demand, options}, {communicator});
 }
 
 TEST(LpSolvers, ColumnsGiveTheSameScheduleOnAnyRanks) {
@@ -393,7 +393,7 @@ TEST(Pdhg, FlowsOverTimeFinishAlikeOnAnyRanks) {
     options.lp_solver = lp_solver;
     options.symmetry = false;
     options.epochs.multiplier = 2;
-    return synthesize(instance.topology, instance.demand, options, communicator, [](const std::string&) {});
+    return synthesize({instance.topology, instance.demand, options}, {communicator});
   };
   const SynthesisResult exact = synthesized_by("clp", *make_local_communicator());
   const SynthesisResult alone = synthesized_by("pdhg", *make_local_communicator());

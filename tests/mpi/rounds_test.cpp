@@ -60,8 +60,8 @@ Solved solve(const Fabric& fabric, Collective collective, double bytes, const So
   Solved solved;
   const RunStore store{std::move(finished),
                        [&](const RoundRecord& record) { solved.records.push_back(record); }};
-  const SynthesisResult result = synthesize(
-      fabric, demand, options, communicator, [](const std::string&) {}, nullptr, store);
+  const SynthesisResult result =
+      synthesize({fabric, demand, options}, {.communicator = communicator, .store = store});
   solved.digest = schedule_digest(result.proven.demand, result.proven.schedule);
   solved.limits_hit = result.limits_hit;
   for (const RoundRecord& record : result.rounds) {

@@ -21,9 +21,9 @@ void expect_same_on_any_ranks(Collective collective, const std::string& engine, 
   SolveOptions options;
   options.engine = engine;
   options.chunks = 2;
-  const Progress silent = [](const std::string&) {};
-  const SynthesisResult together = synthesize(topology, demand, options, *make_world_communicator(), silent);
-  const SynthesisResult alone = synthesize(topology, demand, options, *make_local_communicator(), silent);
+  const Problem problem{topology, demand, options};
+  const SynthesisResult together = synthesize(problem, {*make_world_communicator()});
+  const SynthesisResult alone = synthesize(problem, {*make_local_communicator()});
   EXPECT_EQ(together.engine, alone.engine);
   const auto& a = together.proven.schedule.sends;
   const auto& b = alone.proven.schedule.sends;

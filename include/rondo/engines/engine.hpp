@@ -31,8 +31,7 @@ struct EngineOptions {
   std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the instance where it is known already
   /// Of the instance where they are known already.
   std::shared_ptr<const Translations> translations = nullptr;
-  double bound_us = 0;    ///< a lower bound, where one is known
-  double stop_at_us = 0;  ///< a schedule that ends by then is good enough (bound x (1 + gap))
+  double bound_us = 0;  ///< a lower bound, where one is known
 };
 
 struct EngineResult {

@@ -30,11 +30,11 @@ struct RoundOptions {
 struct RoundsProblem {
   Instance instance;  ///< demand in chunks of equal size
   RoundOptions rounds;
-  /// Seed, epochs, limits of each call of the solver; its seconds are for all rounds together. Rounds keep a
-  /// plan that ends by stop_at_us.
+  /// Seed, epochs, limits of each call of the solver; its seconds are for all rounds together.
   EngineOptions engine;
   Decomposition decomposition;
   double bound_us = 0;
+  double stop_at_us = 0;  ///< rounds keep a plan that ends by then
 };
 
 /// What a user should know besides the schedule.

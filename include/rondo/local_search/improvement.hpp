@@ -26,6 +26,7 @@ struct ImprovementTask {
     int chunks = 1;
     double finish_us = 0;
     std::function<Schedule()> schedule = {};
+    std::optional<std::size_t> variant = {};  ///< of a restart
   };
   std::vector<Start> starts = {};
   int most_chunks = 1;  ///< that plans may be split into; of the starts there may be more
@@ -52,9 +53,16 @@ struct ImprovementTask {
   std::function<void(const std::function<Bytes()>& state, bool ends)> keep = [](const auto&, bool) {};
 };
 
+/// Where a schedule comes from: a start in so many chunks, or a variant of a restart.
+struct ImprovementOrigin {
+  int chunks = 0;
+  std::optional<std::size_t> variant = {};
+};
+
 struct Improvement {
   std::optional<Schedule> schedule = std::nullopt;  ///< if it ends earlier than every start
   int chunks = 0;
+  ImprovementOrigin origin = {};  ///< of the schedule
   std::uint64_t tries = 0;
   std::uint64_t successes = 0;
   bool out_of_work = false;

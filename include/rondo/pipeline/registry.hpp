@@ -22,8 +22,8 @@ struct EngineInfo {
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&, const std::string& policy)> work;
   bool supports_local_search = false;  ///< also where it is asked for by name, not as one of `auto`
-  Engine
-      prepare;  ///< absent for `rounds`, which works on all ranks at once and which the pipeline runs itself
+  Engine prepare = nullptr;
+  bool works_in_rounds = false;  ///< by round_steps.hpp, on all ranks at once; then `prepare` is absent
 };
 
 struct DecompositionInfo {

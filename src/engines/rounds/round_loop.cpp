@@ -195,7 +195,7 @@ void RoundLoop::hit(const std::string& limit) {
 /// not.
 std::string RoundLoop::why_to_keep_plan() {
   if (!plan_.exists()) return "";
-  if (plan_.finish_us <= problem_.engine.stop_at_us) return "the plan ends early enough";
+  if (plan_.finish_us <= problem_.stop_at_us) return "the plan ends early enough";
   if (model_work_ < problem_.rounds.model_work) return "";
   hit("work");
   return "the budget of model work is spent";

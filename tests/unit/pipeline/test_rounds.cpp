@@ -42,8 +42,8 @@ struct Solved {
 Solved solve(const Fabric& topology, const Demand& demand, const SolveOptions& options) {
   std::vector<RoundRecord> records;
   const RunStore store{{}, [&](const RoundRecord& record) { records.push_back(record); }};
-  SynthesisResult result = synthesize(
-      topology, demand, options, *make_local_communicator(), [](const std::string&) {}, nullptr, store);
+  SynthesisResult result =
+      synthesize({topology, demand, options}, {.communicator = *make_local_communicator(), .store = store});
   return {std::move(result), std::move(records)};
 }
 
@@ -152,8 +152,7 @@ TEST(Rounds, ThePlanGoesOnFromItsStates) {
     const RunStore store{.checkpoints = std::make_shared<Checkpoints>(std::move(kept), 0)};
     SolveOptions options = in_rounds("none", 0);
     options.rounds.model_work = 0;
-    return synthesize(
-        mesh, demand, options, *make_local_communicator(), [](const std::string&) {}, nullptr, store);
+    return synthesize({mesh, demand, options}, {.communicator = *make_local_communicator(), .store = store});
   };
   const SynthesisResult whole =
       run({.keep = [&](const std::string& name, const Bytes& state) { states[name].push_back(state); }});

@@ -21,7 +21,7 @@ std::shared_ptr<const Topology> fabric(const std::string& family,
 SynthesisResult solve(const std::shared_ptr<const Topology>& topology, Collective collective, double bytes,
                       const SolveOptions& options = {}) {
   const Demand demand = make_demand(collective, bytes, topology->num_gpus(), 1);
-  return synthesize(topology, demand, options, *make_local_communicator(), [](const std::string&) {});
+  return synthesize({topology, demand, options}, {*make_local_communicator()});
 }
 
 TEST(ChunkCounts, PowersOfTwoAndTheLargest) {
@@ -112,8 +112,7 @@ TEST(Synthesize, GoesOnFromAnyOfItsStatesToTheSameSchedule) {
   std::vector<std::pair<std::string, Bytes>> states;
   const auto run = [&](StateStore kept) {
     const RunStore store{.checkpoints = std::make_shared<Checkpoints>(std::move(kept), 0)};
-    return synthesize(
-        mesh, demand, options, *make_local_communicator(), [](const std::string&) {}, nullptr, store);
+    return synthesize({mesh, demand, options}, {.communicator = *make_local_communicator(), .store = store});
   };
   const SynthesisResult whole =
       run({.keep = [&](const std::string& name, const Bytes& state) { states.emplace_back(name, state); }});

@@ -1,0 +1,73 @@
+#include "engine_runner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rondo/core/error.hpp"
+#include "rondo/engines/engines.hpp"
+
+namespace rondo {
+
+EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
+                           const RunContext& context)
+    : problem_(problem), tools_(tools), context_(context), instance_(problem.instance()) {
+  const SolveOptions& asked = problem.options;
+  options_.seed = asked.seed;
+  options_.epochs = asked.epochs;
+  options_.limits.max_nodes = asked.max_nodes;
+  options_.limits.interrupt = context.interrupt;
+  options_.policy_is_asked = !asked.policy.empty();
+  options_.symmetry = asked.symmetry;
+  options_.steady = bounds.steady;
+  options_.bound_us = bounds.best().us;
+  options_.translations = translations_of(instance_, options_);
+  for (const EngineInfo& engine : engine_registry()) {
+    const bool applicable = asked.engine == "auto" && engine.applicable(instance_, options_);
+    if (applicable || asked.engine == engine.name) engines_.push_back(engine);
+  }
+  prepared_.resize(engines_.size());
+  if (tools.on_all_ranks) prepare_all();
+}
+
+/// Before candidates are dealt: a rank that prepares an engine alone would wait for the others.
+void EngineRunner::prepare_all() {
+  EngineOptions options = options_;
+  if (problem_.options.time_limit_s) options.limits.time_limit_s = *problem_.options.time_limit_s;
+  for (std::size_t e = 0; e < engines_.size(); ++e) {
+    try {
+      prepared_[e] = engines_[e].prepare(instance_, options, tools_);
+    } catch (const Error& error) {
+      // Each of its candidates fails with it, on whichever rank.
+      prepared_[e] = [error](const Demand&, const EngineOptions&) -> EngineResult { throw error; };
+    }
+  }
+}
+
+EngineResult EngineRunner::run(const Candidate& candidate, std::optional<double> until_s) {
+  EngineOptions options = options_;
+  if (until_s) options.limits.time_limit_s = std::max(0.0, *until_s - context_.clock.seconds());
+  return run(candidate, std::move(options));
+}
+
+EngineResult EngineRunner::run(const Candidate& candidate, EngineOptions options) {
+  options.policy = candidate.policy;
+  options.seed = candidate.seed;
+  PreparedEngine& engine = prepared_[candidate.engine];
+  if (!engine) engine = engines_[candidate.engine].prepare(instance_, options, tools_);
+  return engine(problem_.demand.with_chunks(candidate.chunks), options);
+}
+
+Schedule EngineRunner::rerun(const Candidate& candidate) {
+  EngineOptions options = options_;
+  options.limits.interrupt = nullptr;
+  return std::move(*run(candidate, std::move(options)).schedule);
+}
+
+std::string EngineRunner::label(const Candidate& candidate) const {
+  const EngineInfo& engine = engine_of(candidate);
+  return engine.name + (candidate.policy.empty() ? "" : "/" + candidate.policy) +
+         (engine.policies.empty() ? "" : fmt::format("/{}", candidate.seed));
+}
+
+}  // namespace rondo

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "portfolio.hpp"
+#include "rondo/bounds/bounds.hpp"
+#include "rondo/pipeline/registry.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+
+namespace rondo {
+
+/// The engines that are tried on a problem, each prepared when it is first needed.
+class EngineRunner {
+ public:
+  /// Collective where tools.on_all_ranks: all engines are prepared at once, by all ranks together.
+  EngineRunner(const Problem& problem, const Bounds& bounds, const Toolbox& tools, const RunContext& context);
+
+  /// The one asked for, or those that are applicable.
+  const std::vector<EngineInfo>& engines() const { return engines_; }
+  const EngineInfo& engine_of(const Candidate& candidate) const { return engines_[candidate.engine]; }
+
+  /// `until_s`: by the run's clock; the engine may then end without a schedule.
+  EngineResult run(const Candidate& candidate, std::optional<double> until_s);
+  /// What a candidate has found before, to the end, whether or not a signal has come since.
+  Schedule rerun(const Candidate& candidate);
+
+  /// Engine, policy and seed: "list/rarest/3".
+  std::string label(const Candidate& candidate) const;
+
+ private:
+  EngineResult run(const Candidate& candidate, EngineOptions options);
+  void prepare_all();
+
+  const Problem& problem_;
+  const Toolbox& tools_;
+  const RunContext& context_;
+  const Instance instance_;
+  EngineOptions options_;
+  std::vector<EngineInfo> engines_;
+  std::vector<PreparedEngine> prepared_;
+};
+
+}  // namespace rondo

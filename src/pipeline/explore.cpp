@@ -1,0 +1,273 @@
+#include "explore.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "replayed.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/parallel/map_parts.hpp"
+#include "rondo/parallel/messages.hpp"
+
+namespace rondo {
+namespace {
+
+/// What makes one trial better than another: among those that meet the gap the fewest chunks count first.
+using Merit = std::pair<int, double>;
+constexpr int kGapNotMet = std::numeric_limits<int>::max();
+constexpr Merit kNoMerit{kGapNotMet, kInfinity};
+
+/// What one rank keeps of the best candidate it has worked on.
+struct BestOfRank {
+  std::size_t trial = kNoTrial;
+  Merit merit = kNoMerit;
+  std::shared_ptr<const EngineResult> result = nullptr;
+};
+
+/// What the ranks know together, and what this one has of it.
+struct SearchSnapshot {
+  SearchState state = {};
+  int best_rank = 0;  ///< the rank that has the best trial's result
+  BestOfRank mine = {};
+};
+
+class Explorer {
+ public:
+  Explorer(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context)
+      : problem_(problem), runner_(runner), rule_(rule), context_(context) {}
+
+  Exploration run();
+
+ private:
+  void resume_from_checkpoint();
+  Bytes pack(const SearchSnapshot& snapshot) const;
+  void run_batch(const std::vector<Candidate>& batch);
+  Trial try_candidate(const Candidate& candidate, std::size_t trial);
+  std::optional<double> ends_s(const Candidate& candidate) const;
+  bool work_is_done(std::size_t num_first_batches);
+  bool improvement_follows() const;
+  void show_progress() const;
+  void search();
+  Exploration best_on_every_rank();
+
+  Merit merit(const Trial& trial) const {
+    const bool met = problem_.options.gap && trial.finish_us <= rule_.enough_us();
+    return {met ? trial.candidate.chunks : kGapNotMet, trial.finish_us};
+  }
+  Merit best_merit() const {
+    const SearchState& state = now_.state;
+    return state.best < state.trials.size() ? merit(state.trials[state.best]) : kNoMerit;
+  }
+  double best_finish_us() const { return now_.state.best_finish_us(); }
+
+  const Problem& problem_;
+  EngineRunner& runner_;
+  StopRule& rule_;
+  const RunContext& context_;
+  SearchSnapshot now_;
+  std::size_t trials_of_checkpoint_ = 0;
+  std::optional<Error> first_error_;
+};
+
+void Explorer::resume_from_checkpoint() {
+  const std::optional<Bytes> bytes = context_.checkpoints().newest(context_.communicator, kSearchCheckpoint);
+  if (!bytes) return;
+  PackedSearch packed = unpack_search(*bytes);
+  now_ = {std::move(packed.state), 0, {}};
+  now_.mine = {now_.state.best, best_merit(), packed.best};
+  trials_of_checkpoint_ = now_.state.trials.size();
+}
+
+/// Collective.
+Bytes Explorer::pack(const SearchSnapshot& snapshot) const {
+  Bytes best;
+  if (snapshot.state.best != kNoTrial) {
+    const bool have_it = context_.communicator.rank() == snapshot.best_rank;
+    best = context_.communicator.broadcast(have_it ? pack_result(*snapshot.mine.result) : Bytes{},
+                                           snapshot.best_rank);
+  }
+  return pack_search(snapshot.state, best);
+}
+
+/// By the run's clock, when a candidate has to be done; nothing: it may take what it takes.
+std::optional<double> Explorer::ends_s(const Candidate& candidate) const {
+  const std::optional<double>& limit_s = problem_.options.time_limit_s;
+  // List scheduling always ends, and there has to be some schedule.
+  const bool is_first = !std::isfinite(best_finish_us()) && now_.mine.trial == kNoTrial;
+  if (!limit_s || (is_first && runner_.engine_of(candidate).supports_local_search)) return std::nullopt;
+  return *limit_s * (may_improve(problem_) ? kShareOfPortfolio : 1);
+}
+
+Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
+  if (context_.interrupt_came()) return {candidate, kInfinity};  // its batch is not kept
+  EngineResult result = runner_.run(candidate, ends_s(candidate));
+  const Demand demand = problem_.demand.with_chunks(candidate.chunks);
+  if (!result.schedule) return {candidate, kInfinity};
+
+  const double finish = result.schedule->finish_us;
+  const Topology& topology = *problem_.topology;
+  Trial outcome{
+      candidate, finish, result.schedule->sends.size(), most_sends_on_a_link(*result.schedule, topology),
+      !demand.is_unicast() &&
+          (problem_.options.engine == "auto" || runner_.engine_of(candidate).supports_local_search)};
+  // Of equal ones the earlier trial counts, as in run_batch, in whatever order a rank works on its parts.
+  if (std::pair(merit(outcome), trial) < std::pair(now_.mine.merit, now_.mine.trial)) {
+    const std::string whose =
+        fmt::format("engine {} with {} chunks", runner_.label(candidate), candidate.chunks);
+    const double replayed_us = replayed_finish_us(topology, demand, result.schedule->sends, whose);
+    if (!times_equal(replayed_us, finish)) {
+      throw Error(ExitCode::internal,
+                  fmt::format("{} says that it ends at {} us, the replay {} us; please report it", whose,
+                              finish, replayed_us));
+    }
+    result.schedule->finish_us = replayed_us;
+    now_.mine = {trial, merit(outcome), std::make_shared<const EngineResult>(std::move(result))};
+  }
+  return outcome;
+}
+
+/// Collective.
+void Explorer::run_batch(const std::vector<Candidate>& batch) {
+  SearchState& state = now_.state;
+  std::vector<double> work;
+  for (const Candidate& candidate : batch) {
+    work.push_back(candidate.work);
+    state.work += candidate.work;
+  }
+  const std::size_t first = state.trials.size();
+  const auto outcomes = map_parts(context_.communicator, work, [&](std::size_t part) {
+    return to_message(try_candidate(batch[part], first + part));
+  });
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const PartOutcome& outcome = outcomes[i];
+    if (outcome.error) {
+      const bool is_fault = outcome.error->code() == ExitCode::internal;
+      if (is_fault || problem_.options.engine != "auto") throw *outcome.error;
+      if (!first_error_) first_error_ = outcome.error;
+    }
+    Trial trial = outcome.error ? Trial{batch[i], kInfinity} : from_message<Trial>(outcome.value);
+    if (merit(trial) < best_merit()) {
+      state.best = state.trials.size();
+      now_.best_rank = outcome.rank;
+    }
+    state.trials.push_back(std::move(trial));
+  }
+  ++state.batches;
+}
+
+bool Explorer::improvement_follows() const {
+  const SearchState& state = now_.state;
+  return may_improve(problem_) && state.best < state.trials.size() && state.trials[state.best].improvable;
+}
+
+/// Collective. Whether there was enough of varying the best candidates.
+bool Explorer::work_is_done(std::size_t num_first_batches) {
+  const SearchState& state = now_.state;
+  const SolveOptions& options = problem_.options;
+  // Most of the time, and ten times the work, go to the improvement where there is one.
+  const bool improves = improvement_follows();
+  if (state.batches < num_first_batches) return false;
+  if (improves && rule_.time_share() >= kShareOfPortfolio) {
+    rule_.hit("time");
+    return true;
+  }
+  if (state.batches == num_first_batches)
+    return state.work >= kLargeWork && !options.gap && !options.time_limit_s;
+  const bool idle = state.idle_batches >= kIdleRounds &&
+                    (state.trials.size() >= kEnoughCandidates || state.work >= kWorkBudget / 3);
+  if (options.time_limit_s && !(improves && idle)) return false;
+  if (!idle && state.work < kWorkBudget * (options.gap && !improves ? 10 : 1)) return false;
+  if (options.gap && !improves) rule_.hit("work");
+  return true;
+}
+
+void Explorer::show_progress() const {
+  if (!std::isfinite(best_finish_us())) return;
+  const SearchState& state = now_.state;
+  const Candidate& best = state.trials[state.best].candidate;
+  context_.tell(fmt::format("{} candidates, best {:.6g} us by {} with {} chunks, gap {:.3f}%",
+                            state.trials.size(), best_finish_us(), runner_.label(best), best.chunks,
+                            100 * (best_finish_us() / rule_.bound().us - 1)));
+}
+
+/// Collective.
+void Explorer::search() {
+  const std::vector<EngineInfo>& engines = runner_.engines();
+  const SolveOptions& options = problem_.options;
+  Checkpoints& checkpoints = context_.checkpoints();
+  bool is_kept = true;  // nothing is lost if this ends now
+  for (;;) {
+    const auto first_ones = first_batches(engines, problem_.demand, options, now_.state.trials);
+    const std::size_t done = now_.state.batches;
+    if (done > 0 && (rule_.stop(best_finish_us()) || work_is_done(first_ones.size()))) return;
+    const bool varies = done >= first_ones.size();
+    const auto round = varies ? static_cast<int>(done - first_ones.size()) + 1 : 0;
+    const auto batch =
+        varies ? next_batch(engines, problem_.demand, options, now_.state.trials, round) : first_ones[done];
+    if (batch.empty()) return;
+    const SearchSnapshot before = now_;
+    run_batch(batch);
+    if (varies) {
+      const bool better = best_finish_us() < before.state.best_finish_us();
+      now_.state.idle_batches = better ? 0 : now_.state.idle_batches + 1;
+    }
+    show_progress();
+    if (!context_.interrupted()) {
+      is_kept = checkpoints.offer(context_.communicator, kSearchCheckpoint, [&] { return pack(now_); });
+    } else if (!is_kept) {
+      // Its last batch may not be what an undisturbed search would have found.
+      checkpoints.keep(context_.communicator, kSearchCheckpoint, [&] { return pack(before); });
+    }
+  }
+}
+
+/// Collective.
+Exploration Explorer::best_on_every_rank() {
+  const SearchState& state = now_.state;
+  if (!std::isfinite(best_finish_us())) {
+    if (first_error_) throw *first_error_;
+    const auto& limits = rule_.limits_hit();
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("engine {} found no schedule before {} ended it; raise the limit or use --engine list",
+                    problem_.options.engine, limits.empty() ? "a limit" : limits.front()));
+  }
+  const Communicator& communicator = context_.communicator;
+  const bool have_it = communicator.rank() == now_.best_rank;
+  EngineResult found = communicator.size() == 1
+                           ? *now_.mine.result
+                           : unpack_result(communicator.broadcast(
+                                 have_it ? pack_result(*now_.mine.result) : Bytes{}, now_.best_rank));
+  const Candidate& winner = state.trials[state.best].candidate;
+  Incumbent best{winner.chunks, std::move(found), runner_.label(winner), winner.seed,
+                 state.best >= trials_of_checkpoint_};
+  std::vector<SynthesisResult::Candidate> candidates;
+  for (const Trial& trial : best_by_engine(state.trials)) {
+    const Candidate& candidate = trial.candidate;
+    candidates.push_back({runner_.label(candidate), candidate.chunks, trial.finish_us});
+  }
+  return {std::move(now_.state), std::move(best), std::move(candidates)};
+}
+
+Exploration Explorer::run() {
+  resume_from_checkpoint();
+  search();
+  return best_on_every_rank();
+}
+
+}  // namespace
+
+bool may_improve(const Problem& problem) {
+  return problem.options.improve_work > 0 && !problem.demand.is_unicast();
+}
+
+Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context) {
+  return Explorer(problem, runner, rule, context).run();
+}
+
+}  // namespace rondo

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+
+#include "engine_runner.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+#include "search_state.hpp"
+#include "stop_rule.hpp"
+
+namespace rondo {
+
+inline constexpr const char* kSearchCheckpoint = "search";
+
+/// Of a time limit, what the portfolio may take where an improvement follows.
+inline constexpr double kShareOfPortfolio = 0.4;
+
+/// The best schedule known, on every rank, and where it comes from.
+struct Incumbent {
+  int chunks = 0;           ///< a contribution
+  EngineResult found = {};  ///< with a schedule; without one where rounds begin with nothing
+  std::string engine = {};  ///< that found it, with its policy and seed
+  std::uint64_t seed = 0;
+  bool is_replayed = false;  ///< by this run, on the rank that found it
+};
+
+/// What the portfolio has tried and found.
+struct Exploration {
+  SearchState state = {};
+  Incumbent best = {};
+  std::vector<SynthesisResult::Candidate> candidates = {};  ///< the best of each engine
+  std::vector<RoundRecord> rounds = {};  ///< engine rounds: what each did, without its sends and state
+  double round_files_s = 0;              ///< what keeping them took
+};
+
+/// Whether local search may follow: it knows plans of multicast demand alone.
+bool may_improve(const Problem& problem);
+
+/// Collective. Candidates (engine, chunk count, policy, seed; see portfolio.hpp) are dealt over the ranks
+/// batch by batch; only finish times travel, and the winner at the end. Ends as `rule` says, or when varying
+/// the best finds nothing more. The same on any number of ranks. Offers its state to the checkpoints after
+/// every batch and resumes from the newest one. Throws Error(unavailable) where a limit came before any
+/// schedule.
+Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context);
+
+}  // namespace rondo

@@ -1,0 +1,162 @@
+#include "improve.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rondo/core/units.hpp"
+#include "rondo/local_search/improvement.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr const char* kImprovementCheckpoint = "improvement";
+/// Of the time that is left, what a restart may take.
+constexpr double kShareOfRestart = 0.5;
+
+class LocalSearch {
+ public:
+  LocalSearch(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
+              const RunContext& context)
+      : problem_(problem),
+        runner_(runner),
+        state_(exploration.state),
+        best_(exploration.best),
+        rule_(rule),
+        context_(context) {}
+
+  void run();
+
+ private:
+  std::vector<ImprovementTask::Start> starts() const;
+  void offer_restarts(ImprovementTask& task) const;
+  void keep_states(ImprovementTask& task);
+  Candidate restart_of(int chunks, std::size_t variant) const {
+    return restart_candidate(runner_.engines(), problem_.demand, problem_.options, state_.trials, chunks,
+                             variant);
+  }
+  /// The candidate whose schedule local search began with, or took as it is.
+  Candidate candidate_of(const ImprovementOrigin& origin) const;
+
+  const Problem& problem_;
+  EngineRunner& runner_;
+  const SearchState& state_;
+  Incumbent& best_;
+  StopRule& rule_;
+  const RunContext& context_;
+  bool is_kept_ = true;
+};
+
+/// The best schedules of the portfolio, one a number of chunks; rerun where they are needed.
+std::vector<ImprovementTask::Start> LocalSearch::starts() const {
+  std::vector<ImprovementTask::Start> starts;
+  for (const std::size_t i : best_improvable(state_.trials)) {
+    const Trial& trial = state_.trials[i];
+    starts.push_back({trial.candidate.chunks, trial.finish_us, [this, i] {
+                        return i == state_.best ? *best_.found.schedule
+                                                : runner_.rerun(state_.trials[i].candidate);
+                      }});
+  }
+  return starts;
+}
+
+/// Restarts are of the list scheduler that has the least work.
+void LocalSearch::offer_restarts(ImprovementTask& task) const {
+  const std::vector<Trial>& trials = state_.trials;
+  double slowest_GBps = kInfinity;
+  for (const Link& link : problem_.topology->links())
+    slowest_GBps = std::min(slowest_GBps, link.bandwidth_GBps);
+  // What whole chunks leave no room for, and one chunk more.
+  const auto expected_us = [&](int chunks) {
+    const double chunk_bytes = problem_.demand.contributions().front().bytes / chunks;
+    return rule_.least_us(chunks) + transmission_us(chunk_bytes, slowest_GBps);
+  };
+  task.restart_chunks =
+      restart_counts(problem_.demand, problem_.options, trials, rule_.bound().us, expected_us);
+  if (!task.restart_chunks.empty()) {
+    double work = 0;
+    for (const Trial& trial : trials) work += std::isfinite(trial.finish_us) ? trial.candidate.work : 0;
+    const int chunks = task.restart_chunks.front();
+    task.restart_share = task.time_spent() / work * restart_of(chunks, 0).work /
+                         problem_.demand.with_chunks(chunks).num_deliveries();
+  }
+  task.restart = [this](int chunks, std::size_t variant, RestartLimits limits) -> std::optional<Schedule> {
+    const Candidate candidate = restart_of(chunks, variant);
+    if (limits == RestartLimits::none) return runner_.rerun(candidate);
+    std::optional<double> until_s = problem_.options.time_limit_s;
+    if (until_s) {
+      const double now_s = context_.clock.seconds();
+      *until_s = now_s + kShareOfRestart * (*until_s - now_s);
+    }
+    return runner_.run(candidate, until_s).schedule;
+  };
+}
+
+void LocalSearch::keep_states(ImprovementTask& task) {
+  task.keep = [this](const std::function<Bytes()>& state, bool ends) {
+    Checkpoints& checkpoints = context_.checkpoints();
+    if (!ends) {
+      is_kept_ = checkpoints.offer(context_.communicator, kImprovementCheckpoint, state);
+    } else if (!is_kept_ && context_.interrupted()) {
+      // The portfolio is over: its last state goes first, so that a later start finds both.
+      checkpoints.keep(context_.communicator, kSearchCheckpoint,
+                       [&] { return pack_search(state_, pack_result(best_.found)); });
+      checkpoints.keep(context_.communicator, kImprovementCheckpoint, state);
+    }
+  };
+}
+
+Candidate LocalSearch::candidate_of(const ImprovementOrigin& origin) const {
+  if (origin.variant) return restart_of(origin.chunks, *origin.variant);
+  for (const std::size_t i : best_improvable(state_.trials)) {
+    if (state_.trials[i].candidate.chunks == origin.chunks) return state_.trials[i].candidate;
+  }
+  return state_.trials[state_.best].candidate;
+}
+
+void LocalSearch::run() {
+  const SolveOptions& options = problem_.options;
+  ImprovementTask task{*problem_.topology, problem_.demand, rule_.bound().us, options.seed, starts()};
+  task.most_chunks = most_chunks_of_improvement(problem_.demand, options);
+  task.work_limit = options.time_limit_s ? kInfinity : options.improve_work * (options.gap ? 10 : 1);
+  task.stop = [&](double finish_us) { return rule_.stop(finish_us); };
+  task.time_spent = [&] { return rule_.time_share(); };
+  task.interrupted = [&] { return context_.interrupted(); };
+  task.least_us = [&](int chunks) { return rule_.least_us(chunks); };
+  offer_restarts(task);
+  task.progress = [&](std::uint64_t rounds, int chunks, double finish_us) {
+    if (rounds % 16 != 0) return;
+    context_.tell(fmt::format("improvement: {} rounds, {} chunks, {:.6g} us, gap {:.3f}%", rounds, chunks,
+                              finish_us, 100 * (finish_us / rule_.bound().us - 1)));
+  };
+  keep_states(task);
+  Improvement improvement =
+      rondo::improve(task, context_.communicator,
+                     context_.checkpoints().newest(context_.communicator, kImprovementCheckpoint));
+  if (improvement.out_of_work && options.gap) rule_.hit("work");
+  if (improvement.out_of_time && rule_.limits_hit().empty()) rule_.hit("time");
+  EngineResult& found = best_.found;
+  found.metrics["improvement_tries"] = static_cast<double>(improvement.tries);
+  found.metrics["improvement_successes"] = static_cast<double>(improvement.successes);
+  found.metrics["finish_before_improvement_us"] = found.schedule->finish_us;
+  found.metrics["chunks_before_improvement"] = best_.chunks;
+  if (!improvement.schedule) return;
+  const Candidate origin = candidate_of(improvement.origin);
+  found.schedule = std::move(improvement.schedule);
+  best_.chunks = improvement.chunks;
+  best_.engine = runner_.label(origin);
+  best_.seed = origin.seed;
+  best_.is_replayed = false;
+}
+
+}  // namespace
+
+void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
+             const RunContext& context) {
+  const SearchState& state = exploration.state;
+  if (problem.options.improve_work <= 0 || !state.trials[state.best].improvable) return;
+  LocalSearch(problem, runner, exploration, rule, context).run();
+}
+
+}  // namespace rondo

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "explore.hpp"
+
+namespace rondo {
+
+/// Collective. Local search over plans (local_search/improvement.hpp) from the portfolio's best schedules,
+/// and restarts of list scheduling in more chunks; what ends earlier becomes the incumbent. Does nothing
+/// where the engine asked for is not one that local search follows, or --improve-work is 0. Keeps states as
+/// explore() does.
+void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
+             const RunContext& context);
+
+}  // namespace rondo

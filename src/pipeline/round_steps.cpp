@@ -1,0 +1,134 @@
+#include "round_steps.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "rondo/core/error.hpp"
+#include "rondo/parallel/metered_communicator.hpp"
+#include "rondo/pipeline/registry.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr int kChunksWithoutPlan = 4;
+constexpr double kWorthOfFewerChunks = 0.01;  ///< of the finish time
+
+Decomposition decompose(const Problem& problem, const Demand& demand) {
+  const SolveOptions& options = problem.options;
+  return find_decomposition(options.decompose)
+      .decompose(*problem.topology, demand, options.parts, options.seed);
+}
+
+/// The most frequent form of a round's model is the larger the more chunks there are: the least number of
+/// chunks that loses little, if it is less than the best schedule's.
+std::optional<int> fewer_chunks(const Exploration& listed) {
+  const double finish_us = listed.best.found.schedule->finish_us;
+  for (const auto& [chunks, trade] : best_by_chunks(listed.state.trials)) {
+    if (trade.finish_us > finish_us * (1 + kWorthOfFewerChunks)) continue;
+    return chunks < listed.best.chunks ? std::optional(chunks) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::string describe(const RoundRecord& record, double total) {
+  const double unmet = static_cast<double>(record.state.unmet.size());
+  std::int64_t changed = 0;
+  for (const RoundPart& part : record.parts) changed += part.transfers_changed;
+  return fmt::format("round {}: {:.1f}% of the demand sent, {} parts, {} transfers changed by the models{}",
+                     record.round, 100 * (1 - unmet / total), record.parts.size(), changed,
+                     std::isnan(record.finish_after_us)
+                         ? ""
+                         : fmt::format(", incumbent {:.6g} us, gap {:.3f}%", record.finish_after_us,
+                                       100 * (record.finish_after_us / record.bound_us - 1)));
+}
+
+RoundRecord summary_of(RoundRecord record) {
+  record.sends.clear();
+  record.plan.reset();
+  record.state = {record.state.time_us};
+  return record;
+}
+
+}  // namespace
+
+void check_rounds(const Problem& problem) {
+  check_rounds(problem.demand);
+  decompose(problem, problem.demand);
+}
+
+Exploration explore_for_rounds(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
+                               const RunContext& context) {
+  const RunStore& store = context.store;
+  if (!store.finished.empty()) return {{}, {.chunks = static_cast<int>(store.finished.front().chunks)}};
+  const int asked = problem.options.chunks;
+  if (!problem.options.rounds.mip_start) return {{}, {.chunks = asked > 0 ? asked : kChunksWithoutPlan}};
+
+  Problem listed = problem;
+  listed.options.engine = "list";
+  listed.options.improve_work = 0;  // that is what the models are for
+  if (listed.options.time_limit_s) *listed.options.time_limit_s *= kShareOfPortfolio;
+  const auto search = [&](const char* prefix) {
+    EngineRunner runner(listed, bounds, tools, context);
+    StopRule rule(listed, bounds.best(), context);
+    store.checkpoints->set_prefix(prefix);
+    Exploration found = explore(listed, runner, rule, context);
+    store.checkpoints->set_prefix("");
+    return found;
+  };
+  Exploration found = search("plan-");
+  if (const std::optional<int> chunks = fewer_chunks(found)) {
+    listed.options.chunks = *chunks;
+    found = search("plan-of-fewer-chunks-");
+  }
+  return found;
+}
+
+void improve_by_rounds(const Problem& problem, const Toolbox& tools, Exploration& exploration, StopRule& rule,
+                       const RunContext& context) {
+  const SolveOptions& options = problem.options;
+  const RunStore& store = context.store;
+  Incumbent& best = exploration.best;
+  const std::optional<Schedule> plan = std::move(best.found.schedule);
+  best.found = {};
+
+  RoundsProblem rounds{
+      {problem.topology, problem.demand.with_chunks(best.chunks)}, options.rounds, {}, {}, rule.bound().us};
+  const Demand& demand = rounds.instance.demand;
+  rounds.engine.seed = options.seed;
+  rounds.engine.epochs = options.epochs;
+  rounds.engine.limits.max_nodes = options.max_nodes;
+  rounds.engine.limits.interrupt = context.interrupt;
+  if (options.time_limit_s)
+    rounds.engine.limits.time_limit_s = std::max(0.0, *options.time_limit_s - context.seconds());
+  rounds.stop_at_us = rule.enough_us();
+  rounds.decomposition = decompose(problem, demand);
+
+  double files_s = 0;
+  for (const RoundRecord& record : store.finished) exploration.rounds.push_back(summary_of(record));
+  const FinishRound finish_round = [&](const RoundRecord& record) {
+    const Stopwatch clock;
+    store.finish_round(record);
+    files_s += clock.seconds();
+    context.tell(describe(record, demand.num_deliveries()));
+    exploration.rounds.push_back(summary_of(record));
+  };
+  RoundsNotes notes;
+  const MeteredCommunicator metered(context.communicator);
+  best.found.schedule = solve_rounds(rounds, tools, metered, store.finished, plan, finish_round, notes);
+  best.found.remarks = std::move(notes.remarks);
+  best.found.limits_hit = std::move(notes.limits_hit);
+  best.engine = "rounds/" + options.decompose;
+  best.seed = options.seed;
+  best.is_replayed = false;
+  auto& metrics = best.found.metrics;
+  metrics["rounds"] = static_cast<double>(exploration.rounds.size());
+  metrics["rounds_resumed"] = static_cast<double>(store.finished.size());
+  metrics["exchange_s"] = context.communicator.max(metered.exchange().seconds);
+  metrics["exchange_bytes"] = metered.exchange().bytes;
+  if (plan) metrics["start_finish_us"] = plan->finish_us;
+  exploration.round_files_s = files_s;
+}
+
+}  // namespace rondo

@@ -1,0 +1,30 @@
+#include "stop_rule.hpp"
+
+namespace rondo {
+
+double StopRule::least_us(int chunks) const {
+  return whole_chunk_bound_of(*problem_.topology, problem_.demand.with_chunks(chunks), bound_.certificate);
+}
+
+bool StopRule::stop(double finish_us) {
+  const bool cut_short = context_.interrupted();
+  const bool late = time_share() >= 1;
+  if (cut_short) hit("interrupted");
+  if (late) hit("time");
+  if (cut_short || late || finish_us <= enough_us()) return true;
+  const int asked = problem_.options.chunks;
+  if (asked == 0) return false;
+  if (!least_us_of_asked_chunks_) least_us_of_asked_chunks_ = least_us(asked);
+  return finish_us <= *least_us_of_asked_chunks_ * (1 + 1e-6);
+}
+
+double StopRule::time_share() const {
+  const std::optional<double>& limit_s = problem_.options.time_limit_s;
+  return limit_s ? context_.seconds() / *limit_s : 0;
+}
+
+void StopRule::hit(const std::string& limit) {
+  if (std::ranges::find(limits_hit_, limit) == limits_hit_.end()) limits_hit_.push_back(limit);
+}
+
+}  // namespace rondo

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rondo/pipeline/synthesize.hpp"
+
+namespace rondo {
+
+/// When a search ends although something is left to try: the gap is met, a signal came, the time is over.
+class StopRule {
+ public:
+  StopRule(const Problem& problem, const LowerBound& bound, const RunContext& context)
+      : problem_(problem), bound_(bound), context_(context) {}
+
+  const LowerBound& bound() const { return bound_; }
+  /// A schedule that ends by then is good enough.
+  double enough_us() const { return bound_.us * (1 + problem_.options.gap_to_meet()); }
+  /// What no schedule in whole chunks ends before.
+  double least_us(int chunks) const;
+
+  /// Collective. Whether a schedule that ends at `finish_us` ends the search.
+  bool stop(double finish_us);
+  /// Collective. The share of the time limit that is over; 0 where there is none.
+  double time_share() const;
+
+  void hit(const std::string& limit);
+  /// "interrupted", "time", "work", "nodes": each one once.
+  const std::vector<std::string>& limits_hit() const { return limits_hit_; }
+
+ private:
+  const Problem& problem_;
+  const LowerBound& bound_;
+  const RunContext& context_;
+  std::optional<double> least_us_of_asked_chunks_;
+  std::vector<std::string> limits_hit_;
+};
+
+}  // namespace rondo
