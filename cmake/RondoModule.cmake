@@ -1,6 +1,6 @@
-# rondo_module(NAME SOURCES ... [USES modules...] [PRIVATE_USES modules...] [LINKS targets...] [PUBLIC_LINKS targets...])
+# rondo_module(NAME [SOURCES generated...] [USES modules...] [PRIVATE_USES modules...] [LINKS targets...] [PUBLIC_LINKS targets...])
 #
-# Makes the static library rondo_NAME. USES names the modules that its public headers include, PRIVATE_USES those that
+# Makes the static library rondo_NAME of all sources in the folder and below it. USES names the modules that its public headers include, PRIVATE_USES those that
 # its sources alone include. Its public headers live in include/rondo/NAME and are reached through an include directory
 # that holds this one module (a link in the build tree). A module therefore sees the headers of the modules that it
 # names and of those that their public headers include; an include of any other does not compile.
@@ -11,7 +11,8 @@ function(rondo_module name)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/include/rondo/${name} ${view}/rondo/${name} SYMBOLIC)
   list(TRANSFORM ARG_USES PREPEND rondo_)
   list(TRANSFORM ARG_PRIVATE_USES PREPEND rondo_)
-  add_library(rondo_${name} STATIC ${ARG_SOURCES})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
+  add_library(rondo_${name} STATIC ${sources} ${ARG_SOURCES})
   target_include_directories(rondo_${name} PUBLIC ${view} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(rondo_${name} PUBLIC ${ARG_USES} ${ARG_PUBLIC_LINKS}
                                       PRIVATE ${ARG_PRIVATE_USES} rondo_options ${ARG_LINKS})
