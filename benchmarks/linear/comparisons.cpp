@@ -4,10 +4,10 @@
 #include <cstdio>
 
 #include "case_runner.hpp"
-#include "fabrics.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/flows/steady_flow.hpp"
+#include "rondo/io/topology_files.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 constexpr int kEpochs = 16;
 
 Instance alltoall(const std::string& fabric) {
-  const auto topology = std::make_shared<const Topology>(cli::load_topology(fabric));
+  const auto topology = std::make_shared<const Topology>(load_topology(fabric));
   return {topology, make_demand(Collective::alltoall, 1e9, topology->num_gpus(), 1)};
 }
 

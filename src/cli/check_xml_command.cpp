@@ -2,8 +2,8 @@
 
 #include "check_xml.hpp"
 #include "command.hpp"
-#include "input.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/io/read_as.hpp"
 #include "rondo/msccl/xml.hpp"
 
 namespace rondo::cli {

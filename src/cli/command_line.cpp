@@ -7,8 +7,8 @@
 
 #include "command.hpp"
 #include "interrupt.hpp"
-#include "nearest.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/nearest.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/io/files.hpp"
 #include "versions.hpp"

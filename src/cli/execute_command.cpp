@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "input.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/execution/execute.hpp"
+#include "rondo/io/read_as.hpp"
+#include "rondo/io/schedule_files.hpp"
 #include "rondo/msccl/xml.hpp"
-#include "verification.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -68,7 +68,7 @@ std::string execute(const Settings& settings, const Communicator& communicator) 
   const bool is_xml = path.extension() == ".xml";
   // The root reads; the others get the text, so that all have the same or the same error.
   const std::string text = to_text(on_root(communicator, [&] {
-    return to_bytes(is_xml ? read_text_file(path) : schedule_to_json(load_schedule(path)).dump());
+    return to_bytes(is_xml ? read_text_file(path) : schedule_to_json(read_schedule(path)).dump());
   }));
   const auto programs = naming_file(path, [&] {
     return is_xml ? programs_of_xml(text, bytes)

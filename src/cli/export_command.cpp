@@ -4,13 +4,13 @@
 
 #include "command.hpp"
 #include "export_msccl.hpp"
-#include "nearest.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/nearest.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/json_files.hpp"
 #include "rondo/io/round_files.hpp"
+#include "rondo/io/schedule_files.hpp"
 #include "rondo/pictures/pictures.hpp"
-#include "verification.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -77,7 +77,7 @@ std::string run_export(const Settings& settings) {
   }
   const std::string& path = settings.text("path");
   const std::string& output = settings.text("output");
-  const ProvenSchedule proven = load_schedule(path);
+  const ProvenSchedule proven = read_schedule(path);
   write_text_file(output, format->write({proven, rounds_of(path)}, settings));
   return fmt::format("wrote {}\n", output);
 }

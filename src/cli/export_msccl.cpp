@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "check_xml.hpp"
-#include "nearest.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/nearest.hpp"
 #include "rondo/core/units.hpp"
+#include "rondo/core/verify.hpp"
 #include "rondo/lowering/lowering.hpp"
 #include "rondo/msccl/xml.hpp"
-#include "verification.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -72,7 +72,7 @@ OptionGroup msccl_options() {
 }
 
 std::string write_msccl_xml(const ProvenSchedule& proven, const Settings& settings) {
-  check_schedule(proven);
+  verify(proven);
   const LoweringOptions options = lowering_options(settings);
   const msccl::Program program = lower(proven, options);
   std::string text = msccl::write_xml(program);

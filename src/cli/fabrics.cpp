@@ -3,77 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <map>
 
-#include "input.hpp"
-#include "nearest.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
-#include "rondo/io/json_files.hpp"
 
 namespace rondo::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// The first of the known places that is there; empty when none is.
-fs::path topology_folder() {
-  std::vector<fs::path> places;
-  if (const char* home = std::getenv("RONDO_HOME")) places.push_back(fs::path(home) / "jobs/topologies");
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  places.push_back(program / "../share/rondo/topologies");
-  places.push_back(program / "../../jobs/topologies");
-  places.push_back(fs::path(RONDO_SOURCE_DIR) / "jobs/topologies");
-  const auto found = std::find_if(places.begin(), places.end(),
-                                  [&](const fs::path& place) { return fs::is_directory(place, error); });
-  return found == places.end() ? fs::path{} : *found;
-}
-
-std::vector<std::string> family_names() {
-  std::vector<std::string> names;
-  for (const TopologyGenerator& generator : topology_generators()) names.push_back(generator.name);
-  return names;
-}
-
-bool contains(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-/// "torus:dims=8x8,bandwidth_GBps=50,75": values may be lists, so what follows a comma without '=' goes on
-/// with the value.
-Topology generate(const std::string& spec) {
-  const std::size_t colon = spec.find(':');
-  std::map<std::string, std::string> values;
-  std::string name;
-  for (std::size_t at = colon; at != std::string::npos;) {
-    const std::size_t next = spec.find(',', at + 1);
-    const std::string piece = spec.substr(at + 1, next - at - 1);
-    const std::size_t equals = piece.find('=');
-    at = next;
-    if (equals == std::string::npos && !name.empty()) {
-      values[name] += "," + piece;
-      continue;
-    }
-    name = piece.substr(0, equals);
-    if (equals == std::string::npos) {
-      throw Error(
-          ExitCode::usage,
-          fmt::format("'{}' in topology '{}' has no value; write FAMILY:NAME=VALUE,NAME=VALUE", piece, spec));
-    }
-    if (!values.emplace(name, piece.substr(equals + 1)).second) {
-      throw Error(ExitCode::usage,
-                  fmt::format("'{}' is given twice in topology '{}'; give it once", name, spec));
-    }
-  }
-  return generate_topology(spec.substr(0, colon), values);
-}
-
-Topology read_topology(const fs::path& path) {
-  return read_as(path, [](const Json& json) { return topology_from_json(json); });
-}
 
 /// "0.1:0.5", or "0.1:0.5..0.9".
 Topology degraded(const Topology& topology, const std::string& value, std::uint64_t seed) {
@@ -128,37 +63,6 @@ Forwarding parse_forwarding(const std::string& name) {
 }
 
 }  // namespace
-
-std::vector<std::string> shipped_topologies() {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(topology_folder(), error)) {
-    if (entry.path().extension() == ".json") names.push_back(entry.path().stem());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-Topology load_topology(const std::string& spec) {
-  const std::vector<std::string> families = family_names();
-  const std::vector<std::string> shipped = shipped_topologies();
-  const bool looks_like_file = spec.find('/') != std::string::npos || spec.ends_with(".json");
-  if (!looks_like_file) {
-    if (contains(shipped, spec)) return read_topology(topology_folder() / (spec + ".json"));
-    const std::string family = spec.substr(0, spec.find(':'));
-    if (contains(families, family)) return generate(spec);
-    if (spec.find(':') != std::string::npos) {
-      throw Error(ExitCode::usage, fmt::format("'{}' is no family of topologies{}; there are {}", family,
-                                               did_you_mean(family, families), join(families)));
-    }
-  }
-  if (looks_like_file || fs::exists(spec)) return read_topology(spec);
-  std::vector<std::string> known = shipped;
-  known.insert(known.end(), families.begin(), families.end());
-  throw Error(ExitCode::no_input,
-              fmt::format("topology '{}' is neither shipped ({}), nor a family ({}), nor a file{}", spec,
-                          join(shipped), join(families), did_you_mean(spec, known)));
-}
 
 OptionGroup fabric_options() {
   return {

@@ -2,15 +2,16 @@
 
 #include "command.hpp"
 #include "describe_topology.hpp"
-#include "input.hpp"
+#include "figures.hpp"
 #include "problem.hpp"
 #include "report.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/io/files.hpp"
+#include "rondo/io/read_as.hpp"
+#include "rondo/io/schedule_files.hpp"
 #include "run_inventory.hpp"
 #include "table.hpp"
-#include "verification.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -87,7 +88,7 @@ std::string describe_file(const fs::path& path) {
 std::string info(const Settings& settings) {
   const fs::path path = settings.text("path");
   if (path.extension() == ".json") return describe_file(path);
-  if (!fs::is_directory(path)) return describe_schedule(load_schedule(path));
+  if (!fs::is_directory(path)) return describe_schedule(read_schedule(path));
   std::string text = describe_run(path);
   for (const char* name : {"problem.json", "report.json"}) {
     try {

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include "fabrics.hpp"
-#include "input.hpp"
-#include "nearest.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/nearest.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/version.hpp"
+#include "rondo/io/read_as.hpp"
+#include "rondo/io/topology_files.hpp"
 
 namespace rondo::cli {
 namespace {

@@ -1,10 +1,10 @@
 #pragma once
 
+#include "figures.hpp"
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/io/json_files.hpp"
 #include "rondo/parallel/communicator.hpp"
 #include "rondo/pipeline/synthesize.hpp"
-#include "verification.hpp"
 
 /// report.json: what a run came to.
 namespace rondo::cli {

@@ -1,19 +1,20 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "input.hpp"
+#include "figures.hpp"
 #include "problem.hpp"
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/verify.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/engines/rounds.hpp"
 #include "rondo/io/files.hpp"
+#include "rondo/io/read_as.hpp"
 #include "rondo/io/round_files.hpp"
 #include "rondo/io/schedule_hdf5.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "run.hpp"
 #include "run_folder.hpp"
-#include "verification.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -72,7 +73,7 @@ std::string reassemble_rounds(const Settings& settings) {
   const Demand demand = problem.demand.with_chunks(static_cast<int>(prefix.rounds.front().chunks));
   ProvenSchedule proven{*problem.topology, demand, reassemble(*problem.topology, demand, prefix.rounds),
                         lower_bounds({problem.topology, problem.demand}, make_toolbox()).best(), producer()};
-  check_schedule(proven);
+  verify(proven);
   write_schedule_hdf5(output, proven, digest_of(text));
   return fmt::format("{} rounds reassembled: {}; in {}\n", prefix.rounds.size(), describe(figures_of(proven)),
                      output.string());

@@ -6,17 +6,18 @@
 #include <cstdint>
 #include <utility>
 
-#include "input.hpp"
 #include "problem.hpp"
 #include "report.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/verify.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/io/files.hpp"
+#include "rondo/io/read_as.hpp"
 #include "rondo/io/round_files.hpp"
+#include "rondo/io/schedule_files.hpp"
 #include "rondo/io/schedule_hdf5.hpp"
 #include "rondo/io/state_files.hpp"
 #include "rondo/io/user_block.hpp"
-#include "verification.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -242,14 +243,14 @@ CheckedRun check_run(const fs::path& folder) {
   const Json problem_json = parse_sealed_json(problem_text, (folder / kProblem).string());
   const ProblemDocument problem =
       naming_file(folder / kProblem, [&] { return problem_from_json(problem_json); });
-  CheckedRun run{load_schedule(folder / kSchedule), read_sealed(folder / kReport)};
+  CheckedRun run{read_schedule(folder / kSchedule), read_sealed(folder / kReport)};
   naming_file(folder / kSchedule, [&] {
     if (verify_user_block(folder / kSchedule).problem_digest != digest_of(problem_text) ||
         topology_to_json(*problem.topology) != topology_to_json(run.proven.topology) ||
         !same_demand(problem.demand, run.proven.demand)) {
       throw Error(ExitCode::bad_data, fmt::format("this schedule is not of the problem in {}", kProblem));
     }
-    check_schedule(run.proven);
+    verify(run.proven);
   });
   naming_file(folder / kReport, [&] { check_report(run.report, run.proven); });
   return run;

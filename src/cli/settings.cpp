@@ -8,8 +8,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "nearest.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/nearest.hpp"
 
 namespace po = boost::program_options;
 

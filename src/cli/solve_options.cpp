@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "nearest.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/nearest.hpp"
 #include "rondo/pipeline/registry.hpp"
 
 namespace rondo::cli {

@@ -3,10 +3,11 @@
 #include "command.hpp"
 #include "describe_topology.hpp"
 #include "fabrics.hpp"
-#include "input.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
+#include "rondo/io/read_as.hpp"
+#include "rondo/io/topology_files.hpp"
 #include "table.hpp"
 
 /// `rondo topology list | show | check | generate`.

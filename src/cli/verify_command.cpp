@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
-#include "input.hpp"
+#include "figures.hpp"
 #include "rondo/core/units.hpp"
+#include "rondo/core/verify.hpp"
+#include "rondo/io/read_as.hpp"
+#include "rondo/io/schedule_files.hpp"
 #include "run_folder.hpp"
-#include "verification.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -14,8 +16,8 @@ std::vector<OptionGroup> option_groups() {
 }
 
 ProvenSchedule checked_file(const std::filesystem::path& path) {
-  ProvenSchedule proven = load_schedule(path);
-  naming_file(path, [&] { check_schedule(proven); });
+  ProvenSchedule proven = read_schedule(path);
+  naming_file(path, [&] { rondo::verify(proven); });
   return proven;
 }
 

@@ -32,6 +32,8 @@ const std::vector<TopologyGenerator>& topology_generators();
 /// "torus" with {"dims": "8x8", "bandwidth_GBps": "50"}. Throws Error(usage) for an unknown family (the
 /// message lists the known ones).
 Topology generate_topology(const std::string& family, const std::map<std::string, std::string>& values);
+/// The same from one text, FAMILY:NAME=VALUE,NAME=VALUE: "torus:dims=8x8,bandwidth_GBps=50,75".
+Topology generate_topology(const std::string& spec);
 
 /// Multiplies the bandwidth of a random `fraction` of the links (rounded to the nearest count, at least one
 /// when the fraction is positive) by `factor`. Throws Error(usage) unless 0 <= fraction <= 1 and 0 < factor

@@ -188,6 +188,20 @@ TEST(Generators, RefuseBadValues) {
   refuses("fat_tree", {{"leaves", "1"}, {"gpus", "1"}}, {"2 or more"});
 }
 
+TEST(Generators, ASpecificationNamesFamilyAndValues) {
+  const Topology torus = generate_topology("torus:dims=4x3,bandwidth_GBps=50,75,latency_us=0.5");
+  EXPECT_EQ(torus.num_gpus(), 12U);
+  std::set<double> bandwidths;
+  for (const Link& link : torus.links()) {
+    bandwidths.insert(link.bandwidth_GBps);
+    EXPECT_EQ(link.latency_us, 0.5);
+  }
+  EXPECT_EQ(bandwidths, (std::set<double>{50, 75}));
+  expect_error(ExitCode::usage, {"'dims' is given twice"}, [] { generate_topology("torus:dims=4,dims=2"); });
+  expect_error(ExitCode::usage, {"'4x4' in topology 'torus:4x4' has no value"},
+               [] { generate_topology("torus:4x4"); });
+}
+
 TEST(Generators, RefuseFabricsBeyondTheCaps) {
   const auto refuses = [](const char* family, const Values& values) {
     expect_error(ExitCode::unavailable, {family}, [&] { generate_topology(family, values); });

@@ -8,6 +8,7 @@
 #include "damaged_files.hpp"
 #include "example_schedule.hpp"
 #include "rondo/io/json_files.hpp"
+#include "rondo/io/schedule_files.hpp"
 
 namespace rondo {
 namespace {
@@ -30,6 +31,16 @@ TEST(ScheduleHdf5, RoundTripKeepsEveryBit) {
     EXPECT_EQ(schedule_digest(read.demand, read.schedule), schedule_digest(proven.demand, proven.schedule));
   }
   EXPECT_EQ(folder.num_files(), 1U);
+}
+
+TEST(ScheduleFiles, TheNameSaysTheFormAndAFolderHoldsARun) {
+  const TemporaryFolder folder;
+  for (const char* name : {"schedule.json", "schedule.h5"}) {
+    write_schedule(folder / name, example_schedule());
+    EXPECT_EQ(content_of(folder / name).starts_with("{"), std::string(name).ends_with(".json"));
+    EXPECT_EQ(schedule_to_json(read_schedule(folder / name)), schedule_to_json(example_schedule()));
+  }
+  EXPECT_EQ(schedule_to_json(read_schedule(folder / "")), schedule_to_json(example_schedule()));
 }
 
 TEST(ScheduleHdf5, LongColumnsAreCompressed) {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -7,6 +8,7 @@
 
 #include "expect_error.hpp"
 #include "rondo/io/json_files.hpp"
+#include "rondo/io/topology_files.hpp"
 
 namespace rondo {
 namespace {
@@ -99,6 +101,21 @@ TEST(TopologyJson, ShippedFabricsRoundTrip) {
     ++files;
   }
   EXPECT_GE(files, 6);
+}
+
+TEST(LoadTopology, TakesAShippedNameAFileOrAFamily) {
+  const std::vector<std::string> names = shipped_topologies();
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(RONDO_SOURCE_DIR "/jobs/topologies")) {
+    files.push_back(entry.path().stem());
+    EXPECT_EQ(topology_to_json(load_topology(files.back())), topology_to_json(load_topology(entry.path())));
+  }
+  std::sort(files.begin(), files.end());
+  EXPECT_EQ(names, files);
+  EXPECT_EQ(load_topology("ring:gpus=5").num_gpus(), 5U);
+  expect_error(ExitCode::usage, {"no family", "did you mean 'torus'?"}, [] { load_topology("tors:dims=4"); });
+  expect_error(ExitCode::no_input, {"neither shipped", "did you mean 'dgx1'?"}, [] { load_topology("dgx"); });
+  expect_error(ExitCode::no_input, {"no/such.json"}, [] { load_topology("no/such.json"); });
 }
 
 TEST(TopologyJson, NamesUnknownKeysAndTheirPlace) {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace rondo::cli {
+namespace rondo {
 
 /// " (did you mean 'X'?)" for the name that takes the fewest edits, or nothing when none is near (Levenshtein
 /// distance beyond a third of the length, at least 2).
@@ -16,4 +16,4 @@ std::string if_family_parameter(const std::string& name);
 /// "a, b, c".
 std::string join(const std::vector<std::string>& words);
 
-}  // namespace rondo::cli
+}  // namespace rondo

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "rondo/core/error.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/json_files.hpp"
 
-namespace rondo::cli {
+namespace rondo {
 
 /// Runs `read`; what it refuses is refused with the file's name before it.
 template <class Read>
@@ -16,7 +14,7 @@ auto naming_file(const std::filesystem::path& path, const Read& read) {
   try {
     return read();
   } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}: {}", path.string(), error.what()));
+    throw Error(error.code(), path.string() + ": " + error.what());
   }
 }
 
@@ -27,4 +25,4 @@ auto read_as(const std::filesystem::path& path, const Interpret& interpret) {
   return naming_file(path, [&] { return interpret(json); });
 }
 
-}  // namespace rondo::cli
+}  // namespace rondo

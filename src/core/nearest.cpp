@@ -1,4 +1,4 @@
-#include "nearest.hpp"
+#include "rondo/core/nearest.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 
 #include "rondo/core/generators.hpp"
 
-namespace rondo::cli {
+namespace rondo {
 namespace {
 
 std::size_t edit_distance(const std::string& a, const std::string& b) {
@@ -59,4 +59,4 @@ std::string join(const std::vector<std::string>& words) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-}  // namespace rondo::cli
+}  // namespace rondo
