@@ -4,6 +4,7 @@
 #include <memory>
 #include <tuple>
 
+#include "look_ahead_layout.hpp"
 #include "rondo/formulations/formulations.hpp"
 
 /// Columns, for chunk c, way w, node n and epochs k of the round:
@@ -30,8 +31,6 @@
 namespace rondo {
 namespace {
 
-constexpr double kNoDistance = 1e-6;
-
 /// In [0, 1), from a column's place: equal worths make branch and bound wander.
 double jitter(std::size_t c, std::size_t w, int k) {
   auto x = (c * 0x9e3779b97f4a7c15ULL) ^ (w * 0xc2b2ae3d27d4eb4fULL) ^
@@ -41,158 +40,6 @@ double jitter(std::size_t c, std::size_t w, int k) {
   x ^= x >> 32;
   return static_cast<double>(x >> 11) * 0x1p-53;
 }
-
-std::size_t index(int i) {
-  return static_cast<std::size_t>(i);
-}
-
-/// Which columns there are, and where.
-class RoundLayout {
- public:
-  explicit RoundLayout(const RoundProblem& problem)
-      : problem_(problem), paths_into_(index(problem.num_nodes)) {
-    for (std::size_t w = 0; w < problem.paths.size(); ++w)
-      paths_into_[index(problem.paths[w].dst)].push_back(static_cast<int>(w));
-    find_blocked_epochs();
-    start_.resize(problem.chunks.size() * problem.paths.size());
-    held_.resize(problem.chunks.size() * index(problem.num_nodes));
-    for (std::size_t c = 0; c < problem.chunks.size(); ++c) lay_out_chunk(c);
-  }
-
-  const RoundProblem& problem() const { return problem_; }
-  int num_columns() const { return columns_; }
-  /// Column of start(c, w, k), or -1.
-  int start(std::size_t c, std::size_t w, int k) const {
-    const Starts& starts = start_[c * problem_.paths.size() + w];
-    if (k < starts.first || k >= starts.first + static_cast<int>(starts.column.size())) return -1;
-    return starts.column[index(k - starts.first)];
-  }
-  int first_start(std::size_t c, std::size_t w) const { return start_[c * problem_.paths.size() + w].first; }
-  /// Column of held(c, n, k), or -1.
-  int held(std::size_t c, int n, int k) const {
-    const auto& [first, base] = held_[c * index(problem_.num_nodes) + index(n)];
-    return k < first || k >= problem_.num_epochs ? -1 : base + k - first;
-  }
-  int first_held(std::size_t c, int n) const { return held_[c * index(problem_.num_nodes) + index(n)].first; }
-  struct Near {
-    std::size_t chunk;
-    int destination;
-    int node;
-    int column;
-    double epochs;  ///< won
-  };
-  const std::vector<Near>& near() const { return near_; }
-  const std::vector<int>& paths_into(int n) const { return paths_into_[index(n)]; }
-  int group(int n) const { return problem_.group.empty() ? n : problem_.group[index(n)]; }
-  bool is_holder(std::size_t c, int n) const {
-    const auto& holders = problem_.chunks[c].holders;
-    return std::any_of(holders.begin(), holders.end(), [&](const auto& h) { return h.node == n; });
-  }
-  /// Epochs to the destination from the nearest holder.
-  double distance_now(std::size_t c, int destination) const {
-    double least = kInfinity;
-    for (const auto& h : problem_.chunks[c].holders)
-      least = std::min(least, distance(h.node, destination) + std::max(0, h.epoch - problem_.num_epochs));
-    return std::isfinite(least) ? least : problem_.num_epochs;
-  }
-  /// Calls visit(w, k, column) for every start of the chunk into the node.
-  template <class Visit>
-  void for_each_start_into(std::size_t c, int n, Visit visit) const {
-    for (const int w : paths_into(n)) {
-      const Starts& starts = start_[c * problem_.paths.size() + index(w)];
-      for (std::size_t i = 0; i < starts.column.size(); ++i) {
-        if (starts.column[i] >= 0) visit(index(w), starts.first + static_cast<int>(i), starts.column[i]);
-      }
-    }
-  }
-
- private:
-  struct Starts {
-    int first = kNeverEpoch;
-    std::vector<int> column = {};
-  };
-
-  double distance(int from, int to) const { return problem_.distance[index(from * problem_.num_nodes + to)]; }
-
-  void find_blocked_epochs() {
-    const auto epochs = index(problem_.num_epochs);
-    may_start_.assign(problem_.paths.size() * epochs, 1);
-    std::vector<std::vector<RoundProblem::Blocked>> of_link(index(problem_.num_links));
-    for (const auto& blocked : problem_.blocked) of_link[index(blocked.link)].push_back(blocked);
-    const double slack_us = 1e-6 * problem_.tau_us;
-    for (std::size_t w = 0; w < problem_.paths.size(); ++w) {
-      for (int k = 0; k < problem_.num_epochs; ++k) {
-        if (k % problem_.paths[w].period != problem_.paths[w].phase) may_start_[w * epochs + index(k)] = 0;
-      }
-      for (const auto& use : problem_.paths[w].links) {
-        for (const auto& blocked : of_link[index(use.link)]) {
-          for (std::size_t k = 0; k < epochs; ++k) {
-            const double begin = static_cast<double>(k) * problem_.tau_us + use.offset_us;
-            if (begin + slack_us < blocked.end_us && begin + use.duration_us > blocked.begin_us + slack_us)
-              may_start_[w * epochs + k] = 0;
-          }
-        }
-      }
-    }
-  }
-
-  void lay_out_chunk(std::size_t c) {
-    const auto& chunk = problem_.chunks[c];
-    const std::vector<int> at = earliest_epochs(problem_, chunk);
-    std::vector<char> closed(index(problem_.num_nodes), 0);  // by group: somebody there has it
-    for (const auto& h : chunk.holders) closed[index(group(h.node))] = 1;
-    std::vector<char> useful(index(problem_.num_nodes), 0);
-    for (int n = 0; n < problem_.num_nodes; ++n) {
-      useful[index(n)] = std::any_of(chunk.unmet.begin(), chunk.unmet.end(), [&](int d) {
-        return d == n || distance(n, d) < distance_now(c, d) - kNoDistance;
-      });
-    }
-    for (std::size_t w = 0; w < problem_.paths.size(); ++w) {
-      const auto& path = problem_.paths[w];
-      if (closed[index(group(path.dst))] || !useful[index(path.dst)] ||
-          at[index(path.src)] >= problem_.num_epochs)
-        continue;
-      if (!is_holder(c, path.src) && !useful[index(path.src)]) continue;
-      Starts& starts = start_[c * problem_.paths.size() + w];
-      starts.first = at[index(path.src)];
-      for (int k = starts.first; k < problem_.num_epochs; ++k) {
-        starts.column.push_back(may_start_[w * index(problem_.num_epochs) + index(k)] != 0 ? columns_++ : -1);
-      }
-    }
-    std::vector<char> sends(index(problem_.num_nodes), 0);
-    for (std::size_t w = 0; w < problem_.paths.size(); ++w) {
-      if (!start_[c * problem_.paths.size() + w].column.empty()) sends[index(problem_.paths[w].src)] = 1;
-    }
-    for (int n = 0; n < problem_.num_nodes; ++n) {
-      auto& [first, base] = held_[c * index(problem_.num_nodes) + index(n)];
-      first = kNeverEpoch;
-      if (is_holder(c, n) || !sends[index(n)]) continue;
-      first = at[index(n)];
-      base = columns_;
-      columns_ += std::max(0, problem_.num_epochs - first);
-    }
-    for (const int d : chunk.unmet) {
-      const double now = distance_now(c, d);
-      for (int n = 0; n < problem_.num_nodes; ++n) {
-        if (n == d || closed[index(group(n))] || at[index(n)] >= kNeverEpoch) continue;
-        const double won = now - distance(n, d);
-        if (won > kNoDistance) near_.push_back({c, d, n, columns_++, won});
-      }
-    }
-  }
-
-  const RoundProblem problem_;
-  std::vector<std::vector<int>> paths_into_;
-  std::vector<char> may_start_;  ///< way x epoch
-  std::vector<Starts> start_;    ///< chunk x way
-  struct Held {
-    int first = kNeverEpoch;
-    int base = 0;
-  };
-  std::vector<Held> held_;  ///< chunk x node
-  std::vector<Near> near_;
-  int columns_ = 0;
-};
 
 class RoundBuilder {
  public:
