@@ -79,7 +79,7 @@ std::string write_msccl_xml(const ProvenSchedule& proven, const Settings& settin
   // Read back, so that what is checked is what is written.
   const xmlcheck::CheckResult result = xmlcheck::check(
       msccl::parse_xml(text), {.executor = options.executor,
-                               .demand = program.coll == msccl::Coll::custom ? &proven.demand : nullptr});
+                               .demand = program.coll == Collective::custom ? &proven.demand : nullptr});
   if (!result.valid()) {
     throw Error(ExitCode::internal, "the program made from the schedule is wrong:\n" + describe(result));
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "fabrics.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/nearest.hpp"
@@ -13,10 +15,30 @@
 namespace rondo::cli {
 namespace {
 
-std::string collective_names() {
+/// "allgather (all parts to every GPU), ..."
+std::string collectives_help() {
+  std::vector<std::string> texts;
+  for (const CollectiveRow& row : collective_rows()) {
+    if (!row.reduces) texts.push_back(fmt::format("{} ({})", row.name, row.help));
+  }
+  return join(texts);
+}
+
+/// "what a GPU ends with (allgather, alltoall), ..."
+std::string size_help() {
+  std::map<std::string_view, std::vector<std::string>> names;
+  for (const CollectiveRow& row : collective_rows()) {
+    if (!row.size_help.empty()) names[row.size_help].emplace_back(row.name);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [size, of] : names) texts.push_back(fmt::format("{} ({})", size, join(of)));
+  return join(texts);
+}
+
+std::string rooted() {
   std::vector<std::string> names;
-  for (int c = 0; c <= static_cast<int>(Collective::custom); ++c) {
-    names.emplace_back(to_string(static_cast<Collective>(c)));
+  for (const CollectiveRow& row : collective_rows()) {
+    if (row.has_root && !row.reduces) names.emplace_back(row.name);
   }
   return join(names);
 }
@@ -43,14 +65,13 @@ Demand demand_of(const Settings& settings, const Topology& topology, GpuId root)
 }  // namespace
 
 std::vector<OptionGroup> problem_options() {
-  return {fabric_options(),
-          {"Collective",
-           {{"collective", "NAME", "", collective_names()},
-            {"size", "SIZE", "",
-             "as in nccl-tests: AllGather, AllToAll what a GPU ends with, its own part included; else the "
-             "root's buffer. B, KB, MB, GB (decimal), KiB, MiB, GiB"},
-            {"root", "GPU", "0", "of broadcast, scatter and gather: 0 to GPUs - 1"},
-            {"demand", "FILE", "", "a custom collective: JSON of format rondo-demand"}}}};
+  return {
+      fabric_options(),
+      {"Collective",
+       {{"collective", "NAME", "", collectives_help()},
+        {"size", "SIZE", "", "as in nccl-tests: " + size_help() + ". B, KB, MB, GB (decimal), KiB, MiB, GiB"},
+        {"root", "GPU", "0", "of " + rooted() + ": 0 to GPUs - 1"},
+        {"demand", "FILE", "", "a custom collective: JSON of format rondo-demand"}}}};
 }
 
 ProblemDocument read_problem(const Settings& settings) {

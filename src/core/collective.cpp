@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -16,14 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxChunks = std::size_t{1} << 24;
 constexpr std::size_t kMaxDeliveries = 100'000'000;
-
-constexpr std::array<std::pair<Collective, std::string_view>, 6> kNames = {
-    {{Collective::allgather, "allgather"},
-     {Collective::alltoall, "alltoall"},
-     {Collective::broadcast, "broadcast"},
-     {Collective::scatter, "scatter"},
-     {Collective::gather, "gather"},
-     {Collective::custom, "custom"}}};
 
 /// `deliveries`: destinations, summed over contributions.
 void check_caps(std::size_t contributions, std::size_t deliveries, int chunks) {
@@ -78,74 +69,53 @@ void check_contribution(std::size_t id, const Contribution& contribution, std::s
   }
 }
 
-bool is_multicast(Collective collective) {
-  return collective == Collective::allgather || collective == Collective::broadcast;
-}
-
-bool has_root(Collective collective) {
-  return collective == Collective::broadcast || collective == Collective::scatter ||
-         collective == Collective::gather;
-}
-
-std::vector<GpuId> all_but(GpuId gpu, std::size_t num_gpus) {
-  std::vector<GpuId> others;
-  others.reserve(num_gpus - 1);
-  for (std::size_t g = 0; g < num_gpus; ++g) {
-    if (GpuId(g) != gpu) others.push_back(GpuId(g));
-  }
-  return others;
-}
-
+/// A contribution for every part of an input that another GPU wants, by GPU and part.
 std::vector<Contribution> contributions_of(Collective collective, double size_bytes, std::size_t num_gpus,
                                            GpuId root) {
-  const double share = size_bytes / static_cast<double>(num_gpus);
-  std::vector<Contribution> result;
-  const auto add_pairs_from = [&](GpuId source) {
-    for (const GpuId d : all_but(source, num_gpus)) {
-      result.push_back({.origin = source, .bytes = share, .destinations = {d}});
-    }
+  const std::size_t parts = collective->input_parts(num_gpus);
+  const std::size_t inputs = collective->input.at_root_only ? 1 : num_gpus;
+  const auto for_each_part_sent = [&](const auto& visit) {
+    collective->for_each_output_part(
+        num_gpus, root.index(), [&](const OutputPart& to, const InputPart& from) {
+          if (from.gpu != to.gpu) visit((inputs == 1 ? 0 : from.gpu * parts) + from.part, GpuId(to.gpu));
+        });
   };
-  switch (collective) {
-    case Collective::allgather:
-      for (std::size_t g = 0; g < num_gpus; ++g) {
-        const GpuId source(g);
-        result.push_back({.origin = source, .bytes = share, .destinations = all_but(source, num_gpus)});
-      }
-      break;
-    case Collective::alltoall:
-      for (std::size_t g = 0; g < num_gpus; ++g) add_pairs_from(GpuId(g));
-      break;
-    case Collective::broadcast:
-      result.push_back({.origin = root, .bytes = size_bytes, .destinations = all_but(root, num_gpus)});
-      break;
-    case Collective::scatter:
-      add_pairs_from(root);
-      break;
-    case Collective::gather:
-      for (const GpuId source : all_but(root, num_gpus)) {
-        result.push_back({.origin = source, .bytes = share, .destinations = {root}});
-      }
-      break;
-    case Collective::custom:
-      throw Error(ExitCode::usage, "collective 'custom' has no shape of its own; give a demand file");
+  std::vector<std::size_t> counts(inputs * parts, 0);
+  for_each_part_sent([&](std::size_t i, GpuId) { ++counts[i]; });
+  std::vector<Contribution> all(inputs * parts);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].origin = inputs == 1 ? root : GpuId(i / parts);
+    all[i].bytes = size_bytes / static_cast<double>(collective->num_parts(num_gpus));
+    all[i].destinations.reserve(counts[i]);
   }
-  return result;
+  for_each_part_sent([&](std::size_t i, GpuId to) { all[i].destinations.push_back(to); });
+  std::erase_if(all, [](const Contribution& c) { return c.destinations.empty(); });
+  return all;
 }
 
-/// Destinations of the whole collective, before anything of that size is allocated.
-std::size_t num_deliveries(Collective collective, std::size_t num_gpus) {
-  return has_root(collective) ? num_gpus - 1 : num_gpus * (num_gpus - 1);
+/// A lower bound of the collective's destinations, before anything of that size is allocated: no GPU wants
+/// more than one part of its own.
+std::size_t least_deliveries(Collective collective, std::size_t num_gpus) {
+  const std::size_t outputs = collective->output.at_root_only ? 1 : num_gpus;
+  return outputs * (collective->output_parts(num_gpus) - 1);
 }
 
-/// Bytes per (origin, destination), or per (origin, none) for what goes to all others.
-using Totals = std::map<std::pair<GpuId, GpuId>, double>;
+/// What one GPU has for others.
+struct Flow {
+  GpuId origin;
+  std::span<const GpuId> destinations;
 
-Totals totals(const Demand& demand) {
-  const bool multicast = is_multicast(demand.collective());
-  Totals result;
-  for (const Contribution& c : demand.contributions()) {
-    result[{c.origin, multicast ? GpuId{} : c.destinations.front()}] += c.bytes;
+  friend bool operator<(const Flow& a, const Flow& b) {
+    if (a.origin != b.origin) return a.origin < b.origin;
+    return std::lexicographical_compare(a.destinations.begin(), a.destinations.end(), b.destinations.begin(),
+                                        b.destinations.end());
   }
+};
+
+/// Bytes per flow; the demand has to outlive it.
+std::map<Flow, double> totals(const Demand& demand) {
+  std::map<Flow, double> result;
+  for (const Contribution& c : demand.contributions()) result[{c.origin, c.destinations}] += c.bytes;
   return result;
 }
 
@@ -153,9 +123,14 @@ bool nearly_equal(double a, double b) {
   return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
 }
 
-std::string flow_name(const std::pair<GpuId, GpuId>& flow) {
-  return flow.second.valid() ? fmt::format("from GPU {} to GPU {}", flow.first.value, flow.second.value)
-                             : fmt::format("from GPU {} to all others", flow.first.value);
+std::string flow_name(const Flow& flow, std::size_t num_gpus) {
+  if (flow.destinations.size() == 1) {
+    return fmt::format("from GPU {} to GPU {}", flow.origin.value, flow.destinations.front().value);
+  }
+  if (flow.destinations.size() == num_gpus - 1) {
+    return fmt::format("from GPU {} to all others", flow.origin.value);
+  }
+  return fmt::format("from GPU {} to {} GPUs", flow.origin.value, flow.destinations.size());
 }
 
 /// One flag a node: whether `start` reaches it, or (backwards) it reaches `start`.
@@ -189,20 +164,6 @@ bool gpus_strongly_connected(const Topology& topology) {
 }
 
 }  // namespace
-
-Collective parse_collective(std::string_view name) {
-  std::string known;
-  for (const auto& [collective, text] : kNames) {
-    if (text == name) return collective;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", text);
-  }
-  throw Error(ExitCode::usage, fmt::format("unknown collective '{}'; known are {}", name, known));
-}
-
-std::string_view to_string(Collective collective) {
-  return std::find_if(kNames.begin(), kNames.end(), [&](const auto& row) { return row.first == collective; })
-      ->second;
-}
 
 Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
                std::vector<Contribution> contributions, int chunks_per_contribution)
@@ -266,49 +227,49 @@ Demand make_demand(Collective collective, double size_bytes, std::size_t num_gpu
     throw Error(ExitCode::usage,
                 fmt::format("root is {}, which is no GPU; GPUs are 0 to {}", root.value, num_gpus - 1));
   }
-  if (!has_root(collective) && root != GpuId{0}) {
+  if (collective->source == nullptr || collective->reduces) {
+    throw Error(ExitCode::usage, fmt::format("collective '{}' has no shape of its own; give a demand file",
+                                             to_string(collective)));
+  }
+  if (!collective->has_root && root != GpuId{0}) {
     throw Error(ExitCode::usage, fmt::format("root is {}, but {} has no root; leave it out", root.value,
                                              to_string(collective)));
   }
-  check_caps(1, num_deliveries(collective, num_gpus), chunks);
+  check_caps(1, least_deliveries(collective, num_gpus), chunks);
   return Demand(collective, size_bytes, num_gpus, contributions_of(collective, size_bytes, num_gpus, root),
                 chunks);
 }
 
+GpuId root_of(const Demand& demand) {
+  const Collective collective = demand.collective();
+  if (!collective->has_root) return GpuId{0};
+  const Contribution& first = demand.contributions().front();
+  return collective->output.at_root_only ? first.destinations.front() : first.origin;
+}
+
 std::optional<std::string> mismatch_with_collective(const Demand& demand) {
   const Collective collective = demand.collective();
-  const auto& contributions = demand.contributions();
   if (collective == Collective::custom) {
     double sum = 0;
-    for (const Contribution& c : contributions) sum += c.bytes;
+    for (const Contribution& c : demand.contributions()) sum += c.bytes;
     if (nearly_equal(sum, demand.size_bytes())) return std::nullopt;
     return fmt::format("the contributions have {} bytes together; size_bytes is {}", sum,
                        demand.size_bytes());
   }
-  const std::size_t expected_destinations = is_multicast(collective) ? demand.num_gpus() - 1 : 1;
-  for (std::size_t i = 0; i < contributions.size(); ++i) {
-    const std::size_t found = contributions[i].destinations.size();
-    if (found == expected_destinations) continue;
-    return fmt::format("contribution {} has {} destinations; {} over {} GPUs has {}", i, found,
-                       to_string(collective), demand.num_gpus(), expected_destinations);
-  }
-  GpuId root{0};
-  if (has_root(collective)) {
-    const Contribution& first = contributions.front();
-    root = collective == Collective::gather ? first.destinations.front() : first.origin;
-  }
-  const Totals found = totals(demand);
-  const Totals expected = totals(make_demand(collective, demand.size_bytes(), demand.num_gpus(), 1, root));
+  const Demand named = make_demand(collective, demand.size_bytes(), demand.num_gpus(), 1, root_of(demand));
+  const auto found = totals(demand);
+  const auto expected = totals(named);
   for (const auto& [flow, bytes] : expected) {
     const auto it = found.find(flow);
     const double have = it == found.end() ? 0 : it->second;
     if (nearly_equal(have, bytes)) continue;
-    return fmt::format("{} bytes go {}; {} of {} bytes asks for {}", have, flow_name(flow),
+    return fmt::format("{} bytes go {}; {} of {} bytes asks for {}", have, flow_name(flow, demand.num_gpus()),
                        to_string(collective), demand.size_bytes(), bytes);
   }
   for (const auto& [flow, bytes] : found) {
     if (!expected.contains(flow)) {
-      return fmt::format("{} bytes go {}; {} asks for none", bytes, flow_name(flow), to_string(collective));
+      return fmt::format("{} bytes go {}; {} asks for none", bytes, flow_name(flow, demand.num_gpus()),
+                         to_string(collective));
     }
   }
   return std::nullopt;

@@ -14,8 +14,6 @@ struct Deal {
   int rank = 0;
 
   int first_of(int r) const { return static_cast<int>(static_cast<std::int64_t>(gpus) * r / ranks); }
-  int count_of(int r) const { return first_of(r + 1) - first_of(r); }
-  int most() const { return (gpus + ranks - 1) / ranks; }
   int rank_of(int gpu) const {
     int r = static_cast<int>((static_cast<std::int64_t>(gpu) * ranks) / gpus);
     while (first_of(r + 1) <= gpu) ++r;

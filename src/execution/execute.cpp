@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "deal.hpp"
-#include "reference.hpp"
+#include "expected.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/stopwatch.hpp"
 #include "runner.hpp"
@@ -23,8 +24,7 @@ std::vector<Bytes> fresh_memory(const Program& program, const Deal& deal, int re
     const auto index = static_cast<std::size_t>(g);
     memory[index].assign(program.memory[index], kFiller);
     const Region& input = program.input[index];
-    for (std::size_t i = 0; i < input.bytes; ++i)
-      memory[index][input.offset + i] = input_byte(g, i, repetition);
+    fill_input(g, 0, std::span(memory[index]).subspan(input.offset, input.bytes), repetition);
   }
   return memory;
 }
@@ -41,9 +41,9 @@ std::string difference(const Program& program, const std::vector<Bytes>& memory,
     if (want == expected[g].end()) continue;
     ++gpus;
     if (!first.empty()) continue;
-    first = fmt::format("gpu {}: byte {} of the output is 0x{:02x}{}, but {} gives 0x{:02x}", g,
+    first = fmt::format("gpu {}: byte {} of the output is 0x{:02x}{}, but {} asks for 0x{:02x}", g,
                         want - expected[g].begin(), std::to_integer<unsigned>(*have),
-                        *have == kFiller ? " (never written, it seems)" : "", reference_name(program.coll),
+                        *have == kFiller ? " (never written, it seems)" : "", to_string(program.coll),
                         std::to_integer<unsigned>(*want));
   }
   return gpus > 1 ? fmt::format("{}; {} GPUs of this rank differ", first, gpus) : first;
@@ -98,7 +98,7 @@ ExecuteResult execute(const Program& program, const Communicator& communicator,
     result.bytes += static_cast<std::int64_t>(communicator.sum(static_cast<double>(outcome.bytes)));
     if (!program.knows_result) continue;
     const std::string differs =
-        difference(program, memory, reference_outputs(program, deal, *exchange, repetition, kFiller));
+        difference(program, memory, expected_outputs(program, deal, repetition, kFiller));
     agree(communicator, differs.empty() ? std::vector<std::string>{} : std::vector<std::string>{differs});
   }
   return result;

@@ -13,36 +13,12 @@ namespace rondo::execution {
 namespace {
 
 using msccl::Buffer;
-using msccl::Coll;
 using msccl::StepType;
 
 template <class... Arguments>
 [[noreturn]] void refuse(const std::string& where, fmt::format_string<Arguments...> format,
                          Arguments&&... arguments) {
   throw Error(ExitCode::bad_data, where + ": " + fmt::format(format, std::forward<Arguments>(arguments)...));
-}
-
-/// Input and output in chunks (NCCL's conventions; a custom program says it itself).
-std::pair<int, int> buffer_chunks(const msccl::Program& program, const msccl::Gpu& gpu) {
-  const int whole = program.chunks_per_loop;
-  const int part = whole / program.num_gpus();
-  switch (program.coll) {
-    case Coll::allgather:
-    case Coll::gather:
-      return {part, whole};
-    case Coll::reduce_scatter:
-    case Coll::scatter:
-      return {whole, part};
-    case Coll::custom:
-      return {gpu.input_chunks, gpu.output_chunks};
-    default:
-      return {whole, whole};
-  }
-}
-
-bool has_parts(Coll coll) {
-  return coll == Coll::allgather || coll == Coll::alltoall || coll == Coll::reduce_scatter ||
-         coll == Coll::gather || coll == Coll::scatter;
 }
 
 /// The file names no root: who receives least gives to all, who receives most is given to.
@@ -55,9 +31,8 @@ int root_of(const msccl::Program& program) {
     }
     received.push_back(chunks);
   }
-  const bool gives = program.coll == Coll::broadcast || program.coll == Coll::scatter;
-  const auto root = gives ? std::min_element(received.begin(), received.end())
-                          : std::max_element(received.begin(), received.end());
+  const auto root = !program.coll->output.at_root_only ? std::min_element(received.begin(), received.end())
+                                                       : std::max_element(received.begin(), received.end());
   return static_cast<int>(root - received.begin());
 }
 
@@ -67,7 +42,8 @@ class FromMsccl {
     const int whole = source.chunks_per_loop;
     if (whole < 1) refuse("algo", "nchunksperloop is {}; it has to be at least 1", whole);
     if (source.gpus.empty()) refuse("algo", "there is no gpu");
-    if (has_parts(source.coll) && whole % source.num_gpus() != 0) {
+    const auto parts = static_cast<int>(source.coll->num_parts(source.gpus.size()));
+    if (whole % parts != 0) {
       refuse("algo", "nchunksperloop is {}; {} needs a multiple of ngpus, {}", whole, to_string(source.coll),
              source.num_gpus());
     }
@@ -75,12 +51,13 @@ class FromMsccl {
     result_.name = source.name;
     result_.coll = source.coll;
     result_.in_place = in_place;
-    result_.root = root_of(source);
+    if (source.coll->has_root) result_.root = root_of(source);
     result_.size_bytes = chunk_bytes_ * static_cast<std::size_t>(whole);
-    result_.knows_result = source.coll != Coll::custom;
+    result_.knows_result = source.coll != Collective::custom;
     std::vector<std::size_t> input, output, scratch;
-    for (const msccl::Gpu& gpu : source.gpus) {
-      const auto [in, out] = buffer_chunks(source, gpu);
+    for (int g = 0; g < source.num_gpus(); ++g) {
+      const msccl::Gpu& gpu = source.gpus[static_cast<std::size_t>(g)];
+      const auto [in, out] = msccl::buffer_chunks(source, g);
       for (const int chunks : {in, out, gpu.scratch_chunks}) {
         if (chunks < 0) refuse("algo", "a buffer of {} chunks", chunks);
       }
@@ -89,6 +66,7 @@ class FromMsccl {
       scratch.push_back(static_cast<std::size_t>(gpu.scratch_chunks) * chunk_bytes_);
     }
     lay_out(result_, input, output, scratch);
+    add_deliveries(result_, result_.size_bytes / static_cast<std::size_t>(parts));
   }
 
   Program translate() && {

@@ -12,19 +12,20 @@
 namespace rondo::execution {
 namespace {
 
-using msccl::Coll;
-
-/// Chunks that follow one another in one place: all of an origin, or of an origin for one destination.
+/// Chunks that follow one another in one part of an input: (origin, part). A chunk of a custom demand is one
+/// of its own.
 using Block = std::pair<int, int>;
 
 class FromSchedule {
  public:
   FromSchedule(const ProvenSchedule& proven, double bytes)
-      : proven_(proven), gpus_(proven.topology.num_gpus()), chunks_(proven.demand.num_chunks()) {
+      : proven_(proven),
+        gpus_(proven.topology.num_gpus()),
+        chunks_(proven.demand.num_chunks()),
+        parts_(proven.demand.collective(), gpus_, root_of(proven.demand)) {
     result_.name = proven.topology.name();
-    result_.coll = msccl::coll_of(proven.demand.collective());
-    const Contribution& first = proven.demand.contributions().front();
-    result_.root = result_.coll == Coll::gather ? first.destinations.front().value : first.origin.value;
+    result_.coll = proven.demand.collective();
+    result_.root = root_of(proven.demand).value;
     cut_blocks(bytes);
     place_chunks();
   }
@@ -37,12 +38,12 @@ class FromSchedule {
 
  private:
   const Demand& demand() const { return proven_.demand; }
+  bool is_custom() const { return result_.coll == Collective::custom; }
   GpuId origin(std::size_t c) const { return demand().origin(ChunkId(c)); }
 
   Block block_of(std::size_t c) const {
-    const bool to_all = result_.coll == Coll::allgather || result_.coll == Coll::broadcast;
-    if (result_.coll == Coll::custom) return {static_cast<int>(c), 0};
-    return {origin(c).value, to_all ? -1 : demand().destinations(ChunkId(c)).front().value};
+    if (is_custom()) return {static_cast<int>(c), 0};
+    return {origin(c).value, parts_.between(origin(c), demand().destinations(ChunkId(c)).front()).input_part};
   }
 
   /// Sizes and places of the chunks inside their blocks: all blocks of a named collective are alike.
@@ -51,13 +52,13 @@ class FromSchedule {
     for (std::size_t c = 0; c < chunks_; ++c) blocks[block_of(c)].push_back(c);
     std::size_t most = 1;
     for (const auto& [block, members] : blocks) most = std::max(most, members.size());
-    const bool whole = result_.coll == Coll::broadcast;
-    const double share = whole ? bytes : bytes / static_cast<double>(gpus_);
+    const std::size_t num_parts = result_.coll->num_parts(gpus_);
+    const double share = bytes / static_cast<double>(num_parts);
     block_bytes_ = most * static_cast<std::size_t>(std::ceil(share / static_cast<double>(most)));
-    result_.size_bytes = whole ? block_bytes_ : block_bytes_ * gpus_;
+    result_.size_bytes = block_bytes_ * num_parts;
     offset_.resize(chunks_);
     bytes_.resize(chunks_);
-    if (result_.coll == Coll::custom) {
+    if (is_custom()) {
       result_.size_bytes = 0;
       for (std::size_t c = 0; c < chunks_; ++c) {
         bytes_[c] =
@@ -82,16 +83,12 @@ class FromSchedule {
     }
   }
 
-  /// The chunk's place in a GPU's input (at its origin) or output.
+  /// The chunk's place in the input of its origin and in the output of a destination.
   std::size_t in_input(std::size_t c) const {
-    const bool parts = result_.coll == Coll::alltoall || result_.coll == Coll::scatter;
-    const auto to = static_cast<std::size_t>(parts ? block_of(c).second : 0);
-    return to * block_bytes_ + offset_[c];
+    return static_cast<std::size_t>(block_of(c).second) * block_bytes_ + offset_[c];
   }
-  std::size_t in_output(std::size_t c) const {
-    const bool parts =
-        result_.coll == Coll::allgather || result_.coll == Coll::alltoall || result_.coll == Coll::gather;
-    return (parts ? origin(c).index() : 0) * block_bytes_ + offset_[c];
+  std::size_t in_output(std::size_t c, GpuId to) const {
+    return static_cast<std::size_t>(parts_.between(origin(c), to).output_part) * block_bytes_ + offset_[c];
   }
 
   std::size_t& held(std::size_t c, std::size_t gpu) { return held_[c * gpus_ + gpu]; }
@@ -99,13 +96,10 @@ class FromSchedule {
   /// Buffers, and where every GPU that comes to hold a chunk keeps it: its destinations in their output,
   /// relays in scratch.
   void place_chunks() {
-    const std::size_t whole = result_.size_bytes;
-    const bool one_in = result_.coll == Coll::allgather || result_.coll == Coll::gather;
-    const bool one_out = result_.coll == Coll::scatter;
-    std::vector<std::size_t> input(gpus_, one_in ? block_bytes_ : whole),
-        output(gpus_, one_out ? block_bytes_ : whole);
+    std::vector<std::size_t> input(gpus_, block_bytes_ * result_.coll->input_parts(gpus_)),
+        output(gpus_, block_bytes_ * result_.coll->output_parts(gpus_));
     held_.assign(chunks_ * gpus_, kNowhere);
-    if (result_.coll == Coll::custom) place_custom(input, output);
+    if (is_custom()) place_custom(input, output);
     std::vector<std::size_t> scratch(gpus_, 0);
     std::vector<std::pair<std::size_t, std::size_t>> relayed;  // (chunk, GPU)
     for (const Send& send : proven_.schedule.sends) {
@@ -121,11 +115,11 @@ class FromSchedule {
     lay_out(result_, input, output, scratch);
     for (const auto& [c, gpu] : relayed) held(c, gpu) += scratch_begin(result_, static_cast<int>(gpu));
     for (std::size_t c = 0; c < chunks_; ++c) {
-      const std::size_t from = result_.coll == Coll::custom ? custom_input_[c] : in_input(c);
+      const std::size_t from = is_custom() ? custom_input_[c] : in_input(c);
       held(c, origin(c).index()) = result_.input[origin(c).index()].offset + from;
-      if (result_.coll == Coll::custom) continue;
+      if (is_custom()) continue;
       for (const GpuId d : demand().destinations(ChunkId(c))) {
-        held(c, d.index()) = result_.output[d.index()].offset + in_output(c);
+        held(c, d.index()) = result_.output[d.index()].offset + in_output(c, d);
       }
     }
     for (const Delivery& delivery : result_.deliveries) {
@@ -153,35 +147,16 @@ class FromSchedule {
 
   /// What a GPU sends to itself in the collective is no part of a schedule.
   void add_own_parts() {
-    for (std::size_t g = 0; g < gpus_; ++g) {
-      const bool is_root = result_.root == static_cast<int>(g);
-      Step copy{.src = result_.input[g].offset,
-                .dst = result_.output[g].offset,
-                .bytes = block_bytes_,
-                .name = fmt::format("the own part of gpu {}", g)};
-      switch (result_.coll) {
-        case Coll::allgather:
-          copy.dst += g * block_bytes_;
-          break;
-        case Coll::alltoall:
-          copy.src += g * block_bytes_;
-          copy.dst += g * block_bytes_;
-          break;
-        case Coll::broadcast:
-          if (!is_root) continue;
-          break;
-        case Coll::scatter:
-          if (!is_root) continue;
-          copy.src += g * block_bytes_;
-          break;
-        case Coll::gather:
-          if (!is_root) continue;
-          copy.dst += g * block_bytes_;
-          break;
-        default:
-          continue;
-      }
-      result_.lanes.push_back({.gpu = static_cast<int>(g), .steps = {std::move(copy)}});
+    add_deliveries(result_, block_bytes_);
+    if (is_custom()) return;
+    for (const Delivery& delivery : result_.deliveries) {
+      if (delivery.from != delivery.to) continue;
+      const auto g = static_cast<std::size_t>(delivery.to);
+      result_.lanes.push_back({.gpu = delivery.to,
+                               .steps = {{.src = result_.input[g].offset + delivery.input,
+                                          .dst = result_.output[g].offset + delivery.output,
+                                          .bytes = delivery.bytes,
+                                          .name = fmt::format("the own part of gpu {}", g)}}});
     }
   }
 
@@ -275,6 +250,7 @@ class FromSchedule {
   const ProvenSchedule& proven_;
   std::size_t gpus_;
   std::size_t chunks_;
+  PartTable parts_;
   Program result_;
   std::size_t block_bytes_ = 0;
   std::vector<std::size_t> offset_, bytes_;  ///< per chunk, in its block

@@ -10,8 +10,6 @@
 namespace rondo::execution {
 namespace {
 
-using msccl::Coll;
-
 constexpr double kMostUserBytes = 2e9;
 constexpr double kMostMemory = 6e9;
 
@@ -34,19 +32,30 @@ void lay_out(Program& program, const std::vector<std::size_t>& input, const std:
             input.size(), format_size(user / static_cast<double>(input.size())), format_size(user),
             format_size(all), format_size(kMostUserBytes), format_size(kMostMemory)));
   }
-  const bool in_output = program.coll == Coll::allgather || program.coll == Coll::gather;
-  const bool in_input = program.coll == Coll::reduce_scatter || program.coll == Coll::scatter;
   for (std::size_t g = 0; g < input.size(); ++g) {
     Region in{0, input[g]};
     Region out{input[g], output[g]};
     if (program.in_place) {
-      out.offset = in_input ? g * output[g] : 0;
-      in.offset = in_output ? g * input[g] : 0;
+      out.offset = program.coll->output_in_input() ? g * output[g] : 0;
+      in.offset = program.coll->input_in_output() ? g * input[g] : 0;
     }
     program.input.push_back(in);
     program.output.push_back(out);
     program.memory.push_back(std::max(in.offset + in.bytes, out.offset + out.bytes) + scratch[g]);
   }
+}
+
+void add_deliveries(Program& program, std::size_t part_bytes) {
+  program.coll->for_each_output_part(
+      program.memory.size(), static_cast<std::size_t>(program.root),
+      [&](const OutputPart& to, const InputPart& from) {
+        program.deliveries.push_back(
+            {.from = from.gpu == InputPart::kSumOfAll ? Delivery::kSumOfAll : static_cast<int>(from.gpu),
+             .input = from.part * part_bytes,
+             .to = static_cast<int>(to.gpu),
+             .output = to.part * part_bytes,
+             .bytes = part_bytes});
+      });
 }
 
 std::size_t scratch_begin(const Program& program, int gpu) {

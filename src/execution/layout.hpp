@@ -11,6 +11,9 @@ namespace rondo::execution {
 void lay_out(Program& program, const std::vector<std::size_t>& input, const std::vector<std::size_t>& output,
              const std::vector<std::size_t>& scratch);
 
+/// What a named collective asks of the outputs, in parts of so many bytes; nothing for a custom one.
+void add_deliveries(Program& program, std::size_t part_bytes);
+
 /// Where scratch begins.
 std::size_t scratch_begin(const Program& program, int gpu);
 

@@ -53,9 +53,15 @@ std::vector<int> lengths_of(const Demand& demand) {
   return lengths;
 }
 
-/// Whether input and output may be the same memory.
-bool knows_in_place(Collective collective) {
-  return collective == Collective::allgather || collective == Collective::broadcast;
+/// Whether the output of every GPU keeps all that the GPU sends, so that it may be the same memory as the
+/// input.
+bool keeps_what_it_sends(const Demand& demand) {
+  const PartTable parts(demand.collective(), demand.num_gpus(), root_of(demand));
+  return std::all_of(
+      demand.contributions().begin(), demand.contributions().end(), [&](const Contribution& c) {
+        const auto own = parts.find(c.origin, c.origin);
+        return own && own->input_part == parts.between(c.origin, c.destinations.front()).input_part;
+      });
 }
 
 }  // namespace
@@ -68,10 +74,12 @@ Layout::Layout(const Demand& demand, const Options& options)
       output_of_(length_.size()),
       input_chunks_(demand.num_gpus(), 0),
       output_chunks_(demand.num_gpus(), 0) {
-  if (options.in_place && (options.in_turn || !knows_in_place(demand.collective()))) {
-    throw Error(ExitCode::usage,
-                fmt::format("{} in place is not known; --placement in-place is for allgather and broadcast",
-                            to_string(demand.collective())));
+  if (options.in_place && (options.in_turn || !keeps_what_it_sends(demand))) {
+    throw Error(
+        ExitCode::usage,
+        fmt::format("{} in place is not known; --placement in-place is for collectives whose outputs keep "
+                    "what their GPUs send, such as allgather and broadcast",
+                    to_string(demand.collective())));
   }
   const std::int64_t total = std::accumulate(length_.begin(), length_.end(), std::int64_t{0}) * chunks_;
   if (total * options.instances > kMaxChunks) {
@@ -87,19 +95,17 @@ Layout::Layout(const Demand& demand, const Options& options)
 
 void Layout::place_named(const Demand& demand, const Options& options) {
   const Collective collective = demand.collective();
-  const int gpus = static_cast<int>(demand.num_gpus());
-  const bool parts_in = collective == Collective::alltoall || collective == Collective::scatter;
-  const bool parts_out = collective == Collective::alltoall || collective == Collective::allgather ||
-                         collective == Collective::gather;
+  const std::size_t gpus = demand.num_gpus();
+  const GpuId root = root_of(demand);
+  const PartTable parts(collective, gpus, root);
 
   // A part may come in several contributions, one after another.
-  std::map<std::pair<int, int>, int> part_size;
+  std::map<std::pair<int, int>, int> part_size;  // of part (origin, in its input)
   std::vector<int> place_in_part(home_.size());
   for (std::size_t j = 0; j < home_.size(); ++j) {
     const Contribution& contribution = demand.contributions()[j];
-    const int receiver =
-        parts_in || collective == Collective::gather ? contribution.destinations.front().value : -1;
-    int& size = part_size[{contribution.origin.value, receiver}];
+    const auto places = parts.between(contribution.origin, contribution.destinations.front());
+    int& size = part_size[{contribution.origin.value, places.input_part}];
     place_in_part[j] = size;
     size += chunks_ * length_[j];
   }
@@ -112,31 +118,27 @@ void Layout::place_named(const Demand& demand, const Options& options) {
   }
   const int part = options.instances * stride;
 
-  // By number: where the part for GPU `to` is in an input, and the part from GPU `from` in an output.
-  const auto input_of = [&](int to) { return parts_in ? to * part : 0; };
-  const auto output_of = [&](int from) { return parts_out ? from * part : 0; };
   for (std::size_t j = 0; j < home_.size(); ++j) {
     const Contribution& contribution = demand.contributions()[j];
-    const int output = output_of(contribution.origin.value) + place_in_part[j];
-    const int input = input_of(contribution.destinations.front().value) + place_in_part[j];
     stride_[j] = stride;
-    for (const GpuId to : contribution.destinations) output_of_[j].emplace_back(to.value, output);
-    home_[j] = options.in_place ? Range{.buffer = Buffer::output, .offset = output}
-                                : Range{.buffer = Buffer::input, .offset = input};
+    const auto output_at = [&](GpuId to) {
+      return parts.between(contribution.origin, to).output_part * part + place_in_part[j];
+    };
+    for (const GpuId to : contribution.destinations) output_of_[j].emplace_back(to.value, output_at(to));
+    const int input = parts.between(contribution.origin, contribution.destinations.front()).input_part;
+    home_[j] = options.in_place ? Range{.buffer = Buffer::output, .offset = output_at(contribution.origin)}
+                                : Range{.buffer = Buffer::input, .offset = input * part + place_in_part[j]};
   }
 
-  const int origin = demand.contributions().front().origin.value;
-  const int sink = demand.contributions().front().destinations.front().value;
-  for (int g = 0; g < gpus; ++g) {
-    const bool has_input = collective != Collective::scatter || g == origin;
-    const bool has_output = collective != Collective::gather || g == sink;
-    input_chunks_[static_cast<std::size_t>(g)] = has_input ? part * (parts_in ? gpus : 1) : 0;
-    output_chunks_[static_cast<std::size_t>(g)] = has_output ? part * (parts_out ? gpus : 1) : 0;
-    const bool keeps_own = has_input && has_output && (collective != Collective::broadcast || g == origin);
-    if (keeps_own && !options.in_place) {
-      own_copies_.push_back({.gpu = g,
-                             .src = {.buffer = Buffer::input, .offset = input_of(g)},
-                             .dst = {.buffer = Buffer::output, .offset = output_of(g)},
+  for (std::size_t g = 0; g < gpus; ++g) {
+    const auto chunks = [&](std::size_t number) { return part * static_cast<int>(number); };
+    if (collective->has_input(g, root.index())) input_chunks_[g] = chunks(collective->input_parts(gpus));
+    if (collective->has_output(g, root.index())) output_chunks_[g] = chunks(collective->output_parts(gpus));
+    const auto own = parts.find(GpuId(g), GpuId(g));
+    if (own && !options.in_place) {
+      own_copies_.push_back({.gpu = static_cast<int>(g),
+                             .src = {.buffer = Buffer::input, .offset = own->input_part * part},
+                             .dst = {.buffer = Buffer::output, .offset = own->output_part * part},
                              .count = part});
     }
   }

@@ -17,7 +17,6 @@ using lowering::Order;
 using lowering::Plan;
 using lowering::StepGraph;
 using lowering::Transfer;
-using msccl::Coll;
 using msccl::Executor;
 using msccl::Program;
 
@@ -27,10 +26,10 @@ constexpr int kMaxAttempts = 12;
 constexpr int kFifoDepth = 2;
 
 /// As custom where the executor does not know it.
-Coll known_coll(Collective collective, const Executor& executor) {
-  const Coll coll = msccl::coll_of(collective);
-  const bool fallback = !msccl::spelling(executor, coll) && msccl::spelling(executor, Coll::custom);
-  return fallback ? Coll::custom : coll;
+Collective known_coll(Collective collective, const Executor& executor) {
+  const bool fallback =
+      !msccl::spelling(executor, collective) && msccl::spelling(executor, Collective::custom);
+  return fallback ? Collective::custom : collective;
 }
 
 /// The name goes into an attribute, and executors keep few characters of it.
@@ -70,7 +69,7 @@ struct Parts {
 
 Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
   const Executor& executor = *options.executor;
-  const Coll coll = known_coll(proven.demand.collective(), executor);
+  const Collective coll = known_coll(proven.demand.collective(), executor);
   const auto spelled = msccl::spelling(executor, coll);
   if (!spelled) {
     throw Error(ExitCode::unavailable,
@@ -83,7 +82,7 @@ Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
     transfers = lowering::grow_trees(proven.demand, transfers);
   }
   Parts parts = {.layout = Layout(proven.demand, {.in_place = options.in_place,
-                                                  .in_turn = coll == Coll::custom,
+                                                  .in_turn = coll == Collective::custom,
                                                   .instances = options.instances}),
                  .batches = {},
                  .program = {}};

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "rondo/core/error.hpp"
 
 namespace rondo::msccl {
@@ -22,9 +20,7 @@ const std::vector<Executor>& executors() {
        .xml_nodes = 4096,
        .gpus = 1024,
        .name_length = 63,
-       .colls = {Coll::allgather, Coll::alltoall, Coll::allreduce, Coll::reduce_scatter, Coll::broadcast,
-                 Coll::reduce, Coll::custom},
-       .joins_reduce_scatter = false},
+       .colls = {"allgather", "alltoall", "allreduce", "reduce_scatter", "broadcast", "reduce", "custom"}},
       {.name = "msccl-executor-nccl",
        .description = "Azure/msccl-executor-nccl, as shipped",
        .steps = 64,
@@ -37,9 +33,8 @@ const std::vector<Executor>& executors() {
        .xml_nodes = 4096,
        .gpus = 1024,
        .name_length = 255,
-       .colls = {Coll::allgather, Coll::alltoall, Coll::allreduce, Coll::reduce_scatter, Coll::broadcast,
-                 Coll::reduce, Coll::gather, Coll::scatter},
-       .joins_reduce_scatter = true},
+       .colls = {"allgather", "alltoall", "allreduce", "reducescatter", "broadcast", "reduce", "gather",
+                 "scatter"}},
   };
   return all;
 }
@@ -54,11 +49,11 @@ const Executor& find_executor(std::string_view name) {
   throw Error(ExitCode::usage, fmt::format("the executor is '{}'; known are: {}", name, known));
 }
 
-std::optional<std::string> spelling(const Executor& executor, Coll coll) {
-  if (std::find(executor.colls.begin(), executor.colls.end(), coll) == executor.colls.end())
-    return std::nullopt;
-  if (coll == Coll::reduce_scatter && executor.joins_reduce_scatter) return "reducescatter";
-  return std::string(to_string(coll));
+std::optional<std::string_view> spelling(const Executor& executor, Collective coll) {
+  for (const std::string_view name : executor.colls) {
+    if (find_collective(name) == coll) return name;
+  }
+  return std::nullopt;
 }
 
 }  // namespace rondo::msccl

@@ -30,18 +30,6 @@ inline constexpr Names<StepType, 9> kStepNames{{{StepType::send, "s"},
 inline constexpr Names<Protocol, 3> kProtocolNames{
     {{Protocol::simple, "Simple"}, {Protocol::ll, "LL"}, {Protocol::ll128, "LL128"}}};
 
-/// The first spelling of a collective is that of microsoft/msccl; the others are accepted too.
-inline constexpr Names<Coll, 10> kCollNames{{{Coll::allgather, "allgather"},
-                                             {Coll::alltoall, "alltoall"},
-                                             {Coll::allreduce, "allreduce"},
-                                             {Coll::reduce_scatter, "reduce_scatter"},
-                                             {Coll::reduce_scatter, "reducescatter"},
-                                             {Coll::broadcast, "broadcast"},
-                                             {Coll::reduce, "reduce"},
-                                             {Coll::gather, "gather"},
-                                             {Coll::scatter, "scatter"},
-                                             {Coll::custom, "custom"}}};
-
 template <class Value, std::size_t N>
 std::string_view name_of(Value value, const Names<Value, N>& names) {
   for (const auto& [known, name] : names) {

@@ -7,22 +7,15 @@
 
 namespace rondo::msccl {
 
-Coll coll_of(Collective collective) {
-  switch (collective) {
-    case Collective::allgather:
-      return Coll::allgather;
-    case Collective::alltoall:
-      return Coll::alltoall;
-    case Collective::broadcast:
-      return Coll::broadcast;
-    case Collective::scatter:
-      return Coll::scatter;
-    case Collective::gather:
-      return Coll::gather;
-    case Collective::custom:
-      break;
+BufferChunks buffer_chunks(const Program& program, int gpu) {
+  if (program.coll == Collective::custom) {
+    const Gpu& mine = program.gpus[static_cast<std::size_t>(gpu)];
+    return {.input = mine.input_chunks, .output = mine.output_chunks};
   }
-  return Coll::custom;
+  const std::size_t gpus = program.gpus.size();
+  const int part = program.chunks_per_loop / static_cast<int>(program.coll->num_parts(gpus));
+  return {.input = part * static_cast<int>(program.coll->input_parts(gpus)),
+          .output = part * static_cast<int>(program.coll->output_parts(gpus))};
 }
 
 bool reads_source(StepType type) {
@@ -58,10 +51,6 @@ std::string_view to_string(StepType type) {
 
 std::string_view to_string(Protocol protocol) {
   return name_of(protocol, kProtocolNames);
-}
-
-std::string_view to_string(Coll coll) {
-  return name_of(coll, kCollNames);
 }
 
 Protocol parse_protocol(std::string_view name) {

@@ -101,6 +101,15 @@ void sort_by_id(std::vector<pugi::xml_node>& nodes, const std::string& where, co
   nodes = std::move(sorted);
 }
 
+Collective read_collective(const std::string& spelling) {
+  if (const auto known = find_collective(spelling)) return *known;
+  std::string names;
+  for (const CollectiveRow& row : collective_rows()) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", row.name);
+  }
+  refuse("algo", fmt::format("coll is '{}'; known are: {}", spelling, names));
+}
+
 Range read_range(const Attributes& attributes, const char* buffer, const char* offset) {
   return {.buffer = attributes.one_of(buffer, kBufferNames), .offset = attributes.integer<int>(offset, -1)};
 }
@@ -157,8 +166,8 @@ Program read_program(const pugi::xml_node& node) {
   Program program;
   program.name = attributes.text("name");
   program.protocol = attributes.one_of("proto", kProtocolNames);
-  program.coll = attributes.one_of("coll", kCollNames);
   program.coll_spelling = attributes.text("coll");
+  program.coll = read_collective(program.coll_spelling);
   program.num_channels = attributes.integer<int>("nchannels", 1);
   program.chunks_per_loop = attributes.integer<int>("nchunksperloop", 1);
   program.in_place = attributes.flag("inplace", ignored);

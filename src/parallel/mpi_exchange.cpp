@@ -24,10 +24,6 @@ class LocalExchange final : public Exchange {
   std::optional<std::vector<std::int64_t>> finished_sum() override {
     return std::exchange(sum_, std::nullopt);
   }
-  Bytes all_gather(const Bytes& bytes) const override { return bytes; }
-  Bytes all_to_all(const Bytes& bytes) const override { return bytes; }
-  Bytes broadcast(Bytes bytes, int) const override { return bytes; }
-  Bytes sum_bytes(const Bytes& bytes) const override { return bytes; }
 
  private:
   std::deque<Bytes> queue_;
@@ -90,42 +86,6 @@ class MpiExchange final : public Exchange {
     check(MPI_Test(&summing_, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (!done) return std::nullopt;
     return sum_;
-  }
-
-  Bytes all_gather(const Bytes& bytes) const override {
-    const int count = static_cast<int>(bytes.size());
-    Bytes result(bytes.size() * static_cast<std::size_t>(size_));
-    check(MPI_Allgather(bytes.data(), count, MPI_BYTE, result.data(), count, MPI_BYTE, communicator_),
-          "MPI_Allgather");
-    return result;
-  }
-
-  Bytes all_to_all(const Bytes& bytes) const override {
-    const int count = static_cast<int>(bytes.size() / static_cast<std::size_t>(size_));
-    Bytes result(bytes.size());
-    check(MPI_Alltoall(bytes.data(), count, MPI_BYTE, result.data(), count, MPI_BYTE, communicator_),
-          "MPI_Alltoall");
-    return result;
-  }
-
-  Bytes broadcast(Bytes bytes, int root) const override {
-    check(MPI_Bcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, root, communicator_),
-          "MPI_Bcast");
-    return bytes;
-  }
-
-  Bytes sum_bytes(const Bytes& bytes) const override {
-    // As wider numbers: what sums of bytes do when they overflow is up to MPI, and Open MPI 4.1's saturate.
-    std::vector<std::uint32_t> sums;
-    sums.reserve(bytes.size());
-    for (const std::byte b : bytes) sums.push_back(std::to_integer<std::uint32_t>(b));
-    check(MPI_Allreduce(MPI_IN_PLACE, sums.data(), static_cast<int>(sums.size()), MPI_UINT32_T, MPI_SUM,
-                        communicator_),
-          "MPI_Allreduce");
-    Bytes result;
-    result.reserve(bytes.size());
-    for (const std::uint32_t sum : sums) result.push_back(static_cast<std::byte>(sum & 0xFF));
-    return result;
   }
 
  private:

@@ -8,7 +8,6 @@ namespace rondo::xmlcheck {
 namespace {
 
 using msccl::Buffer;
-using msccl::Coll;
 using msccl::Program;
 using msccl::Range;
 using msccl::Step;
@@ -21,7 +20,8 @@ class Execution {
       : program_(program), graph_(graph), memory_(memory), findings_(findings), message_(graph.size()) {
     for (int g = 0; g < program.num_gpus(); ++g) {
       cells_.emplace_back(memory.num_cells(g), Values::kUndefined);
-      for (int i = 0; i < expected_sizes(program, g).input; ++i) at(g, Buffer::input, i) = values.input(g, i);
+      for (int i = 0; i < msccl::buffer_chunks(program, g).input; ++i)
+        at(g, Buffer::input, i) = values.input(g, i);
     }
     for (const int n : graph.order) run(n);
   }
@@ -84,43 +84,20 @@ class Postcondition {
         findings_(findings) {}
 
   void check(CheckResult& result) {
-    const int whole = program_.chunks_per_loop;
-    const int part = whole / gpus_;
-    for (int g = 0; g < gpus_; ++g) {
-      switch (program_.coll) {
-        case Coll::allgather:
-          for (int i = 0; i < whole; ++i) expect(g, i, input(i / part, i % part));
-          break;
-        case Coll::alltoall:
-          for (int i = 0; i < whole; ++i) expect(g, i, input(i / part, g * part + i % part));
-          break;
-        case Coll::allreduce:
-          for (int i = 0; i < whole; ++i) expect(g, i, sum(i));
-          break;
-        case Coll::reduce_scatter:
-          for (int i = 0; i < part; ++i) expect(g, i, sum(g * part + i));
-          break;
-        case Coll::broadcast:
-          result.root = source_of_all();
-          for (int i = 0; i < whole; ++i) expect(g, i, input(*result.root, i));
-          break;
-        case Coll::scatter:
-          result.root = source_of_all();
-          for (int i = 0; i < part; ++i) expect(g, i, input(*result.root, g * part + i));
-          break;
-        case Coll::reduce:
-        case Coll::gather:
-          result.root = fullest();
-          if (g == *result.root) {
-            for (int i = 0; i < whole; ++i) {
-              expect(g, i, program_.coll == Coll::reduce ? sum(i) : input(i / part, i % part));
-            }
+    const CollectiveRow& collective = *program_.coll.operator->();
+    const std::size_t gpus = program_.gpus.size();
+    const int part = program_.chunks_per_loop / static_cast<int>(collective.num_parts(gpus));
+    if (collective.has_root) result.root = collective.output.at_root_only ? fullest() : source_of_all();
+    collective.for_each_output_part(
+        gpus, static_cast<std::size_t>(result.root.value_or(0)),
+        [&](const OutputPart& to, const InputPart& from) {
+          const int begin = static_cast<int>(to.part) * part, source = static_cast<int>(from.part) * part;
+          for (int i = 0; i < part; ++i) {
+            expect(static_cast<int>(to.gpu), begin + i,
+                   from.gpu == InputPart::kSumOfAll ? sum(source + i)
+                                                    : input(static_cast<int>(from.gpu), source + i));
           }
-          break;
-        case Coll::custom:
-          return;
-      }
-    }
+        });
   }
 
   /// Every contribution in the order of the demand, inputs and outputs filled one after another.
@@ -218,7 +195,7 @@ void check_result(const Program& program, const WaitGraph& graph, const Memory& 
   if (findings.any()) return;
   Postcondition postcondition(program, memory.in_place(), execution, findings);
   postcondition.check(result);
-  if (program.coll != Coll::custom) return;
+  if (program.coll != Collective::custom) return;
   result.knows_result = options.demand != nullptr;
   if (options.demand) postcondition.check_custom(*options.demand);
 }

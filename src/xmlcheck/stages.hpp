@@ -7,13 +7,6 @@
 
 namespace rondo::xmlcheck {
 
-/// What the executors and the collective's definition ask of the buffers: chunks of input and output.
-struct BufferSizes {
-  int input = 0;
-  int output = 0;
-};
-BufferSizes expected_sizes(const msccl::Program& program, int gpu);
-
 void check_structure(const msccl::Program& program, Findings& findings);
 void check_caps(const msccl::Program& program, const msccl::Executor& executor, Findings& findings);
 

@@ -9,7 +9,6 @@ namespace rondo::xmlcheck {
 namespace {
 
 using msccl::Buffer;
-using msccl::Coll;
 using msccl::Gpu;
 using msccl::place;
 using msccl::Program;
@@ -25,12 +24,6 @@ constexpr std::int64_t kMaxMoves = 500'000'000;
 constexpr std::int64_t kFreeChunks = 1'000'000;
 constexpr std::int64_t kFreeMoves = 10'000'000;
 constexpr std::int64_t kPerStep = 256;  // executors take at most 72 chunks in a step
-
-/// Buffers that hold a part a GPU, so that chunks divide evenly.
-bool has_parts(Coll coll) {
-  return coll == Coll::allgather || coll == Coll::reduce_scatter || coll == Coll::alltoall ||
-         coll == Coll::gather || coll == Coll::scatter;
-}
 
 class StructureCheck {
  public:
@@ -52,14 +45,14 @@ class StructureCheck {
     if (program_.max_bytes != 0 && program_.max_bytes < program_.min_bytes) {
       findings_.add("algo", "maxBytes is {}, less than minBytes {}", program_.max_bytes, program_.min_bytes);
     }
-    if (has_parts(program_.coll) && program_.chunks_per_loop % program_.num_gpus() != 0) {
+    if (program_.chunks_per_loop % static_cast<int>(program_.coll->num_parts(program_.gpus.size())) != 0) {
       findings_.add("algo", "nchunksperloop is {}, which {} GPUs do not share evenly in {}",
                     program_.chunks_per_loop, program_.num_gpus(), to_string(program_.coll));
     }
   }
 
   void check_gpu(int g) {
-    const BufferSizes sizes = expected_sizes(program_, g);
+    const msccl::BufferChunks sizes = msccl::buffer_chunks(program_, g);
     const auto check_buffer = [&](const char* name, int chunks, int expected) {
       if (chunks != 0 && chunks != expected) {
         findings_.add(place(g), "{} is {}, but {} with nchunksperloop {} on {} GPUs has {} (or 0)", name,
@@ -179,7 +172,7 @@ class StructureCheck {
   void check_size() const {
     std::int64_t chunks = 0, moves = 0, steps = 0;
     for (int g = 0; g < program_.num_gpus(); ++g) {
-      const BufferSizes sizes = expected_sizes(program_, g);
+      const msccl::BufferChunks sizes = msccl::buffer_chunks(program_, g);
       chunks += std::int64_t{sizes.input} + sizes.output + gpu(g).scratch_chunks;
       for (const ThreadBlock& tb : gpu(g).tbs) {
         steps += std::ssize(tb.steps);
@@ -201,25 +194,6 @@ class StructureCheck {
 };
 
 }  // namespace
-
-BufferSizes expected_sizes(const Program& program, int gpu) {
-  const int whole = program.chunks_per_loop;
-  const int part = whole / program.num_gpus();
-  switch (program.coll) {
-    case Coll::allgather:
-    case Coll::gather:
-      return {.input = part, .output = whole};
-    case Coll::reduce_scatter:
-    case Coll::scatter:
-      return {.input = whole, .output = part};
-    case Coll::custom: {
-      const Gpu& mine = program.gpus[static_cast<std::size_t>(gpu)];
-      return {.input = mine.input_chunks, .output = mine.output_chunks};
-    }
-    default:
-      return {.input = whole, .output = whole};
-  }
-}
 
 void check_structure(const Program& program, Findings& findings) {
   StructureCheck(program, findings).run();

@@ -72,7 +72,7 @@ void expect_in(const std::string& part, const std::string& text) {
 
 // ---- Schedules
 
-TEST(ExecuteSchedule, AllGatherEqualsMpis) {
+TEST(ExecuteSchedule, AllGatherEndsAsDefined) {
   for (const double bytes : {3.0, 100.0, 300'000.0}) {
     const Program program = from_schedule(ring(), bytes);
     const ExecuteResult result = run(program, {.repeat = 3});
@@ -127,8 +127,7 @@ TEST(ExecuteSchedule, AMissingSendShowsInTheBytes) {
   std::vector<Hop> hops = kRing;
   hops.pop_back();  // chunk 2 never comes to GPU 1
   const std::string text = refusal_of(from_schedule(ring(hops), 3000));
-  expect_in("gpu 1: byte 2000 of the output is 0xa5 (never written, it seems), but MPI_Allgather gives",
-            text);
+  expect_in("gpu 1: byte 2000 of the output is 0xa5 (never written, it seems), but allgather asks for", text);
 }
 
 TEST(ExecuteSchedule, WhatIsNeverThereIsNotWaitedFor) {
@@ -185,7 +184,7 @@ Program pair(const std::string& last_receive, const std::string& more = "") {
                   tb(1, -1, -1, step(0, "cpy", "i0", "o1")) + more});
 }
 
-TEST(ExecuteXml, AllGatherEqualsMpis) {
+TEST(ExecuteXml, AllGatherEndsAsDefined) {
   EXPECT_EQ(run(pair(step(1, "r", "o0", "o0"))).messages, 2);
 }
 

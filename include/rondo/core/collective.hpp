@@ -4,19 +4,13 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "rondo/core/collective_table.hpp"
 #include "rondo/core/ids.hpp"
 #include "rondo/core/topology.hpp"
 
 namespace rondo {
-
-enum class Collective { allgather, alltoall, broadcast, scatter, gather, custom };
-
-/// "allgather", ... Throws Error(usage) with the list of the known names.
-Collective parse_collective(std::string_view name);
-std::string_view to_string(Collective collective);
 
 /// Data that starts at one GPU and is wanted whole by others, before it is split into chunks.
 struct Contribution {
@@ -71,11 +65,14 @@ class Demand {
   std::optional<double> uniform_chunk_bytes_;
 };
 
-/// The demand of a named collective (not `custom`) over `num_gpus` GPUs; sizes as in FORMATS.md 2. `root` is
-/// the GPU of Broadcast, Scatter and Gather and has to be absent or 0 for the others. Throws Error(usage) for
+/// The demand of a named collective (not `custom`) over `num_gpus` GPUs; sizes as in FORMATS.md 2. `root` has
+/// to be absent or 0 for a collective without one. Throws Error(usage) for
 /// a root out of range.
 Demand make_demand(Collective collective, double size_bytes, std::size_t num_gpus, int chunks,
                    GpuId root = GpuId{0});
+
+/// The root of a demand of a collective that has one; GPU 0 for others.
+GpuId root_of(const Demand& demand);
 
 /// Whether `demand` (which may come from a file) asks exactly for its named collective at its size: returns
 /// what is wrong, or nothing. A custom demand is right whenever its bytes sum to the size.

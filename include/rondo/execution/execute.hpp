@@ -20,15 +20,12 @@ struct ExecuteResult {
 
 /// Collective. Runs the program with real bytes: the GPUs' memory is dealt over the ranks in blocks, every
 /// message is a nonblocking MPI message (also from a rank to itself), and the outputs are compared byte for
-/// byte with what MPI's own collective makes of the same inputs. Throws the same Error(bad_data) on every
-/// rank: for a deadlock, which is found as soon as nothing can move any more (two global sums over counters
-/// that did not change between them, in the manner of Mattern's four-counter method, Distributed Computing 2,
-/// 1987), with who waits for whom; for messages that do not fit their receive or that nobody receives; for
-/// outputs that differ, with GPU and byte.
+/// byte with what the collective makes of the same inputs by its definition. Throws the same Error(bad_data)
+/// on every rank: for a deadlock, which is found as soon as nothing can move any more (two global sums over
+/// counters that did not change between them, in the manner of Mattern's four-counter method, Distributed
+/// Computing 2, 1987), with who waits for whom; for messages that do not fit their receive or that nobody
+/// receives; for outputs that differ, with GPU and byte.
 ExecuteResult execute(const Program& program, const Communicator& communicator,
                       const ExecuteOptions& options);
-
-/// "MPI_Allgather": what execute() compares with.
-const char* reference_name(msccl::Coll coll);
 
 }  // namespace rondo::execution

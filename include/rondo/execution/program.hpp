@@ -50,9 +50,10 @@ struct Connection {
   int dst = 0;
 };
 
-/// Bytes of one GPU's input that have to stand in another's output in the end.
+/// Bytes of one GPU's input, or of the sum of all inputs, that have to stand in an output in the end.
 struct Delivery {
-  int from = 0;
+  static constexpr int kSumOfAll = -1;
+  int from = 0;           ///< or kSumOfAll
   std::size_t input = 0;  ///< offset in the input of `from`
   int to = 0;
   std::size_t output = 0;  ///< offset in the output of `to`
@@ -61,14 +62,14 @@ struct Delivery {
 
 struct Program {
   std::string name;
-  msccl::Coll coll = msccl::Coll::custom;
+  Collective coll = Collective::custom;
   bool in_place = false;
   int root = 0;                      ///< where the collective has one
   std::size_t size_bytes = 0;        ///< of the collective (FORMATS.md 2), as executed
   std::vector<std::size_t> memory;   ///< bytes, one a GPU
   std::vector<Region> input;         ///< one a GPU
   std::vector<Region> output;        ///< one a GPU
-  std::vector<Delivery> deliveries;  ///< of a custom demand; for other collectives empty
+  std::vector<Delivery> deliveries;  ///< by destination for a named collective
   bool knows_result = true;          ///< false: a custom MSCCL program, which does not say what it is for
   std::vector<Connection> connections;
   std::vector<Lane> lanes;

@@ -13,18 +13,17 @@ namespace rondo::msccl {
 struct Executor {
   std::string_view name;
   std::string_view description;
-  int steps;                  ///< of a threadblock
-  int tbs;                    ///< of a GPU
-  int dependency_tb;          ///< id of a threadblock that others wait for: kept in 8 bits with a sign
-  int channels;               ///< per GPU
-  int connections;            ///< that leave a GPU on one channel, and that enter it
-  int count;                  ///< chunks of a step
-  int offset;                 ///< kept in 16 bits with a sign
-  int xml_nodes;              ///< in the view of one GPU: algo, every gpu, its own tbs and steps
-  int gpus;                   ///< children of an XML node
-  std::size_t name_length;    ///< characters of the program's name
-  std::vector<Coll> colls;    ///< known collectives
-  bool joins_reduce_scatter;  ///< spells it "reducescatter"
+  int steps;                ///< of a threadblock
+  int tbs;                  ///< of a GPU
+  int dependency_tb;        ///< id of a threadblock that others wait for: kept in 8 bits with a sign
+  int channels;             ///< per GPU
+  int connections;          ///< that leave a GPU on one channel, and that enter it
+  int count;                ///< chunks of a step
+  int offset;               ///< kept in 16 bits with a sign
+  int xml_nodes;            ///< in the view of one GPU: algo, every gpu, its own tbs and steps
+  int gpus;                 ///< children of an XML node
+  std::size_t name_length;  ///< characters of the program's name
+  std::vector<std::string_view> colls;  ///< known collectives, as it spells them
 };
 
 /// microsoft/msccl and Azure/msccl-executor-nccl.
@@ -34,6 +33,6 @@ const std::vector<Executor>& executors();
 const Executor& find_executor(std::string_view name);
 
 /// How `executor` spells `coll`; nothing where it does not know it.
-std::optional<std::string> spelling(const Executor& executor, Coll coll);
+std::optional<std::string_view> spelling(const Executor& executor, Collective coll);
 
 }  // namespace rondo::msccl

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rondo/core/collective.hpp"
+#include "rondo/core/collective_table.hpp"
 
 /// A program of the MSCCL executors (FORMATS.md 5): what every threadblock of every GPU does, step by step.
 namespace rondo::msccl {
@@ -24,18 +24,6 @@ enum class StepType : std::uint8_t {
   copy,                      ///< cpy: dst = src
   reduce,                    ///< re: dst = dst + src
   nop,                       ///< nop: waits only
-};
-
-enum class Coll : std::uint8_t {
-  allgather,
-  alltoall,
-  allreduce,
-  reduce_scatter,
-  broadcast,
-  reduce,
-  gather,
-  scatter,
-  custom
 };
 
 enum class Protocol : std::uint8_t { simple, ll, ll128 };
@@ -89,7 +77,7 @@ struct Gpu {
 struct Program {
   std::string name = {};
   Protocol protocol = Protocol::simple;
-  Coll coll = Coll::custom;
+  Collective coll = Collective::custom;
   std::string coll_spelling = {};  ///< as the file has it: executors differ
   int num_channels = 0;
   int chunks_per_loop = 0;
@@ -105,18 +93,23 @@ struct Program {
   friend bool operator==(const Program&, const Program&) = default;
 };
 
-Coll coll_of(Collective collective);
+/// Chunks of a GPU's input and output: what the collective gives them (NCCL's conventions), a custom program
+/// says itself.
+struct BufferChunks {
+  int input = 0;
+  int output = 0;
+};
+BufferChunks buffer_chunks(const Program& program, int gpu);
 
 bool reads_source(StepType type);
 bool writes_destination(StepType type);
 bool sends(StepType type);
 bool receives(StepType type);
 
-/// "i", "rcs", "LL128", "allgather": the spelling of microsoft/msccl.
+/// "i", "rcs", "LL128": the spelling of microsoft/msccl.
 std::string_view to_string(Buffer buffer);
 std::string_view to_string(StepType type);
 std::string_view to_string(Protocol protocol);
-std::string_view to_string(Coll coll);
 /// Throw Error(usage) with the known names.
 Protocol parse_protocol(std::string_view name);
 

@@ -160,7 +160,7 @@ TEST(Mismatch, NamesWhatDiffers) {
   EXPECT_EQ(mismatch_after(Collective::allgather, [](Contributions& c) { c.pop_back(); }),
             "0 bytes go from GPU 2 to all others; allgather of 300 bytes asks for 100");
   EXPECT_EQ(mismatch_after(Collective::allgather, [](Contributions& c) { c[0].destinations.pop_back(); }),
-            "contribution 0 has 1 destinations; allgather over 3 GPUs has 2");
+            "0 bytes go from GPU 0 to all others; allgather of 300 bytes asks for 100");
   EXPECT_EQ(mismatch_after(Collective::alltoall, [](Contributions& c) { c[0].destinations = {GpuId(2)}; }),
             "0 bytes go from GPU 0 to GPU 1; alltoall of 300 bytes asks for 100");
   EXPECT_EQ(

@@ -254,7 +254,7 @@ TEST(Lowering, DifferentSizesAreCountedInTheirCommonUnit) {
 TEST(Lowering, RootedCollectivesHaveTheirLayout) {
   for (const Collective collective : {Collective::scatter, Collective::gather}) {
     const ProvenSchedule proven = scheduled(star(4), make_demand(collective, 4 * kMB, 4, 2, GpuId{1}));
-    EXPECT_EQ(lowered(proven).coll, msccl::Coll::custom);  // microsoft/msccl knows neither
+    EXPECT_EQ(lowered(proven).coll, Collective::custom);  // microsoft/msccl knows neither
     const Program program = lowered(proven, for_executor("msccl-executor-nccl"));
     EXPECT_EQ(program.coll_spelling, to_string(collective));
     EXPECT_EQ(program.chunks_per_loop, 8);

@@ -41,7 +41,7 @@ inline Step awaited(Step step) {
   return step;
 }
 
-inline Program empty_program(Coll coll, int gpus, int chunks_per_loop) {
+inline Program empty_program(Collective coll, int gpus, int chunks_per_loop) {
   Program program;
   program.name = "by hand";
   program.coll = coll;
@@ -57,7 +57,7 @@ inline Program empty_program(Coll coll, int gpus, int chunks_per_loop) {
 /// AllGather of one chunk on a one-way ring: every GPU sends its own and passes on what comes, all but the
 /// last.
 inline Program ring_allgather(int gpus) {
-  Program program = empty_program(Coll::allgather, gpus, gpus);
+  Program program = empty_program(Collective::allgather, gpus, gpus);
   for (int g = 0; g < gpus; ++g) {
     Gpu& gpu = program.gpus[static_cast<std::size_t>(g)];
     gpu.input_chunks = 1;
@@ -76,7 +76,7 @@ inline Program ring_allgather(int gpus) {
 /// AllToAll of one chunk on a one-way ring of three: what goes two hops waits in scratch, where GPU 1 sends
 /// it on from a threadblock of its own.
 inline Program relayed_alltoall() {
-  Program program = empty_program(Coll::alltoall, 3, 3);
+  Program program = empty_program(Collective::alltoall, 3, 3);
   for (int g = 0; g < 3; ++g) {
     const int next = (g + 1) % 3, before = (g + 2) % 3;
     Gpu& gpu = program.gpus[static_cast<std::size_t>(g)];

@@ -54,7 +54,7 @@ TEST(CheckXml, FewStepsMayNotAskForMuchMemory) {
   scratch.gpus[0].scratch_chunks = 2'000'000;
   expect_beyond(scratch);
   Program loop = ring_allgather(2);
-  loop.coll = Coll::allreduce;  // whose buffers hold a whole loop
+  loop.coll = *find_collective("allreduce");  // whose buffers hold a whole loop
   loop.chunks_per_loop = 2'000'000'000;
   for (Gpu& gpu : loop.gpus) gpu = {};
   expect_beyond(loop);
@@ -163,7 +163,7 @@ TEST(CheckXml, FindsStepsThatWaitForThemselves) {
 
 TEST(CheckXml, ConnectionsHoldTwoSends) {
   // GPU 0 sends three times before it receives; GPU 1 sends first, which GPU 0 takes only after that.
-  Program program = empty_program(Coll::alltoall, 2, 6);
+  Program program = empty_program(Collective::alltoall, 2, 6);
   for (int g = 0; g < 2; ++g) {
     Gpu& gpu = program.gpus[static_cast<std::size_t>(g)];
     gpu = {.input_chunks = 6, .output_chunks = 6};
@@ -189,7 +189,7 @@ TEST(CheckXml, FindsRaces) {
 
   // A message orders as well as a dependency does: GPU 0 overwrites what it has sent to GPU 1 once GPU 1 has
   // answered.
-  Program answered = empty_program(Coll::custom, 2, 1);
+  Program answered = empty_program(Collective::custom, 2, 1);
   answered.gpus[0] = {.input_chunks = 1, .scratch_chunks = 1};
   answered.gpus[1] = {.input_chunks = 1, .output_chunks = 1};
   answered.gpus[0].tbs = {{.send_peer = 1, .steps = {copy(in(0), scratch(0)), send(scratch(0))}},
@@ -203,7 +203,7 @@ TEST(CheckXml, FindsRaces) {
 
 TEST(CheckXml, InPlaceMakesRaces) {
   // Out of place the input stays as it is; in place the first arrival overwrites what is still to be sent.
-  Program program = empty_program(Coll::alltoall, 2, 2);
+  Program program = empty_program(Collective::alltoall, 2, 2);
   for (int g = 0; g < 2; ++g) {
     program.gpus[static_cast<std::size_t>(g)] = {
         .input_chunks = 2,
@@ -240,13 +240,13 @@ TEST(CheckXml, FindsWrongResults) {
 }
 
 TEST(CheckXml, HoldsProgramsAgainstTheExecutor) {
-  Program custom = empty_program(Coll::custom, 2, 1);
+  Program custom = empty_program(Collective::custom, 2, 1);
   expect_valid(custom);
   expect_finding(custom, "algo", "coll is 'custom', which msccl-executor-nccl does not know",
                  "msccl-executor-nccl");
 
   Program spelled = ring_allgather(2);
-  spelled.coll = Coll::reduce_scatter;
+  spelled.coll = *find_collective("reduce_scatter");
   spelled.coll_spelling = "reduce_scatter";
   expect_finding(spelled, "algo", "spells 'reducescatter'", "msccl-executor-nccl");
 
@@ -306,7 +306,7 @@ TEST(CheckXml, CountsAllAndListsTheFirst) {
 }
 
 TEST(CheckXml, CustomDemandsAreCheckedWhereTheyAreKnown) {
-  Program program = empty_program(Coll::custom, 2, 2);
+  Program program = empty_program(Collective::custom, 2, 2);
   program.gpus[0] = {.input_chunks = 2, .tbs = {{.send_peer = 1, .steps = {send(in(0)), send(in(1))}}}};
   program.gpus[1] = {.output_chunks = 2,
                      .tbs = {{.recv_peer = 0, .steps = {receive(out(0)), receive(out(1))}}}};

@@ -14,9 +14,9 @@ Step reducing(StepType type, Range src, Range dst = {}) {
 }
 
 /// ReduceScatter, then (for AllReduce) AllGather of the sums on a one-way ring of three.
-Program ring_reduction(Coll coll) {
+Program ring_reduction(Collective coll) {
   Program program = empty_program(coll, 3, 3);
-  const bool all = coll == Coll::allreduce;
+  const bool all = coll == *find_collective("allreduce");
   for (int g = 0; g < 3; ++g) {
     const int next = (g + 1) % 3, before = (g + 2) % 3;
     Gpu& gpu = program.gpus[static_cast<std::size_t>(g)];
@@ -37,19 +37,19 @@ Program ring_reduction(Coll coll) {
 }
 
 TEST(CheckXmlReductions, RingsReduce) {
-  for (const Coll coll : {Coll::reduce_scatter, Coll::allreduce}) {
+  for (const Collective coll : {*find_collective("reduce_scatter"), *find_collective("allreduce")}) {
     const CheckResult result = check(ring_reduction(coll), {.executor = &find_executor("msccl")});
     EXPECT_TRUE(result.valid()) << text_of(result);
   }
 }
 
 TEST(CheckXmlReductions, EverySummandCountsOnce) {
-  Program program = ring_reduction(Coll::reduce_scatter);
+  Program program = ring_reduction(*find_collective("reduce_scatter"));
   program.gpus[0].tbs[0].steps[1].src = in(0);
   const CheckResult result = check(program, {});
   EXPECT_NE(text_of(result).find("ends with the sum of 3 chunks"), std::string::npos) << text_of(result);
 
-  Program twice = empty_program(Coll::allreduce, 1, 1);
+  Program twice = empty_program(*find_collective("allreduce"), 1, 1);
   twice.gpus[0] = {.input_chunks = 1,
                    .output_chunks = 1,
                    .tbs = {{.steps = {copy(in(0), out(0)), reducing(StepType::reduce, in(0), out(0))}}}};
@@ -59,7 +59,7 @@ TEST(CheckXmlReductions, EverySummandCountsOnce) {
 }
 
 TEST(CheckXmlReductions, LocalSumsReadWhatTheyAddTo) {
-  Program program = empty_program(Coll::reduce, 2, 1);
+  Program program = empty_program(*find_collective("reduce"), 2, 1);
   program.gpus[0] = {
       .input_chunks = 1,
       .output_chunks = 1,
@@ -75,7 +75,7 @@ TEST(CheckXmlReductions, LocalSumsReadWhatTheyAddTo) {
 }
 
 TEST(CheckXmlReductions, FindsTheRoot) {
-  Program program = empty_program(Coll::broadcast, 3, 1);
+  Program program = empty_program(Collective::broadcast, 3, 1);
   program.gpus[2] = {.input_chunks = 1,
                      .output_chunks = 1,
                      .tbs = {{.send_peer = 0, .steps = {send(in(0))}}, {.steps = {copy(in(0), out(0))}}}};

@@ -43,7 +43,7 @@ TEST(MscclXml, ReadsEveryField) {
   const Program program = parse_xml(kFile);
   EXPECT_EQ(program.name, "a");
   EXPECT_EQ(program.protocol, Protocol::ll128);
-  EXPECT_EQ(program.coll, Coll::allgather);
+  EXPECT_EQ(program.coll, Collective::allgather);
   EXPECT_EQ(program.num_channels, 2);
   EXPECT_EQ(program.chunks_per_loop, 2);
   EXPECT_FALSE(program.in_place);
@@ -76,7 +76,7 @@ TEST(MscclXml, RoundTrips) {
 TEST(MscclXml, AcceptsBothSpellingsOfReduceScatter) {
   for (const char* spelling : {"reduce_scatter", "reducescatter"}) {
     const Program program = parse_xml(replaced(kFile, "\"allgather\"", '"' + std::string(spelling) + '"'));
-    EXPECT_EQ(program.coll, Coll::reduce_scatter);
+    EXPECT_EQ(program.coll, *find_collective("reduce_scatter"));
     EXPECT_EQ(program.coll_spelling, spelling);
   }
 }
