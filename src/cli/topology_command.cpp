@@ -24,7 +24,8 @@ std::string list(const Settings&) {
     text += fmt::format("  {}: {}\n", family.name, family.help);
     std::vector<std::vector<std::string>> rows;
     for (const GeneratorParameter& p : family.parameters) {
-      rows.push_back({"      " + p.name, fmt::format("[{}]", p.default_value), p.help});
+      rows.push_back({"      " + p.name, fmt::format("[{}]", p.default_value),
+                      fmt::format("{} ({})", p.help, p.range.describe())});
     }
     text += format_table(rows);
   }

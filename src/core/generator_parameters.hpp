@@ -10,36 +10,40 @@
 
 namespace rondo {
 
-using ParameterList = std::vector<GeneratorParameter>;
-using ParameterValues = std::map<std::string, std::string>;
+/// Ranges of parameters.
+ParameterRange whole_number(std::size_t least);
+ParameterRange whole_number(std::size_t least, std::size_t most);
+ParameterRange positive();
+ParameterRange not_negative();
+ParameterRange one_of(std::vector<std::string> words);
+/// Several numbers of `range` with `separator` in between.
+ParameterRange several(ParameterRange range, char separator);
 
-/// The values of one family's parameters: given or default, checked as they are read. Every function throws
-/// Error(usage), naming the parameter, its value and what would be right, and Error(unavailable) beyond a
-/// cap.
+/// The values of one family's parameters: given or default, all of them in range.
 class Parameters {
  public:
-  /// Throws for a given name that is not in the list.
-  Parameters(std::string_view family, const ParameterList& known, const ParameterValues& given);
+  /// Throws Error(usage) for a name that the family does not have and for a value out of its range, naming
+  /// the parameter, its value and what would be right.
+  Parameters(const TopologyGenerator& family, const std::map<std::string, std::string>& given);
 
   const std::string& text(const std::string& name) const { return values_.at(name); }
-  /// A whole number, `least` or more.
-  std::size_t count(const std::string& name, std::size_t least) const;
-  bool flag(const std::string& name) const;
-  /// One of `choices`.
-  const std::string& choice(const std::string& name, const std::vector<std::string>& choices) const;
-  /// "4x4x4", each 2 or more.
+  bool flag(const std::string& name) const { return text(name) == "true"; }
+  /// Throws Error(unavailable) beyond the cap of nodes; so does `dims` for the product.
+  std::size_t count(const std::string& name) const;
+  /// "4x4x4".
   std::vector<std::size_t> dims(const std::string& name) const;
+  double number(const std::string& name) const;
   /// "50", or "50,75" with one value a dimension; always `num_dims` values.
   std::vector<double> bandwidth_per_dim(const std::string& name, std::size_t num_dims) const;
   /// Bandwidth and latency of one kind of link.
   LinkFigures link(const std::string& bandwidth_name, const std::string& latency_name) const;
-  double latency(const std::string& name) const;
 
+  /// Throws Error(usage) for a value that does not go with the others.
   [[noreturn]] void refuse(const std::string& name, const std::string& remedy) const;
 
  private:
   std::string family_;
-  ParameterValues values_;
+  std::map<std::string, std::string> values_;
 };
 
 }  // namespace rondo

@@ -15,9 +15,7 @@
 namespace rondo {
 
 const std::vector<TopologyGenerator>& topology_generators() {
-  static const std::vector<TopologyGenerator> families = {
-      ring_family(), mesh_family(),  torus_family(),    hypercube_family(), full_family(),
-      star_family(), rails_family(), fat_tree_family(), dragonfly_family()};
+  static const std::vector<TopologyGenerator> families = all_families();
   return families;
 }
 

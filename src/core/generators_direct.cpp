@@ -11,8 +11,8 @@
 namespace rondo {
 namespace {
 
-const GeneratorParameter kBandwidth = {"bandwidth_GBps", "bandwidth of a link, GB/s", "50"};
-const GeneratorParameter kLatency = {"latency_us", "latency of a link, us", "0.5"};
+const GeneratorParameter kBandwidth = {"bandwidth_GBps", "bandwidth of a link, GB/s", "50", positive()};
+const GeneratorParameter kLatency = {"latency_us", "latency of a link, us", "0.5", not_negative()};
 
 std::vector<NodeId> add_gpus(TopologyBuilder& fabric, std::size_t count) {
   std::vector<NodeId> gpus;
@@ -20,18 +20,8 @@ std::vector<NodeId> add_gpus(TopologyBuilder& fabric, std::size_t count) {
   return gpus;
 }
 
-const ParameterList& ring_parameters() {
-  static const ParameterList list = {
-      {"gpus", "number of GPUs, 2 or more", "8"},
-      kBandwidth,
-      kLatency,
-      {"bidirectional", "true: links both ways; false: from each GPU to the next only", "true"}};
-  return list;
-}
-
-Topology ring(const ParameterValues& values) {
-  const Parameters parameters("ring", ring_parameters(), values);
-  const std::size_t count = parameters.count("gpus", 2);
+Topology ring(const Parameters& parameters) {
+  const std::size_t count = parameters.count("gpus");
   const LinkFigures figures = parameters.link("bandwidth_GBps", "latency_us");
   const bool bidirectional = parameters.flag("bidirectional");
   TopologyBuilder fabric(fmt::format("ring-{}{}", count, bidirectional ? "" : "-unidirectional"),
@@ -46,21 +36,19 @@ Topology ring(const ParameterValues& values) {
   return std::move(fabric).build();
 }
 
-const ParameterList& lattice_parameters() {
-  static const ParameterList list = {
-      {"dims", "GPUs along each dimension, such as 8x8 or 4x4x4, each 2 or more", "4x4"},
-      {"bandwidth_GBps", "bandwidth of a link, GB/s; a list such as 50,75 gives one value a dimension", "50"},
-      kLatency};
-  return list;
+std::vector<GeneratorParameter> lattice_parameters() {
+  return {{"dims", "GPUs along each dimension, such as 8x8 or 4x4x4", "4x4", several(whole_number(2), 'x')},
+          {"bandwidth_GBps", "bandwidth of a link, GB/s; a list such as 50,75 gives one value a dimension",
+           "50", several(positive(), ',')},
+          kLatency};
 }
 
 /// Mesh or torus. The last dimension varies fastest in the numbering of GPUs. A torus dimension of 2 has no
 /// link that wraps around, for its ends are neighbours already.
-Topology lattice(const std::string& family, bool wraps, const ParameterValues& values) {
-  const Parameters parameters(family, lattice_parameters(), values);
+Topology lattice(const std::string& family, bool wraps, const Parameters& parameters) {
   const std::vector<std::size_t> dims = parameters.dims("dims");
   const std::vector<double> bandwidth = parameters.bandwidth_per_dim("bandwidth_GBps", dims.size());
-  const double latency_us = parameters.latency("latency_us");
+  const double latency_us = parameters.number("latency_us");
   const std::size_t count = std::accumulate(dims.begin(), dims.end(), std::size_t{1}, std::multiplies<>());
 
   TopologyBuilder fabric(fmt::format("{}-{}", family, fmt::join(dims, "x")), "generated: " + family);
@@ -86,25 +74,16 @@ Topology lattice(const std::string& family, bool wraps, const ParameterValues& v
   return std::move(fabric).build();
 }
 
-Topology mesh(const ParameterValues& values) {
-  return lattice("mesh", false, values);
+Topology mesh(const Parameters& parameters) {
+  return lattice("mesh", false, parameters);
 }
 
-Topology torus(const ParameterValues& values) {
-  return lattice("torus", true, values);
+Topology torus(const Parameters& parameters) {
+  return lattice("torus", true, parameters);
 }
 
-const ParameterList& hypercube_parameters() {
-  static const ParameterList list = {
-      {"dimensions", "dimensions; 2^dimensions GPUs, 1 to 19", "3"}, kBandwidth, kLatency};
-  return list;
-}
-
-Topology hypercube(const ParameterValues& values) {
-  const Parameters parameters("hypercube", hypercube_parameters(), values);
-  const std::size_t dimensions = parameters.count("dimensions", 1);
-  if (dimensions > 19)
-    parameters.refuse("dimensions", fmt::format("19 or less; {} nodes are the cap", kMaxNodes));
+Topology hypercube(const Parameters& parameters) {
+  const std::size_t dimensions = parameters.count("dimensions");
   const LinkFigures figures = parameters.link("bandwidth_GBps", "latency_us");
   const std::size_t count = std::size_t{1} << dimensions;
   TopologyBuilder fabric(fmt::format("hypercube-{}", count), "generated: hypercube");
@@ -117,14 +96,8 @@ Topology hypercube(const ParameterValues& values) {
   return std::move(fabric).build();
 }
 
-const ParameterList& full_parameters() {
-  static const ParameterList list = {{"gpus", "number of GPUs, 2 or more", "8"}, kBandwidth, kLatency};
-  return list;
-}
-
-Topology full(const ParameterValues& values) {
-  const Parameters parameters("full", full_parameters(), values);
-  const std::size_t count = parameters.count("gpus", 2);
+Topology full(const Parameters& parameters) {
+  const std::size_t count = parameters.count("gpus");
   TopologyBuilder fabric(fmt::format("full-{}", count), "generated: fully connected");
   fabric.connect_all(add_gpus(fabric, count), parameters.link("bandwidth_GBps", "latency_us"));
   return std::move(fabric).build();
@@ -133,7 +106,14 @@ Topology full(const ParameterValues& values) {
 }  // namespace
 
 TopologyGenerator ring_family() {
-  return {"ring", "GPUs in a ring", ring_parameters(), ring};
+  return {"ring",
+          "GPUs in a ring",
+          {{"gpus", "number of GPUs", "8", whole_number(2)},
+           kBandwidth,
+           kLatency,
+           {"bidirectional", "links both ways, or from each GPU to the next only", "true",
+            one_of({"true", "false"})}},
+          ring};
 }
 
 TopologyGenerator mesh_family() {
@@ -147,12 +127,17 @@ TopologyGenerator torus_family() {
 }
 
 TopologyGenerator hypercube_family() {
-  return {"hypercube", "2^d GPUs, linked where their numbers differ in one bit", hypercube_parameters(),
+  return {"hypercube",
+          "2^d GPUs, linked where their numbers differ in one bit",
+          {{"dimensions", "dimensions; 2^dimensions GPUs", "3", whole_number(1, 19)}, kBandwidth, kLatency},
           hypercube};
 }
 
 TopologyGenerator full_family() {
-  return {"full", "fully connected: a link from every GPU to every other", full_parameters(), full};
+  return {"full",
+          "fully connected: a link from every GPU to every other",
+          {{"gpus", "number of GPUs", "8", whole_number(2)}, kBandwidth, kLatency},
+          full};
 }
 
 }  // namespace rondo

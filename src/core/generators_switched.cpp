@@ -10,7 +10,8 @@
 namespace rondo {
 namespace {
 
-const GeneratorParameter kMulticast = {"multicast", "whether switches may copy: true or false", "true"};
+const GeneratorParameter kMulticast = {"multicast", "whether switches may copy", "true",
+                                       one_of({"true", "false"})};
 
 int chassis_number(std::size_t chassis) {
   return static_cast<int>(chassis);
@@ -49,32 +50,13 @@ constexpr std::array<HybridCubeMeshEdge, 16> kHybridCubeMesh = {{{0, 1, 2},
                                                                  {5, 7, 2},
                                                                  {6, 7, 2}}};
 
-const ParameterList& star_parameters() {
-  static const ParameterList list = {
-      {"chassis", "number of chassis, 2 or more", "2"},
-      {"gpus", "GPUs a chassis", "8"},
-      {"intra",
-       "inside a chassis: full (every GPU with every other), ndv2 (the hybrid cube mesh of 8 GPUs; double "
-       "links have "
-       "intra_GBps, single ones half of it) or switch",
-       "full"},
-      {"intra_GBps", "bandwidth of a link inside a chassis, GB/s", "50"},
-      {"intra_latency_us", "latency of a link inside a chassis, us", "0.7"},
-      {"uplinks", "GPUs of each chassis that have links to and from the central switch, the first ones", "1"},
-      {"uplink_GBps", "bandwidth of such a link, GB/s", "12.5"},
-      {"uplink_latency_us", "latency of such a link, us", "1.3"},
-      kMulticast};
-  return list;
-}
-
-Topology star(const ParameterValues& values) {
-  const Parameters parameters("star", star_parameters(), values);
-  const std::size_t chassis = parameters.count("chassis", 2);
-  const std::size_t gpus = parameters.count("gpus", 1);
-  const std::string& intra = parameters.choice("intra", {"full", "ndv2", "switch"});
+Topology star(const Parameters& parameters) {
+  const std::size_t chassis = parameters.count("chassis");
+  const std::size_t gpus = parameters.count("gpus");
+  const std::string& intra = parameters.text("intra");
   const LinkFigures inside = parameters.link("intra_GBps", "intra_latency_us");
   const LinkFigures uplink = parameters.link("uplink_GBps", "uplink_latency_us");
-  const std::size_t uplinks = parameters.count("uplinks", 1);
+  const std::size_t uplinks = parameters.count("uplinks");
   const bool multicast = parameters.flag("multicast");
   if (intra == "ndv2" && gpus != 8) parameters.refuse("gpus", "8 where intra is ndv2");
   if (uplinks > gpus) parameters.refuse("uplinks", fmt::format("at most gpus ({})", gpus));
@@ -102,25 +84,10 @@ Topology star(const ParameterValues& values) {
   return std::move(fabric).build();
 }
 
-const ParameterList& rails_parameters() {
-  static const ParameterList list = {
-      {"boxes", "number of boxes, 2 or more", "2"},
-      {"gpus", "GPUs a box, each with a NIC", "8"},
-      {"rails", "rail switches; the NIC of GPU g of every box is on rail g mod rails; 'gpus' for one a GPU",
-       "gpus"},
-      {"nvlink_GBps", "bandwidth between a GPU and the NVSwitch of its box, GB/s", "300"},
-      {"nvlink_latency_us", "latency of it, us", "0.5"},
-      {"nic_GBps", "bandwidth between a GPU and its rail switch, GB/s", "25"},
-      {"nic_latency_us", "latency of it, us", "1.5"},
-      kMulticast};
-  return list;
-}
-
-Topology rails(const ParameterValues& values) {
-  const Parameters parameters("rails", rails_parameters(), values);
-  const std::size_t boxes = parameters.count("boxes", 2);
-  const std::size_t gpus = parameters.count("gpus", 1);
-  const std::size_t num_rails = parameters.text("rails") == "gpus" ? gpus : parameters.count("rails", 1);
+Topology rails(const Parameters& parameters) {
+  const std::size_t boxes = parameters.count("boxes");
+  const std::size_t gpus = parameters.count("gpus");
+  const std::size_t num_rails = parameters.text("rails") == "gpus" ? gpus : parameters.count("rails");
   const LinkFigures nvlink = parameters.link("nvlink_GBps", "nvlink_latency_us");
   const LinkFigures nic = parameters.link("nic_GBps", "nic_latency_us");
   const bool multicast = parameters.flag("multicast");
@@ -142,23 +109,10 @@ Topology rails(const ParameterValues& values) {
   return std::move(fabric).build();
 }
 
-const ParameterList& fat_tree_parameters() {
-  static const ParameterList list = {{"leaves", "number of leaf switches", "4"},
-                                     {"gpus", "GPUs a leaf", "4"},
-                                     {"spines", "number of spine switches, each linked with every leaf", "4"},
-                                     {"link_GBps", "bandwidth between a GPU and its leaf, GB/s", "25"},
-                                     {"link_latency_us", "latency of it, us", "0.5"},
-                                     {"uplink_GBps", "bandwidth between a leaf and a spine, GB/s", "25"},
-                                     {"uplink_latency_us", "latency of it, us", "0.5"},
-                                     kMulticast};
-  return list;
-}
-
-Topology fat_tree(const ParameterValues& values) {
-  const Parameters parameters("fat_tree", fat_tree_parameters(), values);
-  const std::size_t leaves = parameters.count("leaves", 1);
-  const std::size_t gpus = parameters.count("gpus", 1);
-  const std::size_t spines = parameters.count("spines", 1);
+Topology fat_tree(const Parameters& parameters) {
+  const std::size_t leaves = parameters.count("leaves");
+  const std::size_t gpus = parameters.count("gpus");
+  const std::size_t spines = parameters.count("spines");
   const LinkFigures down = parameters.link("link_GBps", "link_latency_us");
   const LinkFigures up = parameters.link("uplink_GBps", "uplink_latency_us");
   const bool multicast = parameters.flag("multicast");
@@ -182,28 +136,12 @@ Topology fat_tree(const ParameterValues& values) {
   return std::move(fabric).build();
 }
 
-const ParameterList& dragonfly_parameters() {
-  static const ParameterList list = {
-      {"groups", "number of groups, 2 or more; one global link (each way) joins each two", "9"},
-      {"routers", "routers a group, each linked with every other of the group", "4"},
-      {"hosts", "GPUs a router", "2"},
-      {"host_GBps", "bandwidth between a GPU and its router, GB/s", "25"},
-      {"host_latency_us", "latency of it, us", "0.5"},
-      {"local_GBps", "bandwidth between two routers of a group, GB/s", "25"},
-      {"local_latency_us", "latency of it, us", "0.5"},
-      {"global_GBps", "bandwidth between two groups, GB/s", "25"},
-      {"global_latency_us", "latency of it, us", "1"},
-      kMulticast};
-  return list;
-}
-
 /// The global links of a group are dealt to its routers in turn, in the order of the distance between the
 /// groups, so that turning the groups around maps the topology onto itself.
-Topology dragonfly(const ParameterValues& values) {
-  const Parameters parameters("dragonfly", dragonfly_parameters(), values);
-  const std::size_t groups = parameters.count("groups", 2);
-  const std::size_t routers = parameters.count("routers", 1);
-  const std::size_t hosts = parameters.count("hosts", 1);
+Topology dragonfly(const Parameters& parameters) {
+  const std::size_t groups = parameters.count("groups");
+  const std::size_t routers = parameters.count("routers");
+  const std::size_t hosts = parameters.count("hosts");
   const LinkFigures host = parameters.link("host_GBps", "host_latency_us");
   const LinkFigures local = parameters.link("local_GBps", "local_latency_us");
   const LinkFigures global = parameters.link("global_GBps", "global_latency_us");
@@ -237,22 +175,71 @@ Topology dragonfly(const ParameterValues& values) {
 }  // namespace
 
 TopologyGenerator star_family() {
-  return {"star", "chassis of GPUs around one switch", star_parameters(), star};
+  return {
+      "star",
+      "chassis of GPUs around one switch",
+      {{"chassis", "number of chassis", "2", whole_number(2)},
+       {"gpus", "GPUs a chassis", "8", whole_number(1)},
+       {"intra",
+        "inside a chassis: full (every GPU with every other), ndv2 (the hybrid cube mesh of 8 GPUs; double "
+        "links have "
+        "intra_GBps, single ones half of it) or switch",
+        "full", one_of({"full", "ndv2", "switch"})},
+       {"intra_GBps", "bandwidth of a link inside a chassis, GB/s", "50", positive()},
+       {"intra_latency_us", "latency of a link inside a chassis, us", "0.7", not_negative()},
+       {"uplinks", "GPUs of each chassis that have links to and from the central switch, the first ones", "1",
+        whole_number(1)},
+       {"uplink_GBps", "bandwidth of such a link, GB/s", "12.5", positive()},
+       {"uplink_latency_us", "latency of such a link, us", "1.3", not_negative()},
+       kMulticast},
+      star};
 }
 
 TopologyGenerator rails_family() {
-  return {"rails", "boxes as in DGX A100 or H100: an NVSwitch a box, a NIC a GPU, a switch a rail",
-          rails_parameters(), rails};
+  return {"rails",
+          "boxes as in DGX A100 or H100: an NVSwitch a box, a NIC a GPU, a switch a rail",
+          {{"boxes", "number of boxes", "2", whole_number(2)},
+           {"gpus", "GPUs a box, each with a NIC", "8", whole_number(1)},
+           {"rails",
+            "rail switches; the NIC of GPU g of every box is on rail g mod rails; 'gpus' for one a GPU",
+            "gpus",
+            {.least = 1, .is_whole = true, .words = {"gpus"}}},
+           {"nvlink_GBps", "bandwidth between a GPU and the NVSwitch of its box, GB/s", "300", positive()},
+           {"nvlink_latency_us", "latency of it, us", "0.5", not_negative()},
+           {"nic_GBps", "bandwidth between a GPU and its rail switch, GB/s", "25", positive()},
+           {"nic_latency_us", "latency of it, us", "1.5", not_negative()},
+           kMulticast},
+          rails};
 }
 
 TopologyGenerator fat_tree_family() {
-  return {"fat_tree", "two levels of switches: GPUs under leaves, every leaf linked with every spine",
-          fat_tree_parameters(), fat_tree};
+  return {"fat_tree",
+          "two levels of switches: GPUs under leaves, every leaf linked with every spine",
+          {{"leaves", "number of leaf switches", "4", whole_number(1)},
+           {"gpus", "GPUs a leaf", "4", whole_number(1)},
+           {"spines", "number of spine switches, each linked with every leaf", "4", whole_number(1)},
+           {"link_GBps", "bandwidth between a GPU and its leaf, GB/s", "25", positive()},
+           {"link_latency_us", "latency of it, us", "0.5", not_negative()},
+           {"uplink_GBps", "bandwidth between a leaf and a spine, GB/s", "25", positive()},
+           {"uplink_latency_us", "latency of it, us", "0.5", not_negative()},
+           kMulticast},
+          fat_tree};
 }
 
 TopologyGenerator dragonfly_family() {
-  return {"dragonfly", "groups of routers, fully connected inside, one global link between each two groups",
-          dragonfly_parameters(), dragonfly};
+  return {"dragonfly",
+          "groups of routers, fully connected inside, one global link between each two groups",
+          {{"groups", "number of groups; one global link (each way) joins each two", "9", whole_number(2)},
+           {"routers", "routers a group, each linked with every other of the group", "4", whole_number(1)},
+           {"hosts", "GPUs a router", "2", whole_number(1)},
+           {"host_GBps", "bandwidth between a GPU and its router, GB/s", "25", positive()},
+           {"host_latency_us", "latency of it, us", "0.5", not_negative()},
+           {"local_GBps", "bandwidth between two routers of a group, GB/s", "25", positive()},
+           {"local_latency_us", "latency of it, us", "0.5", not_negative()},
+           {"global_GBps", "bandwidth between two groups, GB/s", "25", positive()},
+           {"global_latency_us", "latency of it, us", "1", not_negative()},
+           kMulticast},
+          dragonfly};
 }
 
 }  // namespace rondo

@@ -289,7 +289,8 @@ TEST_F(Commands, InfoTellsWhatAFileIs) {
 
 TEST_F(Commands, TopologiesAreListedShownGeneratedAndChecked) {
   const std::string list = succeed({"topology", "list"});
-  for (const char* name : {"ndv2-2", "dgx1", "torus", "dragonfly", "bandwidth_GBps"})
+  for (const char* name :
+       {"ndv2-2", "dgx1", "torus", "dragonfly", "bandwidth_GBps", "(a whole number, 2 or more)"})
     EXPECT_TRUE(contains(list, name)) << name;
   EXPECT_TRUE(contains(succeed({"topology", "show", "ndv2-2"}), "16 GPUs"));
 

@@ -1,29 +1,51 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/core/topology.hpp"
 
 namespace rondo {
 
-/// One parameter of a generator, with all that `--help` and the checks need.
+/// What the value of a parameter may be: a number in a range, a word, or several numbers in a row.
+struct ParameterRange {
+  double least = 0;
+  bool may_be_least = true;  ///< else it has to be above
+  double most = std::numeric_limits<double>::infinity();
+  bool is_whole = false;
+  bool is_number = true;
+  std::vector<std::string> words = {};  ///< accepted beside numbers
+  char separator = 0;                   ///< between several numbers; 0: one number
+
+  bool accepts(std::string_view text) const;
+  /// "a whole number, 2 or more".
+  std::string describe() const;
+};
+
+/// One parameter of a generator, with all that `rondo topology list` and the checks need.
 struct GeneratorParameter {
   std::string name;           ///< e.g. "bandwidth_GBps"
   std::string help;           ///< meaning and unit
   std::string default_value;  ///< text, as on the command line; lists ("4x4") for dimensions
+  ParameterRange range;
 };
 
-/// A family of topologies. Values not given take their defaults.
+class Parameters;
+
+/// A family of topologies.
 struct TopologyGenerator {
   std::string name;  ///< "ring", "torus", ...
   std::string help;
   std::vector<GeneratorParameter> parameters;
-  /// Throws Error(usage) for an unknown parameter or a value out of range, Error(unavailable) for a topology
-  /// beyond the caps of topology.hpp.
-  Topology (*generate)(const std::map<std::string, std::string>& values);
+  Topology (*build)(const Parameters& parameters);
+
+  /// Values not given take their defaults. Throws Error(usage) for an unknown parameter or a value out of
+  /// range, Error(unavailable) for a topology beyond the caps of topology.hpp.
+  Topology generate(const std::map<std::string, std::string>& values) const;
 };
 
 /// All families, in the order that `rondo topology list` shows.

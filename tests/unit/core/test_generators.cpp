@@ -173,14 +173,15 @@ TEST(Generators, RefuseBadValues) {
   refuses("ring", {{"gpus", "4x"}}, {"gpus is '4x'"});
   refuses("ring", {{"bidirectional", "yes"}}, {"bidirectional is 'yes'", "true or false"});
   for (const char* bad : {"0", "-1", "nan", "inf", "1e400", "", "5O"}) {
-    refuses("full", {{"bandwidth_GBps", bad}}, {"bandwidth_GBps is '" + std::string(bad) + "'", "positive"});
-    refuses("mesh", {{"bandwidth_GBps", "50," + std::string(bad)}}, {"positive"});
+    refuses("full", {{"bandwidth_GBps", bad}},
+            {"bandwidth_GBps is '" + std::string(bad) + "'", "more than 0"});
+    refuses("mesh", {{"bandwidth_GBps", "50," + std::string(bad)}}, {"more than 0"});
   }
   refuses("full", {{"latency_us", "-0.1"}}, {"latency_us is '-0.1'", "0 or more"});
   refuses("mesh", {{"dims", "8x1"}}, {"dims is '8x1'", "2 or more"});
   refuses("mesh", {{"dims", "8x"}}, {"dims is '8x'"});
   refuses("mesh", {{"dims", "4x4"}, {"bandwidth_GBps", "1,2,3"}}, {"one value or 2"});
-  refuses("hypercube", {{"dimensions", "20"}}, {"dimensions is '20'", "19 or less"});
+  refuses("hypercube", {{"dimensions", "20"}}, {"dimensions is '20'", "1 to 19"});
   refuses("star", {{"intra", "ndv2"}, {"gpus", "4"}}, {"gpus is '4'", "8 where intra is ndv2"});
   refuses("star", {{"intra", "bus"}}, {"full or ndv2 or switch"});
   refuses("star", {{"uplinks", "9"}}, {"uplinks is '9'", "at most gpus (8)"});
