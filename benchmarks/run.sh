@@ -8,7 +8,7 @@
 #   durability       what it costs that engine rounds keeps every round: with and without
 #   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs; with
 #                    --only pdhg --json benchmarks/results/pdhg.json PDHG alone: 1 rank against 2, CLP, 5 million columns
-#   execution        every fabric's schedules and MSCCL XML with real bytes, against MPI's collectives
+#   execution        every fabric's schedules and MSCCL XML with real bytes, each where the collective wants it
 # Afterwards benchmarks/tables.py writes the tables of benchmarks/README.md.
 # Of all:
 #   --ranks N        MPI ranks of each solve (default 2)
