@@ -65,7 +65,7 @@ SteadyFlow solve_steady_flow(const Instance& instance, const Toolbox& tools, boo
   }
   Instance reduced = instance;
   reduced.orbits = steady.orbits;
-  SolvedFlow solved = solve_flow(reduced, tools.steady_state_flow, limits, tools);
+  SolvedFlow solved = solve_flow(reduced, tools.formulation("steady_state_flow"), limits, tools);
   steady.metrics["solver_s"] = solved.largest_part_s;
   if (solved.status == SolveStatus::optimal) {
     steady.field = std::move(solved.field);

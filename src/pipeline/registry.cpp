@@ -153,8 +153,7 @@ void check_lp_solver(const std::string& name) {
 }
 
 Toolbox make_toolbox() {
-  return {steady_state_flow, time_expanded_flow, multicast_milp,        look_ahead_round,
-          make_clp_solver(), make_cbc_solver(),  make_clp_column_master};
+  return {all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master};
 }
 
 Toolbox make_toolbox(const std::string& lp_solver, const Communicator& communicator, PdhgOptions pdhg) {

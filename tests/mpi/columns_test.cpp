@@ -40,7 +40,7 @@ FlowByColumns by_columns(const Instance& instance, const Communicator& communica
 }
 
 void expect_the_optimum(const Instance& instance, const Communicator& communicator) {
-  const BuiltModel built = make_toolbox().steady_state_flow(instance);
+  const BuiltModel built = make_toolbox().formulation("steady_state_flow")(instance);
   const double exact = built.decode(make_clp_solver()->solve(built.model, {})).finish_us;
   const FlowByColumns steady = by_columns(instance, communicator);
   EXPECT_NEAR(steady.field.finish_us, exact, 1e-6 * exact);
@@ -192,8 +192,8 @@ TEST(FlowParts, ClustersKeepEveryGpusBalance) {
   std::vector<int> chassis;
   for (std::size_t g = 0; g < topology.num_gpus(); ++g)
     chassis.push_back(*topology.node(topology.node_of(GpuId{g})).chassis);
-  const SolvedFlow flow = solve_by_clusters(instance, chassis, tools.steady_state_flow, {}, *tools.lp,
-                                            *make_world_communicator());
+  const SolvedFlow flow = solve_by_clusters(instance, chassis, tools.formulation("steady_state_flow"), {},
+                                            *tools.lp, *make_world_communicator());
   ASSERT_EQ(flow.status, SolveStatus::optimal);
   std::vector<std::vector<double>> gain(topology.num_gpus(), std::vector<double>(topology.num_nodes(), 0.0));
   std::vector<double> load(topology.num_links(), 0.0);
@@ -211,8 +211,9 @@ TEST(FlowParts, ClustersKeepEveryGpusBalance) {
   }
   for (std::size_t l = 0; l < load.size(); ++l)
     EXPECT_LE(load[l], topology.links()[l].bandwidth_GBps * 1e3 * flow.field.finish_us * (1 + 1e-6));
-  EXPECT_GE(flow.field.finish_us,
-            solve_flow(instance, tools.steady_state_flow, {}, tools).field.finish_us * (1 - 1e-9));
+  EXPECT_GE(
+      flow.field.finish_us,
+      solve_flow(instance, tools.formulation("steady_state_flow"), {}, tools).field.finish_us * (1 - 1e-9));
 }
 
 /// What comes in at a node less what goes out over time never falls below 0 at a GPU that is not the origin
@@ -270,8 +271,8 @@ TEST(FlowParts, ClustersKeepTimeAndEveryGpusBalance) {
     const std::vector<int> chassis{0, 0, 0, 1, 1, 1};
     for (const bool coarse : {false, true}) {
       if (coarse) instance.interval_starts = {0, 1, 2, 4, 8, 22, 26, 28, 29};
-      const SolvedFlow flow = solve_by_clusters(instance, chassis, tools.time_expanded_flow, {}, *tools.lp,
-                                                *make_world_communicator());
+      const SolvedFlow flow = solve_by_clusters(instance, chassis, tools.formulation("time_expanded_flow"),
+                                                {}, *tools.lp, *make_world_communicator());
       ASSERT_EQ(flow.status, SolveStatus::optimal);
       ASSERT_NEAR(flow.objective, -1, 1e-7) << gpus << coarse;
       expect_a_flow_over_time(instance, flow);
@@ -290,8 +291,9 @@ TEST(FlowParts, DataCrossesAClusterInTime) {
   instance.grid = make_epoch_grid(*instance.topology, instance.demand, {});
   instance.grid->num_epochs = 20;  // 9 MB over the link in the middle, 1 MB an epoch, and time to get there
   const Toolbox tools = make_toolbox();
-  const SolvedFlow flow = solve_by_clusters(instance, {0, 0, 1, 1, 2, 2}, tools.time_expanded_flow, {},
-                                            *tools.lp, *make_world_communicator());
+  const SolvedFlow flow =
+      solve_by_clusters(instance, {0, 0, 1, 1, 2, 2}, tools.formulation("time_expanded_flow"), {}, *tools.lp,
+                        *make_world_communicator());
   ASSERT_EQ(flow.status, SolveStatus::optimal);
   ASSERT_NEAR(flow.objective, -1, 1e-7);
   expect_a_flow_over_time(instance, flow);
@@ -300,11 +302,11 @@ TEST(FlowParts, DataCrossesAClusterInTime) {
 TEST(FlowParts, EvenlyDealtChassisLoseNothingWhereTheCardsLimit) {
   const Instance instance = alltoall(generate_topology("star", {{"chassis", "2"}, {"intra", "ndv2"}}));
   const Toolbox tools = make_toolbox();
-  const SolvedFlow whole = solve_flow(instance, tools.steady_state_flow, {}, tools);
+  const SolvedFlow whole = solve_flow(instance, tools.formulation("steady_state_flow"), {}, tools);
   const std::vector<Instance> split = pop_parts(instance, decompose_pop, 4, 7);
   ASSERT_EQ(split.size(), 4u);
   const SolvedFlow parts =
-      solve_parts(split, tools.steady_state_flow, {}, *tools.lp, *make_world_communicator());
+      solve_parts(split, tools.formulation("steady_state_flow"), {}, *tools.lp, *make_world_communicator());
   ASSERT_EQ(parts.status, SolveStatus::optimal);
   EXPECT_NEAR(parts.field.finish_us, whole.field.finish_us, 1e-6 * whole.field.finish_us);
   EXPECT_LT(parts.columns, whole.columns / 3);
@@ -341,7 +343,7 @@ TEST(LpSolvers, PdhgBoundsWhatClpBounds) {
 
 TEST(Pdhg, TheSameOnAllRanksAndAsClp) {
   const auto world = make_world_communicator();
-  const BuiltModel built = make_toolbox().steady_state_flow(damaged_torus());
+  const BuiltModel built = make_toolbox().formulation("steady_state_flow")(damaged_torus());
   const Solution exact = make_clp_solver()->solve(built.model, {});
   const Solution solution = make_pdhg_solver(*world)->solve(built.model, {});
   ASSERT_EQ(solution.status, SolveStatus::optimal);
@@ -354,7 +356,7 @@ TEST(Pdhg, TheSameOnAllRanksAndAsClp) {
 TEST(Pdhg, GoesOnFromItsNewestIterateOnOtherRanks) {
   const auto world = make_world_communicator();
   const auto alone = make_local_communicator();
-  const BuiltModel built = make_toolbox().steady_state_flow(damaged_torus());
+  const BuiltModel built = make_toolbox().formulation("steady_state_flow")(damaged_torus());
   const Solution whole = make_pdhg_solver(*alone)->solve(built.model, {});
   ASSERT_EQ(whole.status, SolveStatus::optimal);
 

@@ -2,8 +2,10 @@
 
 #include "rondo/model/formulation.hpp"
 #include "rondo/model/round_model.hpp"
+#include "rondo/model/toolbox.hpp"
 
-/// The formulations; each has the signature of `Formulation`. registry.cpp wires them to the engines.
+/// The formulations: a file each in src/formulations, and a row in all_formulations(), from which engines
+/// take them by name.
 namespace rondo {
 
 /// Least time T in which a steady flow by origin carries unicast demand: minimise T subject to conservation
@@ -32,5 +34,12 @@ BuiltModel multicast_milp(const Instance& instance);
 /// out on which way in which epoch, so that destinations are reached early and what is not reached comes
 /// nearer by alpha-beta distance (see look_ahead_round.cpp). Always feasible: sending nothing is a solution.
 BuiltRound look_ahead_round(const RoundProblem& problem);
+
+inline Formulations all_formulations() {
+  return Formulations({{"steady_state_flow", steady_state_flow},
+                       {"time_expanded_flow", time_expanded_flow},
+                       {"multicast_milp", multicast_milp},
+                       {"look_ahead_round", look_ahead_round}});
+}
 
 }  // namespace rondo

@@ -5,7 +5,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <variant>
 
+#include "rondo/core/error.hpp"
 #include "rondo/model/column_master.hpp"
 #include "rondo/model/formulation.hpp"
 #include "rondo/model/round_model.hpp"
@@ -37,12 +40,31 @@ struct FlowByColumns {
   std::map<std::string, double> metrics = {};
 };
 
+/// The formulations by name. Throws Error(internal) for a name or a kind that is not there.
+class Formulations {
+ public:
+  using Any = std::variant<Formulation, RoundFormulation>;
+  Formulations() = default;
+  explicit Formulations(std::map<std::string, Any> rows) : rows_(std::move(rows)) {}
+
+  const Formulation& operator()(const std::string& name) const { return get<Formulation>(name); }
+  const RoundFormulation& round(const std::string& name) const { return get<RoundFormulation>(name); }
+
+ private:
+  template <class Kind>
+  const Kind& get(const std::string& name) const {
+    const auto row = rows_.find(name);
+    const Kind* found = row == rows_.end() ? nullptr : std::get_if<Kind>(&row->second);
+    if (found == nullptr) throw Error(ExitCode::internal, "there is no formulation '" + name + "'");
+    return *found;
+  }
+
+  std::map<std::string, Any> rows_;
+};
+
 /// The formulations and solvers that engines work with; the registry fills it.
 struct Toolbox {
-  Formulation steady_state_flow;
-  Formulation time_expanded_flow;
-  Formulation multicast_milp;
-  RoundFormulation look_ahead_round;
+  Formulations formulation;
   std::shared_ptr<const Solver> lp;
   std::shared_ptr<const Solver> milp;
   MakeColumnMaster column_master = nullptr;

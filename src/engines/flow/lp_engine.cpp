@@ -174,7 +174,8 @@ class LeastTimeSearch {
               flows, epochs, grid().tau_us, most,
               std::ceil(1.1 * options_.epochs.multiplier * flows / most)));
     }
-    SolvedFlow solved = solve_flow(instance_, tools_.time_expanded_flow, options_.limits, tools_);
+    SolvedFlow solved =
+        solve_flow(instance_, tools_.formulation("time_expanded_flow"), options_.limits, tools_);
     if (solved.status != SolveStatus::optimal) {
       throw Error(ExitCode::unavailable,
                   fmt::format("engine lp: the time-expanded flow of {} columns ended '{}' in {}; raise the "

@@ -62,7 +62,7 @@ class EpochSearch {
   BuiltModel build(int epochs) const {
     Instance instance = instance_;
     instance.grid->num_epochs = epochs;
-    return tools_.multicast_milp(instance);
+    return tools_.formulation("multicast_milp")(instance);
   }
 
   /// Bisection: what is infeasible in K epochs is infeasible in fewer.

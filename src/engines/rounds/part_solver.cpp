@@ -17,7 +17,7 @@ constexpr std::int64_t kIterationWorkWithoutPlan = 2'000'000'000;
 
 PartResult solve_part(const PartTask& task, bool has_plan, const Toolbox& tools,
                       const SolveLimits& user_limits) {
-  const BuiltRound built = tools.look_ahead_round(task.problem);
+  const BuiltRound built = tools.formulation.round("look_ahead_round")(task.problem);
   PartResult result;
   result.columns = built.model.num_columns();
   result.rows = built.model.num_rows();

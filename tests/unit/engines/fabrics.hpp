@@ -54,8 +54,7 @@ inline std::shared_ptr<const Topology> shipped(const std::string& name) {
 }
 
 inline Toolbox tools() {
-  return {steady_state_flow, time_expanded_flow, multicast_milp,
-          look_ahead_round,  make_clp_solver(),  nullptr};
+  return {all_formulations(), make_clp_solver(), nullptr};
 }
 
 }  // namespace rondo

@@ -28,7 +28,7 @@ Topology dgx1() {
 
 Toolbox toolbox() {
   Toolbox tools;
-  tools.multicast_milp = multicast_milp;
+  tools.formulation = all_formulations();
   tools.lp = make_clp_solver();
   tools.milp = make_cbc_solver();
   return tools;
