@@ -27,6 +27,30 @@ TEST(Collective, NamesRoundTrip) {
                [] { parse_collective("allreduce"); });
 }
 
+TEST(Collective, OnlyRowsThatDoNotReduceMakeDemands) {
+  ASSERT_TRUE(find_collective("reducescatter").has_value());
+  EXPECT_EQ(find_collective("reducescatter"), find_collective("reduce_scatter"));
+  EXPECT_EQ(find_collective(""), std::nullopt);
+  expect_error(ExitCode::usage, {"'allreduce'", "demand file"},
+               [] { make_demand(*find_collective("allreduce"), 1, 4, 1); });
+}
+
+TEST(PartTable, SaysWherePartsStand) {
+  const auto places = [](Collective collective, int from, int to) {
+    const auto found = PartTable(collective, 3, GpuId(1)).find(GpuId(from), GpuId(to));
+    return found ? std::pair(found->input_part, found->output_part) : std::pair(-1, -1);
+  };
+  EXPECT_EQ(places(Collective::allgather, 2, 1), std::pair(0, 2));
+  EXPECT_EQ(places(Collective::alltoall, 2, 1), std::pair(1, 2));
+  EXPECT_EQ(places(Collective::broadcast, 1, 0), std::pair(0, 0));
+  EXPECT_EQ(places(Collective::broadcast, 0, 2), std::pair(-1, -1));
+  EXPECT_EQ(places(Collective::scatter, 1, 2), std::pair(2, 0));
+  EXPECT_EQ(places(Collective::gather, 1, 1), std::pair(0, 1));
+  EXPECT_EQ(places(Collective::gather, 0, 2), std::pair(-1, -1));
+  expect_error(ExitCode::bad_data, {"GPU 0 has nothing for GPU 2 in gather"},
+               [] { PartTable(Collective::gather, 3, GpuId(1)).between(GpuId(0), GpuId(2)); });
+}
+
 TEST(MakeDemand, AllGatherOfThree) {
   const Demand demand = make_demand(Collective::allgather, 300, 3, 2);
   ASSERT_EQ(demand.contributions().size(), 3U);
