@@ -84,11 +84,11 @@ class Postcondition {
         findings_(findings) {}
 
   void check(CheckResult& result) {
-    const CollectiveRow& collective = *program_.coll.operator->();
+    const Collective collective = program_.coll;
     const std::size_t gpus = program_.gpus.size();
-    const int part = program_.chunks_per_loop / static_cast<int>(collective.num_parts(gpus));
-    if (collective.has_root) result.root = collective.output.at_root_only ? fullest() : source_of_all();
-    collective.for_each_output_part(
+    const int part = program_.chunks_per_loop / static_cast<int>(collective->num_parts(gpus));
+    if (collective->has_root) result.root = collective->output.at_root_only ? fullest() : source_of_all();
+    collective->for_each_output_part(
         gpus, static_cast<std::size_t>(result.root.value_or(0)),
         [&](const OutputPart& to, const InputPart& from) {
           const int begin = static_cast<int>(to.part) * part, source = static_cast<int>(from.part) * part;

@@ -21,12 +21,12 @@ void expect_as_mpi(const std::string& name, const Call& call) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const auto gpus = static_cast<std::size_t>(size), mine = static_cast<std::size_t>(rank);
-  const CollectiveRow& row = *find_collective(name)->operator->();
-  for (std::size_t root = 0; root < (row.has_root ? gpus : 1); ++root) {
-    std::vector<int> input, output(row.output_parts(gpus), -1);
-    for (std::size_t p = 0; p < row.input_parts(gpus); ++p) input.push_back(input_of(mine, p));
+  const Collective collective = *find_collective(name);
+  for (std::size_t root = 0; root < (collective->has_root ? gpus : 1); ++root) {
+    std::vector<int> input, output(collective->output_parts(gpus), -1);
+    for (std::size_t p = 0; p < collective->input_parts(gpus); ++p) input.push_back(input_of(mine, p));
     call(input.data(), output.data(), static_cast<int>(root));
-    row.for_each_output_part(gpus, root, [&](const OutputPart& to, const InputPart& from) {
+    collective->for_each_output_part(gpus, root, [&](const OutputPart& to, const InputPart& from) {
       if (to.gpu != mine) return;
       int expected = 0;
       for (std::size_t g = 0; g < gpus; ++g) {
