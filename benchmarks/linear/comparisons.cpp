@@ -48,7 +48,7 @@ Json timed_path(const std::string& name, Instance instance, const Toolbox& tools
   limits.time_limit_s = time_limit_s;
   const Stopwatch clock;
   instance.orbits = reduce(instance, use_symmetry).orbits;
-  const BuiltModel built = tools.time_expanded_flow(instance);
+  const BuiltModel built = tools.formulation("time_expanded_flow")(instance);
   const Solution solution = tools.lp->solve(built.model, limits);
   return path(name, static_cast<std::size_t>(built.model.num_columns()), clock.seconds(),
               solution.status == SolveStatus::optimal ? std::optional(-solution.objective) : std::nullopt);
