@@ -1,5 +1,6 @@
 // Schedules and their MSCCL XML with real bytes: every shipped topology up to 32 GPUs and some of 64; the XML
-// accepted by the checker, and both executed on several numbers of ranks, every byte where the collective wants it.
+// accepted by the checker, and both executed on several numbers of ranks, every byte where the collective
+// wants it.
 
 #include <unistd.h>
 
