@@ -6,6 +6,8 @@
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/nearest.hpp"
+#include "rondo/decomp/decomposition.hpp"
+#include "rondo/pipeline/lp_solvers.hpp"
 #include "rondo/pipeline/registry.hpp"
 
 namespace rondo::cli {
@@ -36,6 +38,14 @@ std::string decompose_help() {
   for (const DecompositionInfo& d : decompositions())
     help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", d.name, d.help);
   return help;
+}
+
+std::string parts_help() {
+  std::vector<std::string> helps;
+  for (const DecompositionInfo& d : decompositions()) {
+    if (!d.parts_help.empty()) helps.push_back(d.parts_help);
+  }
+  return "parts " + join(helps);
 }
 
 std::string lp_solver_help() {
@@ -135,11 +145,9 @@ std::vector<OptionGroup> solve_option_groups() {
          "branch-and-bound nodes of a call of the MILP solver (default: the engine's)"}}},
       {"Rounds (engine rounds)",
        {{"decompose", "NAME", "none",
-         decompose_help() + "; pop also takes the linear programs of engines lp and flow apart, by origins, "
-                            "and ncflow those of "
-                            "flow"},
-        {"parts", "N", "0",
-         "parts of pop (0: 4), or of ncflow where there are no chassis (0: one for 8 GPUs)"},
+         "how the rounds of engine rounds and the linear programs of engines lp and flow are taken apart. " +
+             decompose_help()},
+        {"parts", "N", "0", parts_help()},
         {"round-epochs", "K", "0", "epochs of a round; 0: twice what the longest way takes, within 4 to 16"},
         {"gamma", "G", "0.9", "worth of coming nearer to a destination, against reaching it"},
         {"start", "list|none", "list",
@@ -188,7 +196,7 @@ SolveOptions read_solve_options(const Settings& settings) {
   options.seed = settings.seed("seed");
   options.symmetry = read_symmetry(settings);
   options.lp_solver = settings.text("lp-solver");
-  check_lp_solver(options.lp_solver);
+  find_lp_solver(options.lp_solver);
   options.lp_tolerance = settings.positive("lp-tolerance");
   if (options.lp_tolerance < 1e-9 || options.lp_tolerance > 0.01) {
     throw Error(ExitCode::usage,

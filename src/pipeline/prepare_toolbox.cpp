@@ -1,23 +1,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "rondo/bounds/cuts.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/core/stopwatch.hpp"
+#include "rondo/decomp/decomposition.hpp"
 #include "rondo/flows/flow_parts.hpp"
 #include "rondo/flows/steady_columns.hpp"
-#include "rondo/parallel/messages.hpp"
+#include "rondo/pipeline/lp_solvers.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
-#include "rondo/solvers/pdhg.hpp"
 
 namespace rondo {
-
-auto members_of(SameAs<PdhgIterate> auto& i) {
-  return std::tie(i.x, i.row_dual, i.primal_weight, i.iterations);
-}
 
 namespace {
 
@@ -28,72 +22,41 @@ constexpr double kMostColumnGap = 1e-3;
 constexpr double kColumnShareOfGap = 0.1;
 
 /// Engines lp and flow in parts.
-void take_apart(const SolveOptions& options, const Communicator& communicator, Toolbox& tools) {
-  if (options.lp_solver != "auto" && options.lp_solver != "clp") {
+void take_apart(const DecompositionInfo& decomposition, const LpSolverInfo& lp_solver,
+                const SolveOptions& options, const Communicator& communicator, Toolbox& tools) {
+  if (!decomposition.solve_flow) {
+    throw Error(ExitCode::usage,
+                fmt::format("--decompose {} does not take the flows of engine {} apart; leave it out",
+                            decomposition.name, options.engine));
+  }
+  if (!lp_solver.solves_parts) {
     throw Error(ExitCode::usage,
                 fmt::format("--lp-solver {} works on all ranks at once, --decompose gives each its part; use "
                             "clp",
-                            options.lp_solver));
+                            lp_solver.name));
   }
-  const Decompose decompose = find_decomposition(options.decompose).decompose;
-  const bool by_clusters = options.decompose == "ncflow";
-  tools.solve_in_parts = [=, &communicator, parts = options.parts, seed = options.seed, solver = tools.lp](
-                             const Instance& whole, const Formulation& formulation,
-                             const SolveLimits& limits) {
-    if (by_clusters) {
-      const auto clusters = decompose(*whole.topology, whole.demand, parts, seed).cluster_of_gpu;
-      return solve_by_clusters(whole, clusters, formulation, limits, *solver, communicator);
-    }
-    return solve_parts(pop_parts(whole, decompose, parts, seed), formulation, limits, *solver, communicator);
-  };
-}
-
-/// One run solves several models; each has states of its own.
-PdhgStore pdhg_store(const Communicator& communicator, Checkpoints& checkpoints) {
-  const auto name = [](std::uint64_t model) { return fmt::format("pdhg-{:016x}", model); };
-  PdhgStore store;
-  store.newest = [=, &communicator, &checkpoints](std::uint64_t model) -> std::optional<PdhgIterate> {
-    const std::optional<Bytes> found = checkpoints.newest(communicator, name(model));
-    if (!found) return std::nullopt;
-    return from_message<PdhgIterate>(*found);
-  };
-  store.offer = [=, &communicator, &checkpoints](std::uint64_t model,
-                                                 const std::function<PdhgIterate()>& iterate, bool last) {
-    const auto state = [&] { return to_message(iterate()); };
-    if (last) {
-      checkpoints.keep(communicator, name(model), state);
-    } else {
-      checkpoints.offer(communicator, name(model), state);
-    }
-  };
-  return store;
-}
-
-/// Seconds between two lines about a run.
-constexpr double kProgressEvery = 1;
-
-PdhgOptions pdhg_options(const SolveOptions& options, const RunContext& context) {
-  PdhgOptions pdhg;
-  pdhg.tolerance = options.lp_tolerance;
-  pdhg.interrupt = context.interrupt;
-  pdhg.store = pdhg_store(context.communicator, context.checkpoints());
-  pdhg.progress = [&context, since = Stopwatch()](const PdhgProgress& p) mutable {
-    if (since.seconds() < kProgressEvery) return;
-    since = {};
-    context.tell(fmt::format("pdhg: {} iterations, gap {:.2g}, residuals {:.2g} and {:.2g}", p.iterations,
-                             p.gap, p.primal_residual, p.dual_residual));
-  };
-  return pdhg;
+  tools.solve_in_parts =
+      [&communicator, solve_flow = decomposition.solve_flow, parts = options.parts, seed = options.seed,
+       solver = tools.lp](const Instance& whole, const Formulation& formulation, const SolveLimits& limits) {
+        return solve_flow(whole, parts, seed, [&](const std::vector<Instance>& flows) {
+          return solve_each(flows, formulation, limits, *solver, communicator);
+        });
+      };
 }
 
 }  // namespace
 
 Toolbox prepare_toolbox(const SolveOptions& options, const RunContext& context) {
   const Communicator& communicator = context.communicator;
-  Toolbox tools = make_toolbox(options.lp_solver, communicator, pdhg_options(options, context));
-  tools.on_all_ranks = options.lp_solver != "clp" || options.decompose != "none";
+  const LpSolverInfo& lp_solver = find_lp_solver(options.lp_solver);
+  const DecompositionInfo& decomposition = find_decomposition(options.decompose);
+  Toolbox tools = make_toolbox();
+  tools.method = lp_solver.method;
+  tools.lp = lp_solver.make(options, context);
   const bool solves_flows = options.engine == "lp" || options.engine == "flow";
-  if (solves_flows && options.decompose != "none") take_apart(options, communicator, tools);
+  if (solves_flows && !decomposition.is_whole)
+    take_apart(decomposition, lp_solver, options, communicator, tools);
+  tools.on_all_ranks = lp_solver.on_all_ranks || tools.solve_in_parts;
 
   ColumnOptions columns;
   columns.gap = options.flow_gap.value_or(

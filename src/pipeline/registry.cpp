@@ -1,12 +1,9 @@
 #include "rondo/pipeline/registry.hpp"
 
-#include <utility>
-
 #include "rondo/core/error.hpp"
 #include "rondo/decomp/translations.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/formulations/formulations.hpp"
-#include "rondo/solvers/pdhg.hpp"
 #include "rondo/solvers/solvers.hpp"
 
 namespace rondo {
@@ -103,25 +100,6 @@ const std::vector<EngineInfo>& engine_registry() {
   return engines;
 }
 
-const std::vector<DecompositionInfo>& decompositions() {
-  static const std::vector<DecompositionInfo> table{
-      {"none", "every round is one problem", decompose_whole},
-      {"pop", "chunks dealt at random over --parts, each with its turn on every link (PoP)", decompose_pop},
-      {"ncflow", "between the chassis first, then inside each; METIS where there are no chassis (NCFlow)",
-       decompose_ncflow},
-  };
-  return table;
-}
-
-const DecompositionInfo& find_decomposition(const std::string& name) {
-  std::string known;
-  for (const DecompositionInfo& decomposition : decompositions()) {
-    if (decomposition.name == name) return decomposition;
-    known += (known.empty() ? "" : ", ") + decomposition.name;
-  }
-  throw Error(ExitCode::usage, "decomposition '" + name + "' is unknown; known are: " + known);
-}
-
 const EngineInfo& find_engine(const std::string& name) {
   std::string known = "auto";
   for (const EngineInfo& engine : engine_registry()) {
@@ -131,38 +109,8 @@ const EngineInfo& find_engine(const std::string& name) {
   throw Error(ExitCode::usage, "engine '" + name + "' is unknown; known are: " + known);
 }
 
-const std::vector<LpSolverInfo>& lp_solvers() {
-  static const std::vector<LpSolverInfo> table{
-      {"auto", "clp, and columns where symmetry leaves more of the steady-state flow than clp is good for"},
-      {"clp", "simplex, on every rank by itself, whatever the size"},
-      {"columns",
-       "flows, steady or over time, by column generation over all ranks, proven to a tenth of --gap, at most "
-       "0.1%"},
-      {"pdhg", "first-order method (PDLP) on matrices distributed over all ranks, to --lp-tolerance"},
-  };
-  return table;
-}
-
-void check_lp_solver(const std::string& name) {
-  std::string known;
-  for (const LpSolverInfo& solver : lp_solvers()) {
-    if (solver.name == name) return;
-    known += (known.empty() ? "" : ", ") + solver.name;
-  }
-  throw Error(ExitCode::usage, "LP solver '" + name + "' is unknown; known are: " + known);
-}
-
 Toolbox make_toolbox() {
   return {all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master};
-}
-
-Toolbox make_toolbox(const std::string& lp_solver, const Communicator& communicator, PdhgOptions pdhg) {
-  check_lp_solver(lp_solver);
-  Toolbox tools = make_toolbox();
-  if (lp_solver == "clp" || lp_solver == "pdhg") tools.method = LpMethod::program;
-  if (lp_solver == "columns") tools.method = LpMethod::columns;
-  if (lp_solver == "pdhg") tools.lp = make_pdhg_solver(communicator, std::move(pdhg));
-  return tools;
 }
 
 }  // namespace rondo

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "rondo/core/error.hpp"
+#include "rondo/decomp/decomposition.hpp"
 #include "rondo/parallel/metered_communicator.hpp"
-#include "rondo/pipeline/registry.hpp"
 
 namespace rondo {
 namespace {
@@ -17,8 +17,12 @@ constexpr double kWorthOfFewerChunks = 0.01;  ///< of the finish time
 
 Decomposition decompose(const Problem& problem, const Demand& demand) {
   const SolveOptions& options = problem.options;
-  return find_decomposition(options.decompose)
-      .decompose(*problem.topology, demand, options.parts, options.seed);
+  const DecompositionInfo& decomposition = find_decomposition(options.decompose);
+  if (!decomposition.decompose_round) {
+    throw Error(ExitCode::usage,
+                fmt::format("--decompose {} does not take rounds apart; leave it out", decomposition.name));
+  }
+  return decomposition.decompose_round(*problem.topology, demand, options.parts, options.seed);
 }
 
 /// The most frequent form of a round's model is the larger the more chunks there are: the least number of

@@ -109,7 +109,6 @@ double larger_finite(double lower, double upper) {
   return std::max(std::isfinite(lower) ? std::abs(lower) : 0.0, std::isfinite(upper) ? std::abs(upper) : 0.0);
 }
 
-/// The finaliser of SplitMix64.
 }  // namespace
 
 PdhgProblem scaled_problem(MPI_Comm comm, const LinearModel& model) {

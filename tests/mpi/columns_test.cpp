@@ -3,14 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include "rondo/bounds/bounds.hpp"
+#include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
+#include "rondo/decomp/decomposition.hpp"
 #include "rondo/engines/engines.hpp"
-#include "rondo/flows/flow_parts.hpp"
 #include "rondo/flows/steady_columns.hpp"
 #include "rondo/parallel/messages.hpp"
+#include "rondo/pipeline/lp_solvers.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "rondo/solvers/pdhg.hpp"
@@ -184,132 +184,31 @@ TEST(FlowParts, TheSameScheduleOnAnyRanks) {
   }
 }
 
-TEST(FlowParts, ClustersKeepEveryGpusBalance) {
-  // Two chassis of the shipped kind, where data crosses by way of the GPUs that have a network card.
-  const Instance instance = alltoall(generate_topology("star", {{"chassis", "3"}, {"intra", "ndv2"}}));
-  const Topology& topology = *instance.topology;
-  const Toolbox tools = make_toolbox();
-  std::vector<int> chassis;
-  for (std::size_t g = 0; g < topology.num_gpus(); ++g)
-    chassis.push_back(*topology.node(topology.node_of(GpuId{g})).chassis);
-  const SolvedFlow flow = solve_by_clusters(instance, chassis, tools.formulation("steady_state_flow"), {},
-                                            *tools.lp, *make_world_communicator());
-  ASSERT_EQ(flow.status, SolveStatus::optimal);
-  std::vector<std::vector<double>> gain(topology.num_gpus(), std::vector<double>(topology.num_nodes(), 0.0));
-  std::vector<double> load(topology.num_links(), 0.0);
-  for (const FlowField::Entry& entry : flow.field.entries) {
-    std::vector<double>& of_origin = gain[static_cast<std::size_t>(entry.commodity)];
-    of_origin[topology.link(entry.link).dst.index()] += entry.amount;
-    of_origin[topology.link(entry.link).src.index()] -= entry.amount;
-    load[entry.link.index()] += entry.amount;
-  }
-  for (std::size_t g = 0; g < gain.size(); ++g) {
-    for (std::size_t n = 0; n < topology.num_nodes(); ++n) {
-      const double wanted = !topology.is_gpu(NodeId{n}) ? 0 : n == g ? -23e6 : 1e6;
-      EXPECT_NEAR(gain[g][n], wanted, 10) << g << ' ' << n;
-    }
-  }
-  for (std::size_t l = 0; l < load.size(); ++l)
-    EXPECT_LE(load[l], topology.links()[l].bandwidth_GBps * 1e3 * flow.field.finish_us * (1 + 1e-6));
-  EXPECT_GE(
-      flow.field.finish_us,
-      solve_flow(instance, tools.formulation("steady_state_flow"), {}, tools).field.finish_us * (1 - 1e-9));
-}
-
-/// What comes in at a node less what goes out over time never falls below 0 at a GPU that is not the origin
-/// (with intervals only the sum over origins keeps to that), is always 0 at a switch, and ends at the demand.
-void expect_a_flow_over_time(const Instance& instance, const SolvedFlow& flow) {
-  const Topology& topology = *instance.topology;
-  const auto epochs = static_cast<std::size_t>(instance.grid->num_epochs);
-  const std::vector<int> landing = flow_landing_epochs(topology, instance.grid->tau_us);
-  using Series = std::vector<double>;          // per epoch
-  std::map<std::pair<int, int>, Series> gain;  // by origin and node
-  std::vector<Series> load(topology.num_links(), Series(epochs, 0.0));
-  for (const FlowField::Entry& entry : flow.field.entries) {
-    const Link& link = topology.link(entry.link);
-    const auto series = [&](NodeId n) -> Series& {
-      return gain.try_emplace({entry.commodity, n.value}, Series(epochs + 1, 0.0)).first->second;
-    };
-    const double rate = entry.amount / (entry.to - entry.from);
-    for (int k = entry.from; k < entry.to; ++k) {
-      const auto at = static_cast<std::size_t>(k);
-      series(link.src)[at] -= rate;
-      series(link.dst)[at + static_cast<std::size_t>(landing[entry.link.index()])] += rate;
-      load[entry.link.index()][at] += rate;
-    }
-  }
-  constexpr double kBytes = 10;  // of rounding
-  for (const auto& [ends, series] : gain) {
-    const auto& [origin, node] = ends;
-    if (topology.node_of(GpuId{origin}).value == node) continue;
-    double held = 0;
-    for (const double change : series) {
-      held += change;
-      if (instance.interval_starts.empty()) {
-        EXPECT_GE(held, -kBytes) << origin << ' ' << node;
+TEST(LpSolvers, NoFlowDeliversMoreThanIsProven) {
+  const auto world = make_world_communicator();
+  const Instance instance = alltoall(generate_topology("star", {{"chassis", "2"}, {"gpus", "2"}}));
+  SolveOptions options;
+  options.engine = "lp";
+  options.chunks = 1;
+  options.gap = 1;
+  options.epochs.multiplier = 2;
+  for (const DecompositionInfo& decomposition : decompositions()) {
+    for (const LpSolverInfo& solver : lp_solvers()) {
+      options.decompose = decomposition.name;
+      options.lp_solver = solver.name;
+      const auto result = [&] { return synthesize({instance.topology, instance.demand, options}, {*world}); };
+      if (!decomposition.is_whole && !solver.solves_parts) {
+        EXPECT_THROW(result(), Error) << decomposition.name << ' ' << solver.name;
+        continue;
       }
-      EXPECT_LE(held, topology.is_gpu(NodeId{node}) ? 1e6 * static_cast<double>(topology.num_gpus()) : kBytes)
-          << origin << ' ' << node;
-    }
-    EXPECT_NEAR(held, topology.is_gpu(NodeId{node}) ? 1e6 : 0, kBytes) << origin << ' ' << node;
-  }
-  for (std::size_t l = 0; l < load.size(); ++l) {
-    const double capacity = topology.links()[l].bandwidth_GBps * 1e3 * instance.grid->tau_us;
-    for (const double amount : load[l]) EXPECT_LE(amount, capacity + kBytes) << l;
-  }
-}
-
-TEST(FlowParts, ClustersKeepTimeAndEveryGpusBalance) {
-  const Toolbox tools = make_toolbox();
-  for (const char* gpus : {"full", "switch"}) {
-    Instance instance =
-        alltoall(generate_topology("star", {{"chassis", "2"}, {"gpus", "3"}, {"intra", gpus}}));
-    EpochOptions epochs;
-    epochs.multiplier = 4;
-    instance.grid = make_epoch_grid(*instance.topology, instance.demand, epochs);
-    instance.grid->num_epochs = 30;
-    const std::vector<int> chassis{0, 0, 0, 1, 1, 1};
-    for (const bool coarse : {false, true}) {
-      if (coarse) instance.interval_starts = {0, 1, 2, 4, 8, 22, 26, 28, 29};
-      const SolvedFlow flow = solve_by_clusters(instance, chassis, tools.formulation("time_expanded_flow"),
-                                                {}, *tools.lp, *make_world_communicator());
-      ASSERT_EQ(flow.status, SolveStatus::optimal);
-      ASSERT_NEAR(flow.objective, -1, 1e-7) << gpus << coarse;
-      expect_a_flow_over_time(instance, flow);
+      const std::map<std::string, double> metrics = result().metrics;
+      const double missed = 3 * options.lp_tolerance;
+      EXPECT_GE(metrics.at("delivered"), 1 - missed) << decomposition.name << ' ' << solver.name;
+      EXPECT_LE(metrics.at("delivered"), metrics.at("delivered_at_most") + missed)
+          << decomposition.name << ' ' << solver.name;
+      EXPECT_LE(metrics.at("delivered_at_most"), 1) << decomposition.name << ' ' << solver.name;
     }
   }
-}
-
-TEST(FlowParts, DataCrossesAClusterInTime) {
-  // 0 - 1 | 2 - 3 | 4 - 5: what goes from the first two to the last two crosses those between.
-  TopologyData line{"line", "", std::vector<Node>(6), {}, {}};
-  for (int v = 0; v < 5; ++v) {
-    line.links.push_back({NodeId{v}, NodeId{v + 1}, 1, 0});
-    line.links.push_back({NodeId{v + 1}, NodeId{v}, 1, 0});
-  }
-  Instance instance = alltoall(Topology(std::move(line)));
-  instance.grid = make_epoch_grid(*instance.topology, instance.demand, {});
-  instance.grid->num_epochs = 20;  // 9 MB over the link in the middle, 1 MB an epoch, and time to get there
-  const Toolbox tools = make_toolbox();
-  const SolvedFlow flow =
-      solve_by_clusters(instance, {0, 0, 1, 1, 2, 2}, tools.formulation("time_expanded_flow"), {}, *tools.lp,
-                        *make_world_communicator());
-  ASSERT_EQ(flow.status, SolveStatus::optimal);
-  ASSERT_NEAR(flow.objective, -1, 1e-7);
-  expect_a_flow_over_time(instance, flow);
-}
-
-TEST(FlowParts, EvenlyDealtChassisLoseNothingWhereTheCardsLimit) {
-  const Instance instance = alltoall(generate_topology("star", {{"chassis", "2"}, {"intra", "ndv2"}}));
-  const Toolbox tools = make_toolbox();
-  const SolvedFlow whole = solve_flow(instance, tools.formulation("steady_state_flow"), {}, tools);
-  const std::vector<Instance> split = pop_parts(instance, decompose_pop, 4, 7);
-  ASSERT_EQ(split.size(), 4u);
-  const SolvedFlow parts =
-      solve_parts(split, tools.formulation("steady_state_flow"), {}, *tools.lp, *make_world_communicator());
-  ASSERT_EQ(parts.status, SolveStatus::optimal);
-  EXPECT_NEAR(parts.field.finish_us, whole.field.finish_us, 1e-6 * whole.field.finish_us);
-  EXPECT_LT(parts.columns, whole.columns / 3);
 }
 
 SynthesisResult synthesized(const std::string& lp_solver, const Communicator& communicator) {

@@ -13,18 +13,21 @@
 namespace rondo {
 
 struct ColumnOptions {
-  double gap = 1e-6;         ///< theta / bound - 1 that ends the loop
-  double enough = 0;         ///< the loop ends as well once theta is at most this, or cannot be
+  double gap = 1e-6;  ///< the loop ends once theta <= bound x (1 + gap)
+  /// If > 0, it also ends once theta <= enough x (1 + gap), or the bound proves that no solution has such a
+  /// theta.
+  double enough = 0;
   int warm_up = 40;          ///< pricings by multiplicative weights before the first master
   int max_iterations = 400;  ///< masters
   SolveLimits limits = {};   ///< seconds and interrupt, of the whole loop
-  /// Row prices to begin with, such as those of cuts: 1 on the links that leave a cut. Rows beyond: 0.
+  /// Row prices that may prove a better bound than those of the warm-up, after which they are tried: one a
+  /// row, such as 1 on the links that leave a cut and 0 elsewhere.
   std::vector<std::vector<double>> start_prices = {};
   /// Where the loop leaves states under `state_name`, and finds those of the same problem and options.
   Checkpoints* checkpoints = nullptr;
   std::string state_name = "columns";
-  /// Masters from one state to the next. There the master is made anew, so that it has no memory that a state
-  /// does not hold.
+  /// Masters from one state to the next, where a new master replaces the old one and what this remembered
+  /// beyond the state.
   int masters_per_state = 10;
 };
 

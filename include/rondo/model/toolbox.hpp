@@ -21,7 +21,7 @@ struct SolvedFlow {
   SolveStatus status = SolveStatus::failed;  ///< the worst of the parts
   FlowField field = {};                      ///< of all parts; finish_us is the latest
   double objective = 0;                      ///< the greatest
-  double dual_bound = -kInfinity;            ///< of its model
+  double dual_bound = -kInfinity;            ///< of the whole flow; none where it was taken apart
   std::int64_t iterations = 0;               ///< the most of a model
   int columns = 0;                           ///< of the largest model
   double largest_part_s = 0;                 ///< solver's seconds of the slowest part

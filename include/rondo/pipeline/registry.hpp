@@ -4,14 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "rondo/decomp/decomposition.hpp"
 #include "rondo/engines/engine.hpp"
-#include "rondo/parallel/communicator.hpp"
 
-/// The one place that names concrete engines, formulations and solvers; also feeds --help.
+/// The engines and formulations by name; also feeds --help. LP solvers: lp_solvers.hpp; decompositions:
+/// rondo/decomp/decomposition.hpp.
 namespace rondo {
-
-struct PdhgOptions;  // rondo/solvers/pdhg.hpp
 
 struct EngineInfo {
   std::string name;
@@ -26,33 +23,12 @@ struct EngineInfo {
   bool works_in_rounds = false;  ///< by round_steps.hpp, on all ranks at once; then `prepare` is absent
 };
 
-struct DecompositionInfo {
-  std::string name;
-  std::string help;
-  Decompose decompose;
-};
-
 /// "list", "queue", "lift", "trees", "flow", "lp", "milp", "rounds"; `auto` is the pipeline's own.
 const std::vector<EngineInfo>& engine_registry();
 /// Throws Error(usage) listing the known names.
 const EngineInfo& find_engine(const std::string& name);
-/// "none", "pop", "ncflow".
-const std::vector<DecompositionInfo>& decompositions();
-/// Throws Error(usage) listing the known names.
-const DecompositionInfo& find_decomposition(const std::string& name);
 
-struct LpSolverInfo {
-  std::string name;
-  std::string help;
-};
-/// "auto", "clp", "columns", "pdhg".
-const std::vector<LpSolverInfo>& lp_solvers();
-/// Throws Error(usage) listing the known names.
-void check_lp_solver(const std::string& name);
-/// `lp_solver`: of what is not solved by columns. The communicator is for solvers that work on all ranks; the
-/// toolbox must not outlive it.
-Toolbox make_toolbox(const std::string& lp_solver, const Communicator& communicator, PdhgOptions pdhg);
-/// CLP for linear programs.
+/// The formulations, CLP for linear programs, CBC for integer ones.
 Toolbox make_toolbox();
 
 }  // namespace rondo

@@ -34,7 +34,8 @@ struct TimedFlow {
   double delivered = 0;
   int columns = 0;
   double solver_s = 0;
-  double delivered_at_most = 1;  ///< by the solver's dual bound
+  double delivered_at_most =
+      1;  ///< of the whole demand, by the dual bound of the whole flow where there is one
   std::int64_t iterations = 0;
 };
 
@@ -212,7 +213,7 @@ PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options
       {"columns", flow.columns},
       {"solver_s", flow.solver_s},
       {"solver_iterations", static_cast<double>(flow.iterations)},
-      {"delivered", flow.delivered},
+      {"delivered", std::min(1.0, flow.delivered)},
       {"delivered_at_most", flow.delivered_at_most},
       {"columns_per_epoch", static_cast<double>(steady.columns)},
       {"columns_per_epoch_without_symmetry", static_cast<double>(steady.all_columns)}};

@@ -1,6 +1,6 @@
 #include "timed_routes.hpp"
 
-#include "rondo/flows/timed_graph.hpp"
+#include "rondo/decomp/timed_graph.hpp"
 
 namespace rondo {
 

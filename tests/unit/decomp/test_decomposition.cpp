@@ -18,6 +18,14 @@ Topology torus() {
   return generate_topology("torus", {{"dims", "4x4"}});
 }
 
+Decomposition decompose_pop(const Topology& topology, const Demand& demand, int parts, std::uint64_t seed) {
+  return find_decomposition("pop").decompose_round(topology, demand, parts, seed);
+}
+Decomposition decompose_ncflow(const Topology& topology, const Demand& demand, int parts,
+                               std::uint64_t seed) {
+  return find_decomposition("ncflow").decompose_round(topology, demand, parts, seed);
+}
+
 Demand allgather(const Topology& topology, int chunks = 1) {
   return make_demand(Collective::allgather, 1e6, topology.num_gpus(), chunks);
 }
@@ -55,7 +63,7 @@ void expect_usage(const Topology& topology, int parts) {
 
 TEST(Decomposition, NoneIsOnePartForEverything) {
   const Topology topology = star();
-  const Decomposition whole = decompose_whole(topology, allgather(topology), 0, 0);
+  const Decomposition whole = find_decomposition("none").decompose_round(topology, allgather(topology), 0, 0);
   ASSERT_EQ(whole.stages.size(), 1U);
   EXPECT_EQ(whole.stages[0].size(), 1U);
   EXPECT_EQ(deciders_a_pair(topology, whole), std::set<std::ptrdiff_t>{1});

@@ -1,9 +1,12 @@
+#include "steady_clusters.hpp"
+
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 
-#include "cluster_nodes.hpp"
-#include "rondo/core/error.hpp"
+#include "clusters.hpp"
+#include "combined_figures.hpp"
 #include "rondo/decomp/flow_paths.hpp"
 
 namespace rondo {
@@ -85,7 +88,7 @@ class Clusters {
   Clusters(const Instance& instance, const std::vector<int>& cluster_of_gpu)
       : topology_(*instance.topology),
         cluster_(clusters_of_nodes(topology_, cluster_of_gpu)),
-        count_(*std::max_element(cluster_.begin(), cluster_.end()) + 1) {
+        count_(num_clusters(cluster_)) {
     inside_.resize(static_cast<std::size_t>(count_));
     for (const Contribution& c : instance.demand.contributions()) {
       const NodeId src = topology_.node_of(c.origin);
@@ -179,36 +182,24 @@ class Clusters {
 
 }  // namespace
 
-SolvedFlow solve_by_clusters(const Instance& instance, const std::vector<int>& cluster_of_gpu,
-                             const Formulation& formulation, const SolveLimits& limits, const Solver& solver,
-                             const Communicator& communicator) {
-  if (!instance.topology->shared_bandwidth().empty()) {
-    throw Error(ExitCode::unavailable,
-                "ncflow takes flows apart where no bandwidth is shared; use --decompose pop");
-  }
-  if (instance.grid)
-    return solve_by_clusters_over_time(instance, cluster_of_gpu, formulation, limits, solver, communicator);
+SolvedFlow steady_flow_by_clusters(const Instance& instance, const std::vector<int>& cluster_of_gpu,
+                                   const SolveFlows& solve) {
   Clusters clusters(instance, cluster_of_gpu);
-  SolvedFlow all{SolveStatus::optimal};
+  std::vector<SolvedFlow> solved;
   if (const std::optional<ClusterPiece> contracted = clusters.contracted()) {
-    all = solve_parts({contracted->instance}, formulation, limits, solver, communicator);
-    if (all.status != SolveStatus::optimal) return all;
-    clusters.route_between(*contracted, all.field);
+    solved = solve({contracted->instance});
+    if (solved.front().status != SolveStatus::optimal) return combined_figures(solved);
+    clusters.route_between(*contracted, solved.front().field);
   }
   const std::map<std::size_t, ClusterPiece> insides = clusters.insides();
   std::vector<Instance> parts;
   for (const auto& [cluster, piece] : insides) parts.push_back(piece.instance);
-  const std::vector<SolvedFlow> solved = solve_each(parts, formulation, limits, solver, communicator);
-  auto flow = solved.begin();
-  for (const auto& [cluster, piece] : insides) {
-    if (flow->status != SolveStatus::optimal) return *flow;
-    clusters.route_inside(cluster, piece, flow->field);
-    all.columns = std::max(all.columns, flow->columns);
-    all.largest_part_s = std::max(all.largest_part_s, flow->largest_part_s);
-    all.objective = std::max(all.objective, flow->objective);
-    all.field.finish_us = std::max(all.field.finish_us, flow->field.finish_us);
-    ++flow;
-  }
+  const std::size_t first = solved.size();
+  std::ranges::move(solve(parts), std::back_inserter(solved));
+  SolvedFlow all = combined_figures(solved);
+  if (all.status != SolveStatus::optimal) return all;
+  auto flow = solved.begin() + static_cast<std::ptrdiff_t>(first);
+  for (const auto& [cluster, piece] : insides) clusters.route_inside(cluster, piece, (flow++)->field);
   all.field.entries = clusters.entries();
   return all;
 }

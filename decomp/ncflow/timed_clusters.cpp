@@ -1,21 +1,20 @@
+#include "timed_clusters.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <tuple>
 
-#include "cluster_nodes.hpp"
+#include "clusters.hpp"
+#include "combined_figures.hpp"
 #include "inside_problem.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/decomp/flow_paths.hpp"
-#include "rondo/flows/timed_graph.hpp"
+#include "rondo/decomp/timed_graph.hpp"
 
-/// Between clusters, each of which is one GPU then, as much data flows in the time as can; brought down to
-/// the demand this loads the links evenly over time. Its paths say which data leaves and enters a cluster
-/// over which link in which epochs: flows that the clusters' own problems have to fit, all to the same share.
-/// To let data cross a cluster, whatever enters one between clusters counts as there only after the longest
-/// way inside it, and what leaves one is there after such a time.
 namespace rondo {
 namespace {
 
@@ -31,7 +30,7 @@ class TimedClusters {
         topology_(*instance.topology),
         bounds_(interval_bounds(instance)),
         cluster_(clusters_of_nodes(topology_, cluster_of_gpu)),
-        inside_(static_cast<std::size_t>(*std::max_element(cluster_.begin(), cluster_.end()) + 1)) {
+        inside_(static_cast<std::size_t>(num_clusters(cluster_))) {
     find_longest_paths();
     for (const Contribution& c : instance.demand.contributions()) {
       const NodeId src = topology_.node_of(c.origin);
@@ -153,14 +152,14 @@ class TimedClusters {
   Inside& inside_of(NodeId n) { return inside_[static_cast<std::size_t>(cluster_of(n))]; }
   /// Epochs from where data enters the node's cluster to anywhere in it; 0 between clusters.
   int longest_path(NodeId n) const {
-    return cluster_of(n) < 0 ? 0 : longest_way_[static_cast<std::size_t>(cluster_of(n))];
+    return cluster_of(n) < 0 ? 0 : longest_path_[static_cast<std::size_t>(cluster_of(n))];
   }
   int interval_of(int epoch) const {
     return *std::prev(std::upper_bound(bounds_.begin(), bounds_.end(), epoch));
   }
 
   void find_longest_paths() {
-    longest_way_.assign(inside_.size(), 0);
+    longest_path_.assign(inside_.size(), 0);
     Digraph inner{static_cast<int>(topology_.num_nodes()), {}};
     std::vector<double> length;
     const std::vector<int> landing = flow_landing_epochs(topology_, tau_us());
@@ -173,12 +172,12 @@ class TimedClusters {
     for (std::size_t n = 0; n < cluster_.size(); ++n) {
       if (cluster_[n] < 0) continue;
       const ShortestPaths paths = shortest_paths(inner, length, static_cast<int>(n));
-      int& longest = longest_way_[static_cast<std::size_t>(cluster_[n])];
+      int& longest = longest_path_[static_cast<std::size_t>(cluster_[n])];
       for (std::size_t m = 0; m < cluster_.size(); ++m) {
         if (cluster_[m] != cluster_[n] || !topology_.is_gpu(NodeId{m})) continue;
         if (!std::isfinite(paths.distance[m])) {
           throw Error(ExitCode::unavailable,
-                      fmt::format("ncflow: no way from node {} to node {} stays in their cluster {}; use "
+                      fmt::format("ncflow: no path from node {} to node {} stays in their cluster {}; use "
                                   "--decompose pop",
                                   n, m, cluster_[n]));
         }
@@ -256,7 +255,7 @@ class TimedClusters {
   std::vector<int> bounds_;
   std::vector<int> cluster_;  ///< per node, -1 between clusters
   std::vector<Inside> inside_;
-  std::vector<int> longest_way_;
+  std::vector<int> longest_path_;
   std::map<std::pair<int, int>, std::map<std::pair<NodeId, NodeId>, double>> between_;
   Piece contracted_;
   std::map<LinkId, int> delay_;  ///< epochs, of links between clusters
@@ -265,33 +264,29 @@ class TimedClusters {
 
 }  // namespace
 
-SolvedFlow solve_by_clusters_over_time(const Instance& instance, const std::vector<int>& cluster_of_gpu,
-                                       const Formulation& formulation, const SolveLimits& limits,
-                                       const Solver& solver, const Communicator& communicator) {
+SolvedFlow timed_flow_by_clusters(const Instance& instance, const std::vector<int>& cluster_of_gpu,
+                                  const SolveFlows& solve) {
   TimedClusters clusters(instance, cluster_of_gpu);
-  SolvedFlow all{SolveStatus::optimal};
-  all.objective = -1;
+  std::vector<SolvedFlow> solved;  // the objective of each: minus the share of its demand that is delivered
   if (clusters.has_traffic_between()) {
     const Instance contracted = clusters.contracted();
-    all = solve_parts({contracted}, formulation, limits, solver, communicator);
-    if (all.status != SolveStatus::optimal) return all;
-    all.objective = std::max(-1.0, kSurplus * all.objective);
-    if (all.objective > -1 + kRounding) return all;  // too few epochs whatever the clusters do
-    clusters.route_between(contracted, all.field);
-    all.field = {};
+    solved = solve({contracted});
+    SolvedFlow& between = solved.front();
+    if (between.status != SolveStatus::optimal) return combined_figures(solved);
+    between.objective = std::max(-1.0, kSurplus * between.objective);
+    // Else there are too few epochs whatever the clusters do.
+    if (between.objective > -1 + kRounding) return combined_figures(solved);
+    clusters.route_between(contracted, between.field);
+    between.field = {};
   }
   const std::vector<InsideProblem> insides = clusters.insides();
   std::vector<Instance> parts;
   for (const InsideProblem& inside : insides) parts.push_back(inside.instance);
-  const std::vector<SolvedFlow> solved = solve_each(parts, formulation, limits, solver, communicator);
-  for (std::size_t i = 0; i < insides.size(); ++i) {
-    if (solved[i].status != SolveStatus::optimal) return solved[i];
-    clusters.route_inside(insides[i], solved[i].field);
-    all.columns = std::max(all.columns, solved[i].columns);
-    all.largest_part_s = std::max(all.largest_part_s, solved[i].largest_part_s);
-    all.objective = std::max(all.objective, solved[i].objective);
-    all.field.finish_us = std::max(all.field.finish_us, solved[i].field.finish_us);
-  }
+  const std::size_t first = solved.size();
+  std::ranges::move(solve(parts), std::back_inserter(solved));
+  SolvedFlow all = combined_figures(solved);
+  if (all.status != SolveStatus::optimal) return all;
+  for (std::size_t i = 0; i < insides.size(); ++i) clusters.route_inside(insides[i], solved[first + i].field);
   all.field.entries = clusters.entries();
   return all;
 }

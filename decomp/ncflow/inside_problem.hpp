@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "cluster_nodes.hpp"
+#include "clusters.hpp"
 #include "rondo/model/formulation.hpp"
 
 /// What a cluster has to carry of a flow over time that is decided between the clusters.

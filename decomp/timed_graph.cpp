@@ -1,4 +1,4 @@
-#include "rondo/flows/timed_graph.hpp"
+#include "rondo/decomp/timed_graph.hpp"
 
 #include <algorithm>
 
