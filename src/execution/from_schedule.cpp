@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 
 #include "layout.hpp"
-#include "rondo/core/causes.hpp"
+#include "rondo/core/transfers.hpp"
 #include "rondo/execution/program.hpp"
 
 namespace rondo::execution {
@@ -162,89 +161,56 @@ class FromSchedule {
 
   /// A lane a link for what begins there, in its order; a lane for what arrives on each connection.
   void add_transfers() {
-    const Topology& topology = proven_.topology;
     const auto& sends = proven_.schedule.sends;
-    const auto cause = causes(proven_);
-    std::vector<std::size_t> order;  // sends that end at a GPU, by the start of their transfer
-    std::vector<std::size_t> first(sends.size());
-    for (std::size_t s = 0; s < sends.size(); ++s) {
-      std::size_t at = s;
-      while (!topology.is_gpu(topology.link(sends[at].link).src) && cause[at] >= 0) {
-        at = static_cast<std::size_t>(cause[at]);
-      }
-      first[s] = at;
-      const bool from_gpu = topology.is_gpu(topology.link(sends[at].link).src);
-      if (from_gpu && topology.is_gpu(topology.link(sends[s].link).dst)) order.push_back(s);
-    }
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return sends[first[a]].start_us < sends[first[b]].start_us;
-    });
-
+    const std::vector<rondo::Delivery> moved = transfers_of(proven_.topology, demand(), sends).deliveries;
+    const ChunkGpuTable<int> first = first_arrivals(demand(), moved);
     std::map<std::int32_t, int> lane_of_link;
     std::map<std::pair<std::int32_t, int>, int> connection_of;  // (first link, GPU at the end)
     std::vector<int> receiving_lane;                            // per connection
-    std::vector<StepRef> receipt(sends.size());
+    std::vector<StepRef> departures, receipts;                  // per delivery
     const auto new_lane = [&](int gpu) {
       result_.lanes.push_back({.gpu = gpu});
       return static_cast<int>(result_.lanes.size()) - 1;
     };
-    std::vector<std::pair<std::size_t, StepRef>> departures;
-    std::map<std::pair<std::size_t, int>, double> earliest;  // (chunk, GPU): when it is there first
-    for (const std::size_t s : order) {
-      const auto key = std::pair(sends[s].chunk.index(), end_of(s));
-      const auto [it, is_new] = earliest.try_emplace(key, sends[s].arrival_us);
-      if (!is_new) it->second = std::min(it->second, sends[s].arrival_us);
-    }
-    for (const std::size_t s : order) {
-      const Send& start = sends[first[s]];
-      const std::size_t c = start.chunk.index();
-      const int from = topology.gpu_of(topology.link(start.link).src).value;
-      const int to = end_of(s);
-      const auto lane = lane_of_link.try_emplace(start.link.value, -1).first;
-      if (lane->second < 0) lane->second = new_lane(from);
-      const auto connection =
-          connection_of.try_emplace({start.link.value, to}, static_cast<int>(result_.connections.size()))
-              .first;
-      if (connection->second == static_cast<int>(result_.connections.size())) {
-        result_.connections.push_back({from, to});
-        receiving_lane.push_back(new_lane(to));
+    const auto append = [&](int lane, Step step) {
+      auto& steps = result_.lanes[index(lane)].steps;
+      steps.push_back(std::move(step));
+      return StepRef{lane, static_cast<int>(steps.size()) - 1};
+    };
+    for (const rondo::Delivery& delivery : moved) {
+      const std::size_t c = delivery.chunk.index();
+      const GpuId src = delivery.src;
+      const GpuId dst = delivery.dst;
+      const LinkId link = sends[index(delivery.first_send)].link;
+      const auto lane = lane_of_link.try_emplace(link.value, -1).first;
+      if (lane->second < 0) lane->second = new_lane(src.value);
+      const int connections = static_cast<int>(result_.connections.size());
+      const int connection = connection_of.try_emplace({link.value, dst.value}, connections).first->second;
+      if (connection == connections) {
+        result_.connections.push_back({src.value, dst.value});
+        receiving_lane.push_back(new_lane(dst.value));
       }
-      const std::string name = fmt::format("chunk {} from gpu {} to gpu {}", c, from, to);
+      const std::string name = fmt::format("chunk {} from gpu {} to gpu {}", c, src.value, dst.value);
       // Only the first copy of a chunk is kept; an origin keeps its own.
-      double& kept = earliest[{c, to}];
-      const bool keeps = to != origin(c).value && sends[s].arrival_us == kept;
-      if (keeps) kept = -1;
-      auto& sending = result_.lanes[static_cast<std::size_t>(lane->second)].steps;
-      departures.emplace_back(s, StepRef{lane->second, static_cast<int>(sending.size())});
-      sending.push_back({.send_to = connection->second,
-                         .src = held(c, static_cast<std::size_t>(from)),
-                         .bytes = bytes_[c],
-                         .name = name + " (send)"});
-      auto& receiving =
-          result_
-              .lanes[static_cast<std::size_t>(receiving_lane[static_cast<std::size_t>(connection->second)])];
-      receipt[s] = {receiving_lane[static_cast<std::size_t>(connection->second)],
-                    static_cast<int>(receiving.steps.size())};
-      receiving.steps.push_back({.receive_from = connection->second,
-                                 .dst = keeps ? held(c, static_cast<std::size_t>(to)) : kNowhere,
-                                 .bytes = bytes_[c],
-                                 .name = name + " (receive)"});
-      if (keeps) arrived_[{c, to}] = receipt[s];
+      const bool keeps = dst != origin(c) && first(delivery.chunk, dst) == static_cast<int>(receipts.size());
+      departures.push_back(append(lane->second, {.send_to = connection,
+                                                 .src = held(c, src.index()),
+                                                 .bytes = bytes_[c],
+                                                 .name = name + " (send)"}));
+      receipts.push_back(
+          append(receiving_lane[index(connection)], {.receive_from = connection,
+                                                     .dst = keeps ? held(c, dst.index()) : kNowhere,
+                                                     .bytes = bytes_[c],
+                                                     .name = name + " (receive)"}));
     }
     // A chunk leaves once it is there. What never comes is waited for by a step that waits for itself.
-    for (const auto& [s, step] : departures) {
-      const Send& start = sends[first[s]];
-      const int from = topology.gpu_of(topology.link(start.link).src).value;
-      if (from == origin(start.chunk.index()).value) continue;
-      const auto arrival = arrived_.find({start.chunk.index(), from});
-      result_.lanes[static_cast<std::size_t>(step.lane)]
-          .steps[static_cast<std::size_t>(step.step)]
-          .after.push_back(arrival == arrived_.end() ? step : arrival->second);
+    for (std::size_t d = 0; d < moved.size(); ++d) {
+      if (moved[d].src == origin(moved[d].chunk.index())) continue;
+      const StepRef step = departures[d];
+      const int arrival = first(moved[d].chunk, moved[d].src);
+      result_.lanes[index(step.lane)].steps[index(step.step)].after.push_back(
+          arrival < 0 ? step : receipts[index(arrival)]);
     }
-  }
-
-  int end_of(std::size_t s) const {
-    return proven_.topology.gpu_of(proven_.topology.link(proven_.schedule.sends[s].link).dst).value;
   }
 
   const ProvenSchedule& proven_;
@@ -257,7 +223,6 @@ class FromSchedule {
   std::vector<std::size_t> held_;            ///< per (chunk, GPU): place in its memory
   std::vector<std::size_t> custom_input_;    ///< per chunk
   std::vector<std::size_t> custom_chunk_;    ///< per delivery
-  std::map<std::pair<std::size_t, int>, StepRef> arrived_;
 };
 
 }  // namespace

@@ -21,28 +21,28 @@ bool not_before(double a_us, double b_us) {
 
 class Merger {
  public:
-  Merger(const std::vector<Transfer>& transfers, const Layout& layout, int max_count)
-      : transfers_(transfers),
+  Merger(const std::vector<Delivery>& deliveries, const Layout& layout, int max_count)
+      : deliveries_(deliveries),
         layout_(layout),
         max_count_(max_count),
-        next_(transfers.size(), -1),
-        first_use_us_(transfers.size(), std::numeric_limits<double>::infinity()),
-        place_(transfers.size()) {
-    std::map<std::pair<int, int>, int> latest;
-    for (int t = 0; t < static_cast<int>(transfers.size()); ++t) {
-      const Transfer& transfer = at(t);
-      const auto [entry, is_first] = latest.try_emplace({transfer.src, transfer.dst}, t);
+        next_(deliveries.size(), -1),
+        first_use_us_(deliveries.size(), std::numeric_limits<double>::infinity()),
+        place_(deliveries.size()) {
+    std::map<std::pair<GpuId, GpuId>, int> latest;
+    for (int t = 0; t < static_cast<int>(deliveries.size()); ++t) {
+      const Delivery& delivery = at(t);
+      const auto [entry, is_first] = latest.try_emplace({delivery.src, delivery.dst}, t);
       if (!is_first) next_[static_cast<std::size_t>(entry->second)] = t;
       entry->second = t;
-      if (transfer.parent >= 0) {
-        double& use = first_use_us_[static_cast<std::size_t>(transfer.parent)];
-        use = std::min(use, transfer.start_us);
+      if (delivery.cause >= 0) {
+        double& use = first_use_us_[static_cast<std::size_t>(delivery.cause)];
+        use = std::min(use, delivery.start_us);
       }
     }
   }
 
   std::vector<Batch> run() {
-    for (int t = 0; t < static_cast<int>(transfers_.size()); ++t) {
+    for (int t = 0; t < static_cast<int>(deliveries_.size()); ++t) {
       if (place_[static_cast<std::size_t>(t)].batch < 0) start_batch(t);
     }
     return std::move(batches_);
@@ -63,18 +63,20 @@ class Merger {
     }
   };
 
-  const Transfer& at(int t) const { return transfers_[static_cast<std::size_t>(t)]; }
+  const Delivery& at(int t) const { return deliveries_[static_cast<std::size_t>(t)]; }
+  int chunk(int t) const { return at(t).chunk.value; }
 
   Spot source_of(int t) const {
-    const Transfer& transfer = at(t);
-    if (transfer.parent < 0) return {.range = layout_.home(transfer.chunk)};
-    if (const auto output = layout_.wanted_at(transfer.chunk, transfer.src)) return {.range = *output};
-    const Place place = place_[static_cast<std::size_t>(transfer.parent)];
+    const Delivery& delivery = at(t);
+    if (delivery.cause < 0) return {.range = layout_.home(chunk(t))};
+    if (const auto output = layout_.wanted_at(chunk(t), delivery.src.value)) return {.range = *output};
+    const Place place = place_[static_cast<std::size_t>(delivery.cause)];
     return {.range = {.buffer = Buffer::scratch, .offset = place.offset}, .batch = place.batch};
   }
 
   Range destination_of(int t) const {
-    return layout_.wanted_at(at(t).chunk, at(t).dst).value_or(Range{.buffer = Buffer::scratch, .offset = -1});
+    return layout_.wanted_at(chunk(t), at(t).dst.value)
+        .value_or(Range{.buffer = Buffer::scratch, .offset = -1});
   }
 
   /// What is side by side so far; a transfer may join at either end.
@@ -90,7 +92,7 @@ class Merger {
     Run run = {.members = {first},
                .source = source_of(first),
                .destination = destination_of(first),
-               .count = layout_.length(at(first).chunk),
+               .count = layout_.length(chunk(first)),
                .arrival_us = at(first).arrival_us};
     while (grow(run, first)) {
     }
@@ -116,13 +118,13 @@ class Merger {
   }
 
   /// Whether the chunk is at its source when `first` starts.
-  bool is_there(const Transfer& transfer, int first) const {
-    return transfer.parent < first &&
-           (transfer.parent < 0 || not_before(at(first).start_us, at(transfer.parent).arrival_us));
+  bool is_there(const Delivery& delivery, int first) const {
+    return delivery.cause < first &&
+           (delivery.cause < 0 || not_before(at(first).start_us, at(delivery.cause).arrival_us));
   }
 
   bool join(Run& run, int t) const {
-    const int length = layout_.length(at(t).chunk);
+    const int length = layout_.length(chunk(t));
     const Spot from = source_of(t);
     const Range to = destination_of(t);
     if (run.count + length > max_count_ || !from.same_area(run.source) ||
@@ -148,27 +150,27 @@ class Merger {
   }
 
   void append(const Run& run, double start_us) {
-    const Transfer& first = at(run.members.front());
-    Batch batch = {.src = first.src,
-                   .dst = first.dst,
+    const Delivery& first = at(run.members.front());
+    Batch batch = {.src = first.src.value,
+                   .dst = first.dst.value,
                    .count = run.count,
                    .start_us = start_us,
                    .arrival_us = run.arrival_us,
-                   .instance_stride = layout_.instance_stride(first.chunk),
+                   .instance_stride = layout_.instance_stride(chunk(run.members.front())),
                    .from = run.source.range,
                    .to = run.destination};
     int offset = 0;
     for (const int t : run.members) {
       place_[static_cast<std::size_t>(t)] = {.batch = static_cast<int>(batches_.size()), .offset = offset};
-      offset += layout_.length(at(t).chunk);
-      batch.chunks.push_back(at(t).chunk);
-      const int parent = at(t).parent;
+      offset += layout_.length(chunk(t));
+      batch.chunks.push_back(chunk(t));
+      const int parent = at(t).cause;
       batch.parents.push_back(parent < 0 ? -1 : place_[static_cast<std::size_t>(parent)].batch);
     }
     batches_.push_back(std::move(batch));
   }
 
-  const std::vector<Transfer>& transfers_;
+  const std::vector<Delivery>& deliveries_;
   const Layout& layout_;
   int max_count_;
   std::vector<int> next_;             ///< the next transfer on the same connection
@@ -179,8 +181,8 @@ class Merger {
 
 }  // namespace
 
-std::vector<Batch> merge(const std::vector<Transfer>& transfers, const Layout& layout, int max_count) {
-  return Merger(transfers, layout, max_count).run();
+std::vector<Batch> merge(const std::vector<Delivery>& deliveries, const Layout& layout, int max_count) {
+  return Merger(deliveries, layout, max_count).run();
 }
 
 }  // namespace rondo::lowering

@@ -27,6 +27,6 @@ struct Batch {
 /// are merged only where the later chunk is already there when the earlier one is sent, and only where
 /// nothing starts at the destination with one of the chunks, or with one that is overtaken, before all have
 /// arrived.
-std::vector<Batch> merge(const std::vector<Transfer>& transfers, const Layout& layout, int max_count);
+std::vector<Batch> merge(const std::vector<Delivery>& deliveries, const Layout& layout, int max_count);
 
 }  // namespace rondo::lowering

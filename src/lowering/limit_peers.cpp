@@ -37,8 +37,8 @@ std::vector<Place> grid_of(const Topology& topology) {
 }
 
 /// The GPUs that each GPU reaches with only switches between.
-std::vector<std::set<int>> neighbours_of(const Topology& topology) {
-  std::vector<std::set<int>> neighbours(topology.num_gpus());
+std::vector<std::set<GpuId>> neighbours_of(const Topology& topology) {
+  std::vector<std::set<GpuId>> neighbours(topology.num_gpus());
   for (std::size_t g = 0; g < neighbours.size(); ++g) {
     std::vector<NodeId> open = {topology.node_of(GpuId(g))};
     std::set<NodeId> seen(open.begin(), open.end());
@@ -49,7 +49,7 @@ std::vector<std::set<int>> neighbours_of(const Topology& topology) {
         const NodeId next = topology.link(link).dst;
         if (!seen.insert(next).second) continue;
         if (topology.is_gpu(next)) {
-          neighbours[g].insert(topology.gpu_of(next).value);
+          neighbours[g].insert(topology.gpu_of(next));
         } else {
           open.push_back(next);
         }
@@ -59,14 +59,14 @@ std::vector<std::set<int>> neighbours_of(const Topology& topology) {
   return neighbours;
 }
 
-std::size_t most_peers(const std::vector<Transfer>& transfers, std::size_t gpus) {
-  std::vector<std::set<int>> out(gpus), in(gpus);
+std::size_t most_peers(const std::vector<Delivery>& deliveries, std::size_t gpus) {
+  std::vector<std::set<GpuId>> out(gpus), in(gpus);
   std::size_t most = 0;
-  for (const Transfer& t : transfers) {
-    auto& to = out[static_cast<std::size_t>(t.src)];
-    auto& from = in[static_cast<std::size_t>(t.dst)];
-    to.insert(t.dst);
-    from.insert(t.src);
+  for (const Delivery& d : deliveries) {
+    auto& to = out[d.src.index()];
+    auto& from = in[d.dst.index()];
+    to.insert(d.dst);
+    from.insert(d.src);
     most = std::max({most, to.size(), from.size()});
   }
   return most;
@@ -74,24 +74,23 @@ std::size_t most_peers(const std::vector<Transfer>& transfers, std::size_t gpus)
 
 }  // namespace
 
-std::vector<Transfer> limit_peers(const Topology& topology, std::vector<Transfer> transfers, int max_peers) {
-  const std::size_t before = most_peers(transfers, topology.num_gpus());
-  if (before <= static_cast<std::size_t>(max_peers)) return transfers;
+std::vector<Delivery> limit_peers(const Topology& topology, std::vector<Delivery> deliveries, int max_peers) {
+  const std::size_t before = most_peers(deliveries, topology.num_gpus());
+  if (before <= static_cast<std::size_t>(max_peers)) return deliveries;
   const std::vector<Place> places = grid_of(topology);
-  const std::vector<std::set<int>> neighbours = neighbours_of(topology);
-  std::map<std::pair<int, int>, int> at_place;
+  const std::vector<std::set<GpuId>> neighbours = neighbours_of(topology);
+  std::map<std::pair<int, int>, GpuId> at_place;
   for (std::size_t g = 0; g < places.size(); ++g) {
-    at_place[{places[g].row, places[g].column}] = static_cast<int>(g);
+    at_place[{places[g].row, places[g].column}] = GpuId{g};
   }
-  const auto relay_between = [&](int src, int dst) {
-    const Place from = places[static_cast<std::size_t>(src)];
-    const Place to = places[static_cast<std::size_t>(dst)];
+  const auto relay_between = [&](GpuId src, GpuId dst) {
+    const Place from = places[src.index()];
+    const Place to = places[dst.index()];
     for (const auto& [row, column] : {std::pair(from.row, to.column), std::pair(to.row, from.column)}) {
       const auto found = at_place.find({row, column});
       if (found == at_place.end()) continue;
-      const int relay = found->second;
-      if (neighbours[static_cast<std::size_t>(src)].contains(relay) &&
-          neighbours[static_cast<std::size_t>(relay)].contains(dst)) {
+      const GpuId relay = found->second;
+      if (neighbours[src.index()].contains(relay) && neighbours[relay.index()].contains(dst)) {
         return relay;
       }
     }
@@ -99,20 +98,20 @@ std::vector<Transfer> limit_peers(const Topology& topology, std::vector<Transfer
         ExitCode::unavailable,
         fmt::format("--max-peers {}: GPU {} sends to {} GPUs, and no GPU relays from {} to {} on this "
                     "fabric; use an engine or a fabric without a switch between all GPUs",
-                    max_peers, src, before, src, dst));
+                    max_peers, src.value, before, src.value, dst.value));
   };
 
-  std::vector<Transfer> relayed;
-  for (const Transfer& t : transfers) {
-    const Place from = places[static_cast<std::size_t>(t.src)];
-    const Place to = places[static_cast<std::size_t>(t.dst)];
+  std::vector<Delivery> relayed;
+  for (const Delivery& d : deliveries) {
+    const Place from = places[d.src.index()];
+    const Place to = places[d.dst.index()];
     if (from.row == to.row || from.column == to.column) {
-      relayed.push_back(t);
+      relayed.push_back(d);
       continue;
     }
-    Transfer first = t, second = t;
-    first.dst = second.src = relay_between(t.src, t.dst);
-    first.arrival_us = second.start_us = (t.start_us + t.arrival_us) / 2;
+    Delivery first = d, second = d;
+    first.dst = second.src = relay_between(d.src, d.dst);
+    first.arrival_us = second.start_us = (d.start_us + d.arrival_us) / 2;
     relayed.push_back(first);
     relayed.push_back(second);
   }

@@ -16,7 +16,6 @@ using lowering::Layout;
 using lowering::Order;
 using lowering::Plan;
 using lowering::StepGraph;
-using lowering::Transfer;
 using msccl::Executor;
 using msccl::Program;
 
@@ -75,18 +74,18 @@ Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
     throw Error(ExitCode::unavailable,
                 fmt::format("{} does not know {}; --executor msccl does", executor.name, to_string(coll)));
   }
-  std::vector<Transfer> transfers = lowering::join_hops(proven.topology, proven.schedule.sends);
-  transfers = lowering::grow_trees(proven.demand, transfers);
+  std::vector<Delivery> deliveries = lowering::needed_in_order(
+      proven.demand, transfers_of(proven.topology, proven.demand, proven.schedule.sends).deliveries);
   if (options.max_peers) {
-    transfers = lowering::limit_peers(proven.topology, std::move(transfers), *options.max_peers);
-    transfers = lowering::grow_trees(proven.demand, transfers);
+    deliveries = lowering::needed_in_order(
+        proven.demand, lowering::limit_peers(proven.topology, std::move(deliveries), *options.max_peers));
   }
   Parts parts = {.layout = Layout(proven.demand, {.in_place = options.in_place,
                                                   .in_turn = coll == Collective::custom,
                                                   .instances = options.instances}),
                  .batches = {},
                  .program = {}};
-  parts.batches = lowering::merge(transfers, parts.layout, executor.count);
+  parts.batches = lowering::merge(deliveries, parts.layout, executor.count);
   parts.program.name = name_of(proven, options);
   parts.program.protocol = options.protocol;
   parts.program.coll = coll;

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "rondo/core/causes.hpp"
+#include "rondo/core/transfers.hpp"
 #include "rondo/pictures/pictures.hpp"
 #include "text.hpp"
 #include "words.hpp"
@@ -62,7 +62,13 @@ void add_sends(const ProvenSchedule& proven, Trace& trace) {
 
 void add_arrows(const ProvenSchedule& proven, Trace& trace) {
   const auto& sends = proven.schedule.sends;
-  const auto cause = causes(proven);
+  const Transfers transfers = transfers_of(proven.topology, proven.demand, sends);
+  std::vector<int> cause =
+      transfers.continued;  // per send: the one that brought the chunk to where it starts
+  for (const Delivery& delivery : transfers.deliveries) {
+    if (delivery.cause >= 0)
+      cause[index(delivery.first_send)] = transfers.deliveries[index(delivery.cause)].last_send;
+  }
   for (std::size_t s = 0; s < sends.size(); ++s) {
     if (cause[s] < 0) continue;
     const Send& before = sends[static_cast<std::size_t>(cause[s])];

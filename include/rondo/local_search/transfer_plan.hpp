@@ -62,9 +62,9 @@ PlanSpace with_chunks(const PlanSpace& space, int chunks_per_contribution);
 /// Of the transfers at their starts.
 PlanQuality quality_of(const std::vector<PlannedTransfer>& transfers, const PlanSpace& space);
 
-/// The plan behind a schedule that the replay accepts, without what serves nobody; its ways that are not
-/// among the hops yet are added to `space`. Nothing where a switch copies: such transfers have more than one
-/// end.
+/// The plan behind a schedule that the replay accepts, without what the demand does not need; paths that are
+/// not among the hops yet are added to `space`. Nothing where a switch copies, as such transfers have more
+/// than one end, or where a chunk waits in one.
 std::optional<TransferPlan> plan_of(const Schedule& schedule, PlanSpace& space);
 
 Schedule schedule_of(const TransferPlan& plan, const PlanSpace& space);

@@ -7,7 +7,6 @@
 #include "drawn_schedule.hpp"
 #include "fabric.hpp"
 #include "places.hpp"
-#include "rondo/core/causes.hpp"
 #include "text.hpp"
 
 namespace rondo::pictures {
@@ -22,10 +21,6 @@ TEST(Analysis, LoadsAreThoseOfTheSends) {
     EXPECT_EQ(loads[l].sends, l < 3 ? 1U : 0U) << l;
   }
   EXPECT_EQ(utilisation({LinkId(0), LinkId(5)}, loads, 5), 0.1);
-}
-
-TEST(Analysis, ASendRestsOnTheOneThatBroughtItsChunk) {
-  EXPECT_EQ(causes(test::line()), (std::vector<std::int64_t>{-1, 0, 1}));
 }
 
 TEST(Analysis, BusySharesAreAveragedOverTheLinksOfARow) {

@@ -1,0 +1,173 @@
+#include <gtest/gtest.h>
+
+#include "by_hand.hpp"
+#include "rondo/core/transfers.hpp"
+
+/// Transfers of three or four GPUs; unless said otherwise links have 1 GB/s and 1 us, and a chunk takes 1 us.
+namespace rondo {
+namespace {
+
+/// (source, destination, start, arrival, first send, last send, cause), one a delivery.
+using Rows = std::vector<std::tuple<int, int, double, double, int, int, int>>;
+
+Rows rows(const Transfers& transfers) {
+  Rows rows;
+  for (const Delivery& d : transfers.deliveries) {
+    rows.emplace_back(d.src.value, d.dst.value, d.start_us, d.arrival_us, d.first_send, d.last_send, d.cause);
+  }
+  return rows;
+}
+
+/// GPUs 0, 1 and 2 around switch 3: link g leads from GPU g to the switch, link 3 + g back.
+Topology star(const Node& hub) {
+  TopologyData data;
+  data.nodes = {{}, {}, {}, hub};
+  for (int g = 0; g < 3; ++g) data.links.push_back({NodeId{g}, NodeId{3}, 1, 1});
+  for (int g = 0; g < 3; ++g) data.links.push_back({NodeId{3}, NodeId{g}, 1, 1});
+  return Topology(std::move(data));
+}
+const Node kCutThrough{.kind = NodeKind::switch_};
+const Node kStoreAndForward{
+    .kind = NodeKind::switch_, .forwarding = Forwarding::store_and_forward, .buffer_bytes = kUs};
+
+TEST(Transfers, GoThroughASwitchAndOnFromTheGpuThatTheyReach) {
+  const Topology topology = star(kCutThrough);
+  const Demand demand = custom(topology, {part(0, kUs, {1, 2})});
+  // 0 -> switch -> 1, there at 3, and on in the same way to 2.
+  const std::vector<Send> sends = {send(0, 0, 0, 1, 2), send(0, 4, 1, 2, 3), send(0, 1, 3, 4, 5),
+                                   send(0, 5, 4, 5, 6)};
+  ASSERT_TRUE(replay(topology, demand, sends).valid());
+  const Transfers transfers = transfers_of(topology, demand, sends);
+  EXPECT_EQ(transfers.continued, (std::vector<int>{-1, 0, -1, 2}));
+  EXPECT_EQ(rows(transfers), (Rows{{0, 1, 0, 3, 0, 1, -1}, {1, 2, 3, 6, 2, 3, 0}}));
+}
+
+TEST(Transfers, HaveADeliveryForEachGpuThatASwitchCopiesTo) {
+  const Topology topology = star(kCutThrough);
+  const Demand demand = custom(topology, {part(0, kUs, {1, 2})});
+  const std::vector<Send> sends = {send(0, 5, 1, 2, 3), send(0, 0, 0, 1, 2), send(0, 4, 1, 2, 3)};
+  ASSERT_TRUE(replay(topology, demand, sends).valid());
+  const Transfers transfers = transfers_of(topology, demand, sends);
+  EXPECT_EQ(transfers.continued, (std::vector<int>{1, -1, 1}));
+  EXPECT_EQ(rows(transfers), (Rows{{0, 2, 0, 3, 1, 0, -1}, {0, 1, 0, 3, 1, 2, -1}}));
+}
+
+TEST(Transfers, MayWaitInAStoreAndForwardSwitch) {
+  const Topology topology = star(kStoreAndForward);
+  const Demand demand = custom(topology, {part(0, kUs, {1, 2})});
+  const std::vector<Send> sends = {send(0, 0, 0, 1, 2), send(0, 4, 2, 3, 4), send(0, 5, 5, 6, 7)};
+  ASSERT_TRUE(replay(topology, demand, sends).valid());
+  EXPECT_EQ(rows(transfers_of(topology, demand, sends)),
+            (Rows{{0, 1, 0, 4, 0, 1, -1}, {0, 2, 0, 7, 0, 2, -1}}));
+}
+
+TEST(Transfers, ContinueTheArrivalThatNothingElseContinues) {
+  // GPUs 0 and 1 have the chunk; it enters the switch at 2 and at 3 and leaves at both times.
+  const Topology topology = star(kStoreAndForward);
+  const Demand demand = custom(topology, {part(0, kUs, {2})});
+  const std::vector<Send> sends = {send(0, 0, 0, 1, 2), send(0, 1, 1, 2, 3), send(0, 5, 2, 3, 4),
+                                   send(0, 5, 3, 4, 5)};
+  EXPECT_EQ(transfers_of(topology, demand, sends).continued, (std::vector<int>{-1, -1, 0, 1}));
+  // Were both there, each would go on.
+  const std::vector<Send> together = {send(0, 0, 0, 1, 2), send(0, 1, 0, 1, 2), send(0, 4, 2, 3, 4),
+                                      send(0, 5, 2, 3, 4)};
+  EXPECT_EQ(transfers_of(topology, demand, together).continued, (std::vector<int>{-1, -1, 0, 1}));
+}
+
+TEST(Transfers, GoOnAtTheirRateThroughACutThroughSwitch) {
+  // The chunk enters from 0 at 1 GB/s and from 1 at 0.5 GB/s at the same instant, and leaves at both rates.
+  Fabric fabric(4);
+  const int hub = fabric.cut_through(false);
+  const int from0 = fabric.link(0, hub, 1), from1 = fabric.link(1, hub, 0.5);
+  const int to2 = fabric.link(hub, 2, 0.5), to3 = fabric.link(hub, 3, 1);
+  const Topology topology = fabric.build();
+  const Demand demand = custom(topology, {part(0, kUs, {2, 3})});
+  const std::vector<Send> sends = {send(0, from0, 4, 5), send(0, from1, 4, 6), send(0, to2, 4, 6),
+                                   send(0, to3, 4, 5)};
+  EXPECT_EQ(transfers_of(topology, demand, sends).continued, (std::vector<int>{-1, -1, 1, 0}));
+}
+
+TEST(Transfers, OfWhatContinuesNothingAreNone) {
+  const Topology topology = star(kCutThrough);
+  const Demand demand = custom(topology, {part(0, kUs, {1})});
+  const Transfers late =
+      transfers_of(topology, demand, std::vector{send(0, 0, 0, 1, 2), send(0, 4, 2, 3, 4)});
+  EXPECT_EQ(late.continued, (std::vector<int>{-1, -1}));
+  EXPECT_TRUE(late.deliveries.empty());
+}
+
+/// Links 0: 0 -> 1, 1: 0 -> 2, 2: 2 -> 1, 3: 1 -> 3.
+Topology diamond() {
+  Fabric fabric(4);
+  for (const auto& [src, dst] : {std::pair{0, 1}, {0, 2}, {2, 1}, {1, 3}}) fabric.link(src, dst);
+  return fabric.build();
+}
+
+TEST(Causes, AreTheFirstArrivals) {
+  const Topology topology = diamond();
+  const Demand demand = custom(topology, {part(0, kUs, {3})});
+  // 1 has the chunk over 2 at 2 and once more, directly, at 3; it sends it on at 4.
+  std::vector<Send> sends = {send(0, 1, 0, 1), send(0, 2, 1, 2), send(0, 0, 2, 3), send(0, 3, 4, 5)};
+  EXPECT_EQ(
+      rows(transfers_of(topology, demand, sends)),
+      (Rows{{0, 2, 0, 1, 0, 0, -1}, {2, 1, 1, 2, 1, 1, 0}, {0, 1, 2, 3, 2, 2, -1}, {1, 3, 4, 5, 3, 3, 1}}));
+  // Sent on at 1.5 it rests on nothing.
+  sends[3] = send(0, 3, 1.5, 2.5);
+  EXPECT_EQ(transfers_of(topology, demand, sends).deliveries[2].cause, -1);
+}
+
+TEST(Causes, LeadBackToTheOriginHoweverShortTransfersAre) {
+  // 1 and 2 exchange the chunk within the tolerance, a little before it comes from 0.
+  Fabric fabric(3);
+  for (const auto& [src, dst] : {std::pair{0, 1}, {1, 2}, {2, 1}}) fabric.link(src, dst, 1e7);
+  const Topology topology = fabric.build();
+  const Demand demand = custom(topology, {part(0, 1, {1, 2})});
+  const double byte = 1e-10;
+  const std::vector<Send> sends = {send(0, 0, 5, 5 + byte), send(0, 1, 5 - 3 * byte, 5 - 2 * byte),
+                                   send(0, 2, 5 - 2 * byte, 5 - byte)};
+  const std::vector<Delivery> deliveries = transfers_of(topology, demand, sends).deliveries;
+  ASSERT_EQ(deliveries.size(), 3U);  // by start: 1 -> 2, 2 -> 1, 0 -> 1
+  EXPECT_EQ(deliveries[0].cause, 2);
+  EXPECT_EQ(deliveries[1].cause, 0);
+  EXPECT_EQ(deliveries[2].cause, -1);
+}
+
+TEST(Pruning, KeepsFirstArrivalsAtDestinationsAndTheirCauses) {
+  const Topology topology = diamond();
+  const std::vector<Send> sends = {send(0, 1, 0, 1), send(0, 2, 1, 2), send(0, 0, 2, 3), send(0, 3, 4, 5)};
+  const auto links = [&](const std::vector<int>& destinations) {
+    std::vector<int> kept_links;
+    for (const Send& kept : pruned(topology, custom(topology, {part(0, kUs, destinations)}), sends))
+      kept_links.push_back(kept.link.value);
+    return kept_links;
+  };
+  EXPECT_EQ(links({3}), (std::vector<int>{1, 2, 3}));  // the second copy at 1 serves nothing
+  EXPECT_EQ(links({1}), (std::vector<int>{1, 2}));
+  EXPECT_EQ(links({2}), (std::vector<int>{1}));
+}
+
+TEST(Pruning, DropsBranchesOfATransfer) {
+  const Topology topology = star(kCutThrough);
+  const Demand demand = custom(topology, {part(0, kUs, {1})});
+  const std::vector<Send> kept =
+      pruned(topology, demand, std::vector{send(0, 0, 0, 1, 2), send(0, 4, 1, 2, 3), send(0, 5, 1, 2, 3)});
+  ASSERT_EQ(kept.size(), 2U);
+  EXPECT_EQ(kept[1].link, LinkId{4});
+}
+
+TEST(Pruning, RenumbersCauses) {
+  const auto to = [](int gpu, double arrival_us, int cause) {
+    return Delivery{ChunkId{0}, GpuId{0}, GpuId{gpu}, 0, arrival_us, -1, -1, cause};
+  };
+  const Demand demand(Collective::custom, 1, 4, {part(0, 1, {3})}, 1);
+  std::vector<Delivery> deliveries = {to(2, 1, -1), to(1, 2, -1), to(3, 3, 1), to(3, 4, 0)};
+  EXPECT_EQ(first_arrivals(demand, deliveries)(ChunkId{0}, GpuId{3}), 2);
+  keep_marked(deliveries, needed_deliveries(demand, deliveries));
+  ASSERT_EQ(deliveries.size(), 2U);
+  EXPECT_EQ(deliveries[0].dst, GpuId{1});
+  EXPECT_EQ(deliveries[1].dst, GpuId{3});
+  EXPECT_EQ(deliveries[1].cause, 0);
+}
+
+}  // namespace
+}  // namespace rondo
