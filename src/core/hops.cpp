@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 
 namespace rondo {
@@ -101,30 +102,35 @@ class PathSearch {
 
 }  // namespace
 
-Hop make_hop(const Topology& topology, std::span<const LinkId> path) {
-  Hop hop{
-      topology.gpu_of(topology.link(path.front()).src), topology.gpu_of(topology.link(path.back()).dst), {}};
-  double offset_us = 0;
-  double offset_us_per_byte = 0;
-  for (std::size_t i = 0; i < path.size();) {
-    // A cut-through section [i, end): all of its links run at the rate of its slowest one (FORMATS.md 3, rule
-    // 4).
-    std::size_t end = i + 1;
-    double rate = topology.link(path[i]).bandwidth_GBps;
-    while (end < path.size() &&
-           topology.node(topology.link(path[end]).src).forwarding == Forwarding::cut_through) {
-      rate = std::min(rate, topology.link(path[end]).bandwidth_GBps);
-      ++end;
-    }
-    const double us_per_byte = transmission_us(1, rate);
-    for (; i < end; ++i) {
-      hop.links.push_back({path[i], offset_us, offset_us_per_byte, us_per_byte});
-      offset_us += topology.link(path[i]).latency_us;
-    }
-    offset_us_per_byte += us_per_byte;
+Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<const int> parents) {
+  const auto parent = [&](std::size_t i) { return parents.empty() ? static_cast<int>(i) - 1 : parents[i]; };
+  // All links of a cut-through section run at the rate of its slowest one (FORMATS.md 3, rule 4).
+  const auto begins_section = [&](std::size_t i) {
+    return parent(i) < 0 || topology.node(topology.link(links[i]).src).forwarding != Forwarding::cut_through;
+  };
+  const auto section = [&](std::size_t i) {
+    while (!begins_section(i)) i = index(parent(i));
+    return i;
+  };
+  Hop hop{topology.gpu_of(topology.link(links.front()).src),
+          topology.gpu_of(topology.link(links.back()).dst),
+          {}};
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    hop.links.push_back({links[i], 0, 0, transmission_us(1, topology.link(links[i]).bandwidth_GBps)});
+    double& slowest = hop.links[section(i)].us_per_byte;
+    slowest = std::max(slowest, hop.links[i].us_per_byte);
   }
-  hop.latency_us = offset_us;
-  hop.us_per_byte = offset_us_per_byte;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    HopLink& part = hop.links[i];
+    part.us_per_byte = hop.links[section(i)].us_per_byte;
+    if (parent(i) < 0) continue;
+    const HopLink& in = hop.links[index(parent(i))];
+    part.offset_us = in.offset_us + topology.link(in.link).latency_us;
+    part.offset_us_per_byte = in.offset_us_per_byte + (begins_section(i) ? in.us_per_byte : 0);
+  }
+  const HopLink& last = hop.links.back();
+  hop.latency_us = last.offset_us + topology.link(last.link).latency_us;
+  hop.us_per_byte = last.offset_us_per_byte + last.us_per_byte;
   return hop;
 }
 

@@ -53,8 +53,11 @@ struct Move {
 void append_sends(const Topology& topology, const Hop& hop, ChunkId chunk, double bytes, double t_us,
                   std::vector<Send>& sends);
 
-/// The hop over `way`: consecutive links from a GPU to a GPU with only switches between.
-Hop make_hop(const Topology& topology, std::span<const LinkId> path);
+/// The hop over consecutive links from a GPU to a GPU with only switches between; or, with the position of
+/// the link before each (-1 for the first one), over the tree of a transfer that switches copy: its
+/// destination, latency and duration are then those of the branch to the last link. A link comes after the
+/// one before it.
+Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<const int> parents = {});
 
 inline constexpr std::size_t kAllPeers = static_cast<std::size_t>(-1);
 

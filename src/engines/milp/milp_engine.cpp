@@ -6,6 +6,7 @@
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/stopwatch.hpp"
+#include "rondo/core/transfers.hpp"
 #include "rondo/engines/engines.hpp"
 #include "transfers.hpp"
 
@@ -168,9 +169,8 @@ EngineResult solve(const Topology& topology, const Demand& demand, const EngineO
         "a limit ended the search on the epoch grid; this is the list scheduler's schedule");
     return result;
   }
-  std::vector<Transfer> transfers = transfers_of(topology, *optimum.field);
-  remove_useless(transfers, topology, demand);
-  Schedule retimed = retime(transfers, topology, demand);
+  Schedule retimed = retime(
+      topology, demand, pruned(topology, demand, sends_on_grid(topology, demand, *optimum.field, tau_us)));
 
   const double grid_us = optimum.epochs * tau_us;
   result.metrics["grid_epochs"] = optimum.epochs;

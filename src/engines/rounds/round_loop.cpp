@@ -6,6 +6,7 @@
 #include "list_continuation.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/stopwatch.hpp"
+#include "rondo/core/transfers.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/engines/rounds.hpp"
 #include "round_parts.hpp"
@@ -324,22 +325,20 @@ void RoundLoop::consider(const std::vector<PlacedMove>& placed) {
 }
 
 /// Throws Error(bad_data) where the sends leave demand unmet.
-Schedule assemble(const Topology& topology, const Demand& demand, std::vector<Send> sends) {
-  const HopTable hops(topology);
-  Schedule schedule{without_useless(topology, demand, hops, std::move(sends))};
+Schedule assemble(const Topology& topology, const Demand& demand, const std::vector<Send>& sends) {
+  Schedule schedule{pruned(topology, demand, sends)};
   canonicalise(schedule);
-  CommittedSchedule committed(topology, hops, demand);
-  committed.fix(schedule.sends);
+  const std::vector<Delivery> deliveries = transfers_of(topology, demand, schedule.sends).deliveries;
+  const ChunkGpuTable<int> first = first_arrivals(demand, deliveries);
   for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
     const ChunkId c{i};
     for (const GpuId d : demand.destinations(c)) {
-      const double from_us = committed.held_from_us(c, d);
-      if (!std::isfinite(from_us)) {
+      if (first(c, d) < 0) {
         throw Error(ExitCode::bad_data,
                     fmt::format("the rounds bring chunk {} to GPU {} nowhere; resume the run to finish it", i,
                                 d.value));
       }
-      schedule.finish_us = std::max(schedule.finish_us, from_us);
+      schedule.finish_us = std::max(schedule.finish_us, deliveries[index(first(c, d))].arrival_us);
     }
   }
   return schedule;
@@ -366,7 +365,7 @@ Schedule solve_rounds(const RoundsProblem& problem, const Toolbox& tools, const 
 Schedule reassemble(const Topology& topology, const Demand& demand, const std::vector<RoundRecord>& rounds) {
   std::vector<Send> sends;
   for (const RoundRecord& round : rounds) sends.insert(sends.end(), round.sends.begin(), round.sends.end());
-  return assemble(topology, demand, std::move(sends));
+  return assemble(topology, demand, sends);
 }
 
 }  // namespace rondo

@@ -76,23 +76,18 @@ std::vector<Move> HopFinder::moves_of(std::span<const Send> sends) const {
 }
 
 CommittedSchedule::CommittedSchedule(const Topology& topology, const HopTable& hops, const Demand& demand)
-    : topology_(topology),
-      hops_(hops),
-      demand_(demand),
-      num_gpus_(topology.num_gpus()),
-      timetable_(topology),
-      held_from_us_(demand.num_chunks() * num_gpus_, kNever) {
+    : topology_(topology), hops_(hops), demand_(demand), timetable_(topology), held_from_us_(demand, kNever) {
   for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
     const ChunkId c{i};
-    held_from_us_[i * num_gpus_ + demand.origin(c).index()] = demand.ready_us(c);
+    held_from_us_(c, demand.origin(c)) = demand.ready_us(c);
   }
 }
 
-void CommittedSchedule::receive(std::span<const Send> sends, std::vector<double>& held_from_us) const {
+void CommittedSchedule::receive(std::span<const Send> sends, ChunkGpuTable<double>& held_from_us) const {
   for (const Send& send : sends) {
     const NodeId head = topology_.link(send.link).dst;
     if (!topology_.is_gpu(head)) continue;
-    double& held = held_from_us[send.chunk.index() * num_gpus_ + topology_.gpu_of(head).index()];
+    double& held = held_from_us(send.chunk, topology_.gpu_of(head));
     held = std::min(held, send.arrival_us);
   }
 }
@@ -111,12 +106,12 @@ void CommittedSchedule::fix(std::span<const Send> sends) {
 
 std::vector<Send> CommittedSchedule::realise(std::span<const Move> moves, double not_before_us) const {
   LinkTimetable timetable = timetable_;
-  std::vector<double> held = held_from_us_;
+  ChunkGpuTable<double> held = held_from_us_;
   std::vector<Send> sends;
   for (const Move& move : moves) {
     const Hop& hop = hops_.hop(move.hop);
-    const double source_us = held[move.chunk.index() * num_gpus_ + hop.src.index()];
-    double& target_us = held[move.chunk.index() * num_gpus_ + hop.dst.index()];
+    const double source_us = held(move.chunk, hop.src);
+    double& target_us = held(move.chunk, hop.dst);
     if (!std::isfinite(source_us) || std::isfinite(target_us)) continue;
     const double bytes = demand_.bytes(move.chunk);
     const double start = timetable.earliest_start(hop, bytes, std::max(not_before_us, source_us));
@@ -126,13 +121,15 @@ std::vector<Send> CommittedSchedule::realise(std::span<const Move> moves, double
 }
 
 PartialSchedule CommittedSchedule::partial(double time_us, std::span<const Send> more) const {
-  std::vector<double> held = held_from_us_;
+  ChunkGpuTable<double> held = held_from_us_;
   receive(more, held);
   PartialSchedule partial{time_us};
-  for (std::size_t i = 0; i < held.size(); ++i) {
-    const ChunkId c{i / num_gpus_};
-    const GpuId g{i % num_gpus_};
-    if (std::isfinite(held[i]) && g != demand_.origin(c)) partial.holdings.push_back({c, g, held[i]});
+  for (std::size_t i = 0; i < demand_.num_chunks(); ++i) {
+    const ChunkId c{i};
+    for (std::size_t j = 0; j < demand_.num_gpus(); ++j) {
+      const GpuId g{j};
+      if (std::isfinite(held(c, g)) && g != demand_.origin(c)) partial.holdings.push_back({c, g, held(c, g)});
+    }
   }
   for (const auto& sends : {std::span<const Send>(recent_), more}) {
     for (const Send& send : sends) {
@@ -146,7 +143,7 @@ RoundState CommittedSchedule::state(double time_us) const {
   RoundState state{time_us};
   for (std::size_t i = 0; i < demand_.num_chunks(); ++i) {
     const ChunkId c{i};
-    for (std::size_t g = 0; g < num_gpus_; ++g) {
+    for (std::size_t g = 0; g < demand_.num_gpus(); ++g) {
       const double from_us = held_from_us(c, GpuId{g});
       if (GpuId{g} == demand_.origin(c) || !std::isfinite(from_us)) continue;
       (from_us <= time_us ? state.buffers : state.in_flight).push_back({c, GpuId{g}, from_us});
@@ -165,35 +162,6 @@ bool CommittedSchedule::all_met() const {
     }
   }
   return true;
-}
-
-std::vector<Send> without_useless(const Topology& topology, const Demand& demand, const HopTable& hops,
-                                  std::vector<Send> sends) {
-  const std::size_t gpus = topology.num_gpus();
-  const std::vector<Move> moves = HopFinder(hops, demand).moves_of(sends);
-  std::vector<char> needed(demand.num_chunks() * gpus, 0);
-  for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
-    for (const GpuId d : demand.destinations(ChunkId{i})) needed[i * gpus + d.index()] = 1;
-  }
-  std::map<std::pair<ChunkId, LinkId>, std::vector<double>> useless;  // starts
-  for (auto move = moves.rbegin(); move != moves.rend(); ++move) {
-    const Hop& hop = hops.hop(move->hop);
-    if (needed[move->chunk.index() * gpus + hop.dst.index()]) {
-      needed[move->chunk.index() * gpus + hop.src.index()] = 1;
-      continue;
-    }
-    const double bytes = demand.bytes(move->chunk);
-    for (const HopLink& part : hop.links) {
-      useless[{move->chunk, part.link}].push_back(move->start_us + part.offset_us_of(bytes));
-    }
-  }
-  std::erase_if(sends, [&](const Send& send) {
-    const auto found = useless.find({send.chunk, send.link});
-    return found != useless.end() && std::any_of(found->second.begin(), found->second.end(), [&](double t) {
-             return std::abs(t - send.start_us) <= slack_us(t);
-           });
-  });
-  return sends;
 }
 
 }  // namespace rondo

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "list/list_scheduler.hpp"
+#include "rondo/core/chunk_gpu_table.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/round.hpp"
@@ -13,7 +14,8 @@
 namespace rondo {
 
 /// Finds the hops of sends again: every send belongs to one hop, all of whose links carry the chunk one after
-/// another.
+/// another. Not by transfers_of (transfers.hpp): where copies of a chunk cross a switch at one instant, it
+/// may join them to paths that the table, which holds a few for each pair of GPUs, does not have.
 class HopFinder {
  public:
   HopFinder(const HopTable& hops, const Demand& demand);
@@ -35,7 +37,7 @@ class CommittedSchedule {
   /// Sends that are decided for good.
   void fix(std::span<const Send> sends);
   /// When the GPU holds the chunk; infinite where nobody has sent it.
-  double held_from_us(ChunkId c, GpuId g) const { return held_from_us_[c.index() * num_gpus_ + g.index()]; }
+  double held_from_us(ChunkId c, GpuId g) const { return held_from_us_(c, g); }
   double link_free_us(LinkId l) const { return timetable_.free_from(l); }
   /// What is decided and, in their order, `moves`, each as early as it can from `not_before_us` on. Moves of
   /// chunks that their GPU does not get, or that the other one has, are left out. Returns the sends of the
@@ -47,19 +49,14 @@ class CommittedSchedule {
   bool all_met() const;
 
  private:
-  void receive(std::span<const Send> sends, std::vector<double>& held_from_us) const;
+  void receive(std::span<const Send> sends, ChunkGpuTable<double>& held_from_us) const;
 
   const Topology& topology_;
   const HopTable& hops_;
   const Demand& demand_;
-  std::size_t num_gpus_;
   LinkTimetable timetable_;
-  std::vector<double> held_from_us_;  ///< chunk x GPU
-  std::vector<Send> recent_;          ///< those that may still occupy links
+  ChunkGpuTable<double> held_from_us_;
+  std::vector<Send> recent_;  ///< those that may still occupy links
 };
-
-/// Without what serves no destination, the last first.
-std::vector<Send> without_useless(const Topology& topology, const Demand& demand, const HopTable& hops,
-                                  std::vector<Send> sends);
 
 }  // namespace rondo
