@@ -11,7 +11,7 @@
 namespace rondo {
 namespace {
 
-/// Ways with the fewest links from one GPU to all others, found backwards over the levels of a breadth-first
+/// Paths with the fewest links from one GPU to all others, found backwards over the levels of a breadth-first
 /// search that goes on only at switches.
 class PathSearch {
  public:
@@ -35,7 +35,7 @@ class PathSearch {
     }
   }
 
-  /// GPUs that some way leads to, ascending; of those equally many links away behind the same switch at most
+  /// GPUs that some path leads to, ascending; of those equally many links away behind the same switch at most
   /// about `most`: where there are more, those at distances of 1, 2, 4, ... GPU numbers up and down.
   std::vector<GpuId> targets(std::size_t most) const {
     std::map<std::pair<int, LinkId>, std::vector<GpuId>> groups;
@@ -76,7 +76,7 @@ class PathSearch {
       paths_.emplace_back(reversed_.rbegin(), reversed_.rend());
       return;
     }
-    // Where there are more ways than are kept, different pairs begin at different links, which spreads their
+    // Where there are more paths than are kept, different pairs begin at different links, which spreads their
     // load.
     const auto in = topology_.in_links(n);
     const std::size_t first = (source_.index() + target_.index()) % in.size();
@@ -95,7 +95,7 @@ class PathSearch {
   NodeId target_;
   std::size_t max_paths_;
   std::vector<int> level_;
-  std::vector<LinkId> first_link_;  ///< per node: of a shortest way
+  std::vector<LinkId> first_link_;  ///< per node: of a shortest path
   std::vector<LinkId> reversed_;
   std::vector<std::vector<LinkId>> paths_;
 };
@@ -172,7 +172,7 @@ std::vector<double> HopTable::relay_distance_us(double bytes) const {
   Digraph graph{static_cast<int>(num_gpus()), {}};
   std::vector<double> length;
   for (const Hop& hop : hops_) {
-    // Of several ways between two GPUs the fastest comes first in hops_ and decides.
+    // Of several hops between two GPUs the fastest comes first in hops_ and decides.
     graph.arcs.push_back({hop.src.value, hop.dst.value});
     length.push_back(hop.duration_us(bytes));
   }

@@ -7,27 +7,31 @@
 #include "look_ahead_layout.hpp"
 #include "rondo/formulations/formulations.hpp"
 
-/// Columns, for chunk c, way w, node n and epochs k of the round:
+// clang-format off
+/// Columns, for chunk c, path w, node n and epoch k of the round:
 ///
-///   start(c, w, k)   1 where c sets out on w in epoch k. Binary. Those that land after the round are the
-///   look-ahead
+///   start(c, w, k)   1 where c sets out on w in epoch k. Binary. Those that land after the round are the look-ahead
 ///                    variables Q of TE-CCL, appendix D: they may land any number of rounds later.
 ///   held(c, n, k)    1 where n, which received c in this round, can send it in epoch k: the buffers
 ///   near(c, d, n)    1 where the destination d, not reached in this round, will be served from n: TE-CCL's P
 ///
 /// Rows:
 ///
-///   sum of start(c, w, k) over the ways into one group of nodes <= 1              a second arrival serves
-///   nothing held(c, n, k) = held(c, n, k - 1) + sum over ways into n of start(c, w, k - landing) sum over k'
-///   <= k of start(c, w, k') <= held(c, source(w), k)                  where the source is no holder sum of
-///   the starts that are on a link at an instant <= 1                       for every instant at which one
-///   may start near(c, d, n) <= sum of starts of c into n;  sum over n of near(c, d, n) + sum of starts of c
-///   into d <= 1
+///   sum of start(c, w, k) over the paths into one group of nodes <= 1
+///       a second arrival serves nothing
+///   held(c, n, k) = held(c, n, k - 1) + sum over paths w into n of start(c, w, k - landing(w))
+///   sum over k' <= k of start(c, w, k') <= held(c, source(w), k)
+///       where the source is not a holder when the round begins
+///   sum of the starts that are on a link at an instant <= 1
+///       for every instant at which one may start
+///   near(c, d, n) <= sum of the starts of c into n
+///   sum over n of near(c, d, n) + sum of the starts of c into d <= 1
 ///
-/// Objective, minimised: the negative worth. Reaching a destination is worth the epochs that it spares
-/// against the nearest holder sending at the end of the round, and as many as the round has besides, since
-/// what is delivered takes no more room on links; coming nearer to one is worth gamma times the epochs of
+/// Objective, minimised: the negative worth. Reaching a destination is worth the epochs that it saves against the
+/// nearest holder sending at the end of the round, plus the number of epochs of the round, since what has been
+/// delivered takes no more room on links. Coming nearer to a destination is worth gamma times the epochs of
 /// alpha-beta distance won.
+// clang-format on
 namespace rondo {
 namespace {
 

@@ -7,6 +7,7 @@
 #include "multicast_layout.hpp"
 #include "rondo/formulations/formulations.hpp"
 
+// clang-format off
 /// Rows, for chunk c, routes x (transfer_routes.hpp), GPUs g and epochs k:
 ///
 ///   held(c, g, k) = held(c, g, k - 1) + sum over routes x into g of start(c, x, k - landing(x)) <= 1
@@ -15,14 +16,17 @@
 ///       send only what is held, and to the same GPU at most once
 ///   start(c, next, k) <= start(c, x, k) <= sum over next of start(c, next, k)      at switches that may copy
 ///   start(c, x, k) = sum over next of start(c, next, k)                            at others
-///   sum of starts that are on link l at instant t <= 1      for every instant t at which something may start
-///   on l sum of rate * starts that are on links of a group at instant t <= its bandwidth, in the same way
-///   held(c, d, K) = 1 for destinations d
+///   sum of the starts that are on link l at instant t <= 1
+///       for every instant t at which something may start on l
+///   sum of rate * the starts that are on links of a group at instant t <= its bandwidth
+///       in the same way
+///   held(c, d, K) = 1                                                   for destinations d
 ///
 /// Instants are real times, so that links behind a cut-through switch, where transfers begin between epochs,
 /// are counted exactly. The chunks of a contribution are interchangeable: they come to one of the
 /// destinations in order. There is no objective: the least number of epochs K is found by asking for fewer
 /// (TE-CCL minimises a weighted sum of arrivals, which is harder by far and does not find the least K).
+// clang-format on
 namespace rondo {
 namespace {
 

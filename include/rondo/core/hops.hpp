@@ -31,7 +31,7 @@ struct HopLink {
   double rate_GBps() const { return transmission_us(1, 1) / us_per_byte; }
 };
 
-/// A way from one GPU to another with only switches between them.
+/// A path from one GPU to another with only switches between them.
 struct Hop {
   GpuId src;
   GpuId dst;
@@ -61,14 +61,14 @@ Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<
 
 inline constexpr std::size_t kAllPeers = static_cast<std::size_t>(-1);
 
-/// The hops from `src`, by destination: the ways with the fewest links, at most `max_ways` a destination,
+/// The hops from `src`, by destination: the paths with the fewest links, at most `max_paths` a destination,
 /// fastest first. Where more than `max_peers` GPUs are equally far behind the same switch, only those at
 /// distances of 1, 2, 4, ... GPU numbers up and down are kept: enough to reach all others in few steps.
 std::vector<Hop> hops_from(const Topology& topology, GpuId src, std::size_t max_paths = 4,
                            std::size_t max_peers = kAllPeers);
 
 /// All hops of a topology: for every pair of GPUs that links and switches join without a GPU between, the
-/// ways with the fewest links, at most `max_ways` a pair, fastest first.
+/// paths with the fewest links, at most `max_paths` a pair, fastest first.
 class HopTable {
  public:
   explicit HopTable(const Topology& topology, std::size_t max_paths = 4);

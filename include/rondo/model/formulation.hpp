@@ -15,8 +15,9 @@
 
 namespace rondo {
 
-/// Flow over time that is decided already, up to the share of all demand that is delivered: over what need be
-/// no link, evenly in the epochs from .. to - 1, from where it goes on `delay` epochs later.
+/// Part of a flow over time that another problem has fixed. `amount` bytes leave `src` evenly in the epochs
+/// from .. to - 1, if the whole demand is delivered, and of a share of it that share; they can leave `dst`
+/// `delay` epochs later. No link need lead from `src` to `dst`.
 struct FixedFlow {
   GpuId origin;
   NodeId src;

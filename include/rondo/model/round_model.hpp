@@ -12,7 +12,7 @@
 namespace rondo {
 
 /// What one part of a topology decides in one round. Nodes are GPUs (0..num_nodes-1), links and chunks are
-/// numbered from 0 as well. A chunk that sets out on a way in epoch k occupies the way's links from k *
+/// numbered from 0 as well. A chunk that sets out on a path in epoch k occupies its links from k *
 /// tau_us + offset on and can be sent on in epoch k + landing, in this round or in any later one.
 struct RoundProblem {
   struct LinkUse {
@@ -67,7 +67,7 @@ struct RoundProblem {
 /// Later than any epoch.
 inline constexpr int kNeverEpoch = 1 << 28;
 
-/// Per node, the earliest epoch in which it can have the chunk; kNeverEpoch where no way leads to it within
+/// Per node, the earliest epoch in which it can have the chunk; kNeverEpoch where no path leads to it within
 /// the round. Holders have it when they have it: nothing else brings it sooner.
 std::vector<int> earliest_epochs(const RoundProblem& problem, const RoundProblem::Chunk& chunk);
 
@@ -78,7 +78,7 @@ struct RoundStart {
   friend auto operator<=>(const RoundStart&, const RoundStart&) = default;
 };
 
-/// A round's model with the way back. All members are pure.
+/// A round's model and the meaning of its solutions. All members are pure.
 struct BuiltRound {
   LinearModel model;
   std::function<std::vector<RoundStart>(const Solution&)> decode;

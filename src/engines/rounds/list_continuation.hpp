@@ -8,14 +8,14 @@
 
 namespace rondo {
 
-/// The list scheduler's best way to go on from what a round has decided, tried over the ranks.
+/// The best of the list scheduler's continuations of what a round has decided, tried over the ranks.
 class ListContinuation {
  public:
   ListContinuation(const Topology& topology, const HopTable& hops, const Demand& demand, std::uint64_t seed,
                    const Communicator& communicator);
 
-  /// Collective. `sends`, which start at `time_us` or later, and everything that is missing after them;
-  /// finish_us counts what `course` has decided for good as well.
+  /// Collective. Returns `sends`, which start at `time_us` or later, with everything that is missing after
+  /// them; finish_us counts what is committed as well.
   Schedule resume(const CommittedSchedule& committed, double time_us, std::vector<Send> sends) const;
 
  private:

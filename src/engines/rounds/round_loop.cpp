@@ -33,7 +33,7 @@ RoundPart kept(const Part& part, const std::string& why) {
   return report;
 }
 
-/// The best complete schedule that is known: what is not yet decided for good of it.
+/// What the rounds have not committed yet of the best complete schedule that is known.
 struct Plan {
   std::vector<Move> moves;  ///< by start
   std::vector<Send> sends;
@@ -99,12 +99,12 @@ class RoundLoop {
   Plan plan_;
   Stopwatch clock_;
   double model_work_ = 0;      ///< of the models so far
-  bool plan_is_new_ = false;   ///< not what the last round file left
-  std::vector<Send> decided_;  ///< for good, round after round
+  bool plan_is_new_ = false;   ///< not the rest of the plan that the last round file implies
+  std::vector<Send> decided_;  ///< committed, round after round
 };
 
-/// A chunk on the fastest link. Where latency is small beside it, the epoch is as long as the fastest hop
-/// takes, so that what lands can go on in the next epoch.
+/// The time that a chunk takes on the fastest link, or on the fastest hop where that is little longer
+/// (latency is small), so that what lands can be sent on in the next epoch.
 double RoundLoop::epoch_us() const {
   const EpochOptions& asked = problem_.engine.epochs;
   const double tau_us = make_epoch_grid(topology_, demand_, asked).tau_us;
@@ -192,8 +192,8 @@ void RoundLoop::hit(const std::string& limit) {
   if (std::find(limits.begin(), limits.end(), limit) == limits.end()) limits.push_back(limit);
 }
 
-/// Why a round is left to the plan whatever the clock says, one of an earlier run included; empty where it is
-/// not.
+/// Why the round takes the plan's moves and solves no models, for reasons that a resumed run finds again,
+/// unlike the clock; empty where it does solve them.
 std::string RoundLoop::why_to_keep_plan() {
   if (!plan_.exists()) return "";
   if (plan_.finish_us <= problem_.stop_at_us) return "the plan ends early enough";
@@ -245,13 +245,13 @@ RoundRecord RoundLoop::round() {
                    [](const PlacedMove& a, const PlacedMove& b) { return a.epoch < b.epoch; });
   if (any_change || !plan_.exists()) consider(decided);
 
-  // What starts in the window is decided for good now.
+  // What starts in the window is committed now.
   for (const Move& move : plan_.moves) {
     if (move.start_us >= record.end_us) continue;
     append_sends(topology_, hops_.hop(move.hop), move.chunk, bytes_, move.start_us, record.sends);
   }
   if (record.sends.empty() && plan_.moves.empty() && committed_.state(record.begin_us).in_flight.empty()) {
-    // Nothing moves and nothing will: the models see no way that is worth it within a round.
+    // Nothing moves and nothing will: no transfer is worth its links to a model of one round.
     notes_.remarks.push_back(
         fmt::format("round {} moved nothing; the list scheduler's plan takes over", record.round));
     take(continuation_.resume(committed_, window_.begin_us, {}));

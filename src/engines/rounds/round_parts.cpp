@@ -123,7 +123,7 @@ class TaskBuilder {
     }
   }
 
-  /// The epoch from which the GPU can send the chunk, as far as it is decided; kNeverEpoch where it is not.
+  /// The epoch from which the GPU can send the chunk by what is committed; kNeverEpoch where it never can.
   int held_epoch(ChunkId c, GpuId g) const {
     const double from_us = committed_.held_from_us(c, g);
     if (!std::isfinite(from_us)) return kNeverEpoch;
@@ -160,8 +160,8 @@ class TaskBuilder {
     }
   }
 
-  /// Chunks that the plan moves first, then others at random, as many as make a model of the size that is
-  /// asked for.
+  /// Takes the chunks that the plan moves first, then others at random, until the model has the size asked
+  /// for.
   void choose_chunks(const std::vector<PlacedMove>& decided) {
     std::map<ChunkId, std::map<GpuId, int>> arriving;
     for (const PlacedMove& move : decided) {
@@ -252,8 +252,8 @@ class TaskBuilder {
     return chunk;
   }
 
-  /// Ways into nodes without the chunk, in all epochs in which it can be at their source at the earliest: an
-  /// estimate.
+  /// An estimate: paths into nodes without the chunk, times the epochs from the earliest on in which their
+  /// source can hold it.
   std::size_t estimated_columns(const RoundProblem::Chunk& chunk) const {
     const std::vector<int> at = earliest_epochs(task_.problem, chunk);
     std::vector<char> holds(gpus_.size(), 0);

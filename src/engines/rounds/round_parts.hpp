@@ -32,7 +32,7 @@ struct PartTask {
   std::vector<RoundStart> start;  ///< of the plan, where there is one
   std::vector<PlacedMove> kept;   ///< moves of the plan that the model is not asked about
   std::vector<ChunkId> chunks;    ///< per chunk of the problem
-  std::vector<int> hops;          ///< per way of the problem
+  std::vector<int> hops;          ///< per path of the problem
   std::string refusal = {};       ///< why there is no model: "" or what was too large
 
   PlacedMove moved(const RoundStart& chosen) const {
@@ -43,7 +43,7 @@ struct PartTask {
 
 struct PartOptions {
   double gamma = 0.9;
-  std::size_t max_columns = 4000;  ///< about so many binaries a model; chunks beyond are left to the plan
+  std::size_t max_columns = 4000;  ///< binaries of a model, about; further chunks are left to the plan
   std::uint64_t seed = 0;
 };
 

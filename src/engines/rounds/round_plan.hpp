@@ -29,21 +29,21 @@ class HopFinder {
   std::map<LinkId, std::vector<int>> hops_from_link_;
 };
 
-/// What has been decided for good: who holds what from when on, and which links are taken.
+/// The sends that the rounds have committed: who holds what from when on, and which links are taken.
 class CommittedSchedule {
  public:
   CommittedSchedule(const Topology& topology, const HopTable& hops, const Demand& demand);
 
-  /// Sends that are decided for good.
+  /// Commits the sends.
   void fix(std::span<const Send> sends);
   /// When the GPU holds the chunk; infinite where nobody has sent it.
   double held_from_us(ChunkId c, GpuId g) const { return held_from_us_(c, g); }
   double link_free_us(LinkId l) const { return timetable_.free_from(l); }
-  /// What is decided and, in their order, `moves`, each as early as it can from `not_before_us` on. Moves of
-  /// chunks that their GPU does not get, or that the other one has, are left out. Returns the sends of the
-  /// moves alone.
+  /// Starts the moves in their order, each as early after `not_before_us` as what is committed and the moves
+  /// before it allow, and returns their sends. A move is left out where its source never holds the chunk or
+  /// its destination has it.
   std::vector<Send> realise(std::span<const Move> moves, double not_before_us) const;
-  /// For the list scheduler, with `more` sends that are not decided for good.
+  /// For the list scheduler: what is committed, with `more` sends that are not.
   PartialSchedule partial(double time_us, std::span<const Send> more) const;
   RoundState state(double time_us) const;
   bool all_met() const;
