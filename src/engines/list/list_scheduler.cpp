@@ -311,7 +311,8 @@ std::optional<Schedule> ListScheduler::run(Deadline* deadline) {
 }
 
 /// Without relays that turned out to be needless, the last transfer first: one serves a destination or a
-/// later one.
+/// later one. Not by core's `pruned`: every GPU receives a chunk once, so a bit for each is enough, and there
+/// can be many millions of transfers.
 Schedule ListScheduler::useful_sends() const {
   std::vector<ChunkSet> needed(num_gpus_, no_chunks(num_chunks_));
   for (std::size_t c = 0; c < num_chunks_; ++c) {

@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "by_hand.hpp"
+#include "rondo/core/hops.hpp"
+
+/// Hops from GPU 0 through switch 3 to GPUs 1 and 2, over links of 2, 1 and 0.5 GB/s with latencies of 0.3,
+/// 0.2 and 0.1 us, for chunks that take 1 us at 1 GB/s.
+namespace rondo {
+namespace {
+
+const std::vector<LinkId> kPath = {LinkId{0}, LinkId{1}};
+const std::vector<LinkId> kTree = {LinkId{0}, LinkId{1}, LinkId{2}};
+const std::vector<int> kParents = {-1, 0, 0};
+
+Topology fabric(Forwarding forwarding) {
+  Fabric fabric(3);
+  fabric.cut_through();
+  fabric.link(0, 3, 2, 0.3);
+  fabric.link(3, 1, 1, 0.2);
+  fabric.link(3, 2, 0.5, 0.1);
+  return with_switch_forwarding(fabric.build(), forwarding);
+}
+
+/// (start, end, arrival) of the sends of a chunk that starts at 10.
+std::vector<std::array<double, 3>> times(const Topology& topology, const Hop& hop) {
+  std::vector<Send> sends;
+  append_sends(topology, hop, ChunkId{0}, kUs, 10, sends);
+  std::vector<std::array<double, 3>> times;
+  for (const Send& s : sends) times.push_back({s.start_us, s.end_us, s.arrival_us});
+  return times;
+}
+
+void expect_times(const Topology& topology, const Hop& hop,
+                  const std::vector<std::array<double, 3>>& expected) {
+  const auto found = times(topology, hop);
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (std::size_t k = 0; k < 3; ++k) EXPECT_NEAR(found[i][k], expected[i][k], 1e-12) << i << ", " << k;
+  }
+}
+
+TEST(Hop, ThroughACutThroughSwitchRunsAtItsSlowestLink) {
+  const Topology topology = fabric(Forwarding::cut_through);
+  const Hop hop = make_hop(topology, kPath);
+  EXPECT_EQ(hop.src, GpuId{0});
+  EXPECT_EQ(hop.dst, GpuId{1});
+  EXPECT_DOUBLE_EQ(hop.duration_us(kUs), 1.5);
+  expect_times(topology, hop, {{10, 11, 11.3}, {10.3, 11.3, 11.5}});
+}
+
+TEST(Hop, ThroughAStoreAndForwardSwitchRunsAtTheRateOfEachLink) {
+  const Topology topology = fabric(Forwarding::store_and_forward);
+  const Hop hop = make_hop(topology, kPath);
+  EXPECT_DOUBLE_EQ(hop.duration_us(kUs), 2);
+  expect_times(topology, hop, {{10, 10.5, 10.8}, {10.8, 11.8, 12}});
+}
+
+TEST(Hop, OverATreeHasTheTimesOfItsBranches) {
+  const Topology at_once = fabric(Forwarding::cut_through);
+  expect_times(at_once, make_hop(at_once, kTree, kParents),
+               {{10, 12, 12.3}, {10.3, 12.3, 12.5}, {10.3, 12.3, 12.4}});
+  const Topology stored = fabric(Forwarding::store_and_forward);
+  const Hop hop = make_hop(stored, kTree, kParents);
+  EXPECT_EQ(hop.dst, GpuId{2});
+  EXPECT_NEAR(hop.duration_us(kUs), 2.9, 1e-12);  // of the branch to GPU 2
+  expect_times(stored, hop, {{10, 10.5, 10.8}, {10.8, 11.8, 12}, {10.8, 12.8, 12.9}});
+}
+
+}  // namespace
+}  // namespace rondo
