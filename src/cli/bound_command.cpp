@@ -3,10 +3,9 @@
 #include "command.hpp"
 #include "problem.hpp"
 #include "progress.hpp"
-#include "rondo/bounds/bounds.hpp"
 #include "rondo/core/units.hpp"
+#include "rondo/pipeline/bound.hpp"
 #include "rondo/pipeline/registry.hpp"
-#include "rondo/pipeline/synthesize.hpp"
 #include "run.hpp"
 #include "run_folder.hpp"
 #include "solve_options.hpp"
@@ -87,8 +86,7 @@ std::string bound(const Settings& settings, const Communicator& communicator) {
   const ProblemDocument problem = problem_from_json(parse_json(text, "problem"));
   ProgressLine line;
   const RunContext context{communicator, [&](const std::string& progress) { line.show(progress); }};
-  const Toolbox tools = prepare_toolbox(options, context);
-  const Bounds bounds = lower_bounds({problem.topology, problem.demand}, tools, options.symmetry);
+  const Bounds bounds = rondo::bound({problem.topology, problem.demand, options}, context);
   return settings.has("json") ? as_json(problem, bounds) : as_table(problem, bounds);
 }
 

@@ -1,0 +1,28 @@
+# Compiler settings: rondo_options.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(rondo_options INTERFACE)
+# -ffp-contract=off: the same arithmetic in every build, hence the same schedule.
+target_compile_options(rondo_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
+if(RONDO_WARNINGS_AS_ERRORS)
+  target_compile_options(rondo_options INTERFACE -Werror)
+endif()
+if(RONDO_SANITIZE)
+  # GCC 12 warns of uninitialised memory inside the standard library when it instruments.
+  add_compile_options(-fsanitize=address,undefined -fno-omit-frame-pointer -fno-sanitize-recover=undefined
+                      -Wno-maybe-uninitialized)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+if(RONDO_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
