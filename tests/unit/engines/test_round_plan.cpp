@@ -116,7 +116,7 @@ class PartTasks : public Line {
   PartTask task(const RoundWindow& window, const std::vector<Move>& plan,
                 const std::vector<PlacedMove>& decided = {}, const PartOptions& options = {},
                 const Part& part = {}, std::vector<int> share_of_chunk = {}) const {
-    const Decomposition decomposition{"test", {{part}}, {}, std::move(share_of_chunk)};
+    const Decomposition decomposition{.stages = {{part}}, .share_of_chunk = std::move(share_of_chunk)};
     return make_part_task(*topology_, hops_, demand_, committed_, decomposition, part, window, plan, decided,
                           hops_.relay_distance_us(kUs), options);
   }
