@@ -11,7 +11,8 @@
 namespace rondo {
 namespace {
 
-/// Beyond, ways that the schedule uses are choice enough: a table of all would be larger than the schedule.
+/// With more, a table of all hops would be larger than the schedule; the paths that it uses are choice
+/// enough.
 constexpr std::size_t kMostGpusWithTable = 128;
 
 }  // namespace

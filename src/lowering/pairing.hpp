@@ -6,7 +6,7 @@
 
 namespace rondo::lowering {
 
-/// One way from a GPU to another on one channel, with its batches in order.
+/// From a GPU to another on one channel, with its batches in order.
 struct Connection {
   int src = -1;
   int dst = -1;

@@ -15,14 +15,14 @@
 namespace rondo {
 
 struct RoundOptions {
-  int epochs = 0;         ///< of a round; 0: twice what the longest way takes, within 4 .. 16, and longer
-                          ///< where there would be more than about 256 rounds
-  double gamma = 0.9;     ///< worth of coming nearer to a destination, against reaching it
+  int epochs = 0;         ///< of a round; 0: twice what the longest hop takes, within 4 .. 16, and more where
+                          ///< there would be more than about 256 rounds
+  double gamma = 0.9;     ///< worth of an epoch by which a chunk comes nearer to a destination; of one by
+                          ///< which it is there earlier: 1
   bool mip_start = true;  ///< rounds start from the list scheduler's plan, and fall back to it
-  std::int64_t max_columns = 4000;  ///< of a part's model; what is beyond is left to the plan
-  /// Of all models of a run that has a plan, in units of a row times (simplex iterations + columns): what is
-  /// spent then ends the models' work, at the same place on every machine. The default is about a minute of
-  /// CPU.
+  std::int64_t max_columns = 4000;  ///< of a part's model; further chunks are left to the plan
+  /// Once a run has a plan, it solves models until their work, the sum of rows x (simplex iterations +
+  /// columns), reaches this: at the same round on every machine. The default is about a minute of CPU.
   double model_work = 4e8;
   friend bool operator==(const RoundOptions&, const RoundOptions&) = default;
 };
@@ -51,7 +51,7 @@ void check_rounds(const Demand& demand);
 
 /// Collective. Goes on after the rounds that are `finished`; `plan` is a complete schedule to start from, or
 /// nothing. Round by round: each rank solves the look-ahead models of its parts, the ranks exchange what the
-/// parts chose (sparse: chunk, way, epoch), all advance the state alike. A round that would end later than
+/// parts chose (sparse: chunk, path, epoch), all advance the state alike. A round that would end later than
 /// the plan it started from is replaced by that plan's. Returns the schedule reassembled from the records.
 /// The same on any number of ranks. Throws Error(unavailable) for chunks of different sizes, Error(stopped)
 /// when a signal came: the rounds finished so far are whole.
@@ -59,8 +59,8 @@ Schedule solve_rounds(const RoundsProblem& problem, const Toolbox& tools, const 
                       const std::vector<RoundRecord>& finished, const std::optional<Schedule>& plan,
                       const FinishRound& finish_round, RoundsNotes& notes);
 
-/// The schedule of all rounds together, without sends that serve nothing. Throws Error(bad_data) where the
-/// rounds leave demand unmet.
+/// The schedule of all rounds together, without sends that no destination needs. Throws Error(bad_data) where
+/// the rounds leave demand unmet.
 Schedule reassemble(const Topology& topology, const Demand& demand, const std::vector<RoundRecord>& rounds);
 
 }  // namespace rondo

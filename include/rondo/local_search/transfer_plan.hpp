@@ -48,7 +48,7 @@ struct PlanSpace {
   const Hop& hop(const PlannedTransfer& t) const { return hops[static_cast<std::size_t>(t.hop)]; }
   double duration_us(const PlannedTransfer& t) const { return hop(t).duration_us(bytes(t)); }
   double arrival_us(const PlannedTransfer& t) const { return t.start_us + duration_us(t); }
-  /// Adds a way that is none of the hops yet.
+  /// Adds a hop over a path that none of the hops takes yet.
   int add(Hop hop);
 };
 
@@ -69,8 +69,8 @@ std::optional<TransferPlan> plan_of(const Schedule& schedule, PlanSpace& space);
 
 Schedule schedule_of(const TransferPlan& plan, const PlanSpace& space);
 
-/// The plan in chunks of half the bytes, both halves the way of the whole, one right after the other; starts
-/// are an order, no times. `halves`: the space of twice as many chunks.
+/// The plan in chunks of half the bytes, both halves on the path of the whole, one right after the other;
+/// starts are an order, no times. `halves`: the space of twice as many chunks.
 TransferPlan split_in_halves(const TransferPlan& plan, const PlanSpace& halves);
 
 /// Drops transfers that neither bring a chunk to a destination for the first time nor cause one that does.

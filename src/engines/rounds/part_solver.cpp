@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::int64_t kNodes = 20;  ///< of branch and bound, a part
 constexpr double kRelativeGap = 1e-3;
-/// Simplex iterations x rows of a part's model: some seconds where there is a plan to fall back to, more
-/// where not.
+/// Simplex iterations x rows of a part's model: a few seconds where there is a plan to fall back to, more
+/// where there is none.
 constexpr std::int64_t kIterationWork = 40'000'000;
 constexpr std::int64_t kIterationWorkWithoutPlan = 2'000'000'000;
 

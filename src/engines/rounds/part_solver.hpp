@@ -14,7 +14,7 @@ namespace rondo {
 
 inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
-/// What a part's model came to; travels between ranks.
+/// The result of a part's model; sent between ranks.
 struct PartResult {
   std::string outcome;
   std::int64_t columns = 0, rows = 0, nodes = 0, iterations = 0;
@@ -26,8 +26,8 @@ auto members_of(SameAs<PartResult> auto& r) {
   return std::tie(r.outcome, r.columns, r.rows, r.nodes, r.iterations, r.before, r.after, r.starts);
 }
 
-/// Solves one part's look-ahead model from its start, within limits of nodes and simplex iterations, which
-/// are the same on every machine. `has_plan`: there is something to fall back to, so less work is spent.
+/// Solves one part's look-ahead model from its start. Limits on nodes and simplex iterations make the result
+/// the same on every machine; they are lower where there is a plan to fall back to (`has_plan`).
 PartResult solve_part(const PartTask& task, bool has_plan, const Toolbox& tools,
                       const SolveLimits& user_limits);
 

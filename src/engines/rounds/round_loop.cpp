@@ -131,7 +131,7 @@ void RoundLoop::resume(const std::vector<RoundRecord>& finished, const std::opti
     plan_is_new_ = true;
   }
   for (const RoundRecord& record : finished) {
-    why_to_keep_plan();  // the limits that it hit are of this run as well
+    why_to_keep_plan();  // notes the limits that the run has hit before
     decide(record.sends);
     if (record.plan) sends = record.plan;
     for (const RoundPart& part : record.parts) model_work_ += work_of(part);
@@ -146,7 +146,7 @@ void RoundLoop::resume(const std::vector<RoundRecord>& finished, const std::opti
   }
   if (sends) {
     plan_.sends = std::move(*sends);
-    plan_.moves = finder_.moves_of(plan_.sends);  // with those of the rounds since: they have arrived or will
+    plan_.moves = finder_.moves_of(plan_.sends);  // those of finished rounds are removed below
     std::erase_if(plan_.moves, [&](const Move& move) {
       return std::isfinite(committed_.held_from_us(move.chunk, hops_.hop(move.hop).dst));
     });
@@ -166,7 +166,7 @@ std::vector<Send> RoundLoop::run() {
   while (!committed_.all_met()) {
     check_signal();
     const RoundRecord record = round();
-    check_signal();  // a model that a signal has cut short is not what an undisturbed run would have found
+    check_signal();  // a signal may have cut a model short, whose result then would depend on time
     finish_round_(record);
     plan_is_new_ = false;
     window_.begin_us = record.end_us;
@@ -202,7 +202,7 @@ std::string RoundLoop::why_to_keep_plan() {
   return "the budget of model work is spent";
 }
 
-/// Collective: clocks differ between ranks, and all of them go by the slowest.
+/// Collective: clocks differ between ranks; the time is over once it is on one of them.
 bool RoundLoop::out_of_time() {
   if (!plan_.exists() || problem_.engine.limits.time_limit_s < 0) return false;
   if (communicator_.max(-limits_left().time_limit_s) < 0) return false;
@@ -299,7 +299,7 @@ std::vector<PlacedMove> RoundLoop::solve_stage(const std::vector<Part>& parts,
       report.objective_before = result.before;
       report.objective_after = result.after;
       report.transfers_changed = changed(task.start, result.starts);
-      model_work_ += work_of(report);  // copied ones as well, so that a resumed run goes the same way
+      model_work_ += work_of(report);  // copied ones as well: a resumed run copies fewer
       any_change = any_change || report.transfers_changed > 0;
       starts = result.starts;
     }

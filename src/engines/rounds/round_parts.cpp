@@ -15,7 +15,7 @@
 namespace rondo {
 namespace {
 
-/// Of times that come from the continuous schedule and carry its rounding.
+/// Epochs that cover a time of the continuous schedule, up to its rounding errors.
 int whole_epochs(double us, double tau_us) {
   return epochs_covering(us, tau_us, 1e-6);
 }
@@ -102,8 +102,9 @@ class TaskBuilder {
       for (const GpuId g : gpus_) problem.group.push_back(decomposition_.cluster_of_gpu[g.index()]);
     }
   }
-  /// Slots are as long as a chunk takes on the hop's slowest link, and count from the schedule's beginning,
-  /// so that the rotation goes on over the rounds.
+  /// Gives the part every `shares`-th slot of the path. A slot lasts as long as a chunk takes on the hop's
+  /// slowest link; slots are numbered from the beginning of the schedule, so that shares alternate across
+  /// rounds as within them.
   void deal_slots(const Hop& hop, RoundProblem::Path& path) const {
     if (part_.shares == 1) return;
     double longest_us = 0;
@@ -144,7 +145,7 @@ class TaskBuilder {
       int epoch = held_epoch(move.chunk, hop.src);
       if (const auto found = arrives.find({move.chunk, hop.src}); found != arrives.end())
         epoch = std::min(epoch, found->second);
-      if (epoch >= kNeverEpoch) continue;  // its sender was to get it from another part
+      if (epoch >= kNeverEpoch) continue;  // in the plan another part brings it to the sender
       for (const HopLink& link : hop.links) {
         const double offset = link.offset_us_of(bytes_);
         epoch = std::max(epoch, whole_epochs(free_us[link.link.index()] - offset, window_.tau_us));
@@ -205,7 +206,7 @@ class TaskBuilder {
       columns += more;
       chosen.push_back({c, std::move(chunk)});
     }
-    // In an order that does not depend on names: parts that look alike then are alike.
+    // The order does not depend on the numbers of chunks, so that symmetric parts have equal problems.
     std::stable_sort(chosen.begin(), chosen.end(), [](const Chosen& a, const Chosen& b) {
       const auto key = [](const RoundProblem::Chunk& chunk) {
         std::vector<std::pair<int, int>> holders;

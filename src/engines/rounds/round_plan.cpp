@@ -32,9 +32,9 @@ std::vector<Move> HopFinder::moves_of(std::span<const Send> sends) const {
   };
   std::map<std::pair<ChunkId, LinkId>, std::vector<Start>> starts;  // of every chunk on every link
   for (const Send& send : sends) starts[{send.chunk, send.link}].push_back({send.start_us, send.end_us});
-  // The sends of the hop that no hop before explains; fewer than its links where some are missing. The same
-  // chunk may come to two GPUs from two others at the same time, so every send counts once and has to run at
-  // the hop's rate.
+  // Those sends of the hop that belong to no hop found before; fewer than its links where some are missing.
+  // Two GPUs may receive the chunk from two others at the same time, so each send is used once, and has to
+  // run at the hop's rate.
   const auto sends_of = [&](const Hop& hop, ChunkId c, double start_us) {
     const double bytes = demand_.bytes(c);
     std::vector<Start*> found;
@@ -56,7 +56,7 @@ std::vector<Move> HopFinder::moves_of(std::span<const Send> sends) const {
   std::size_t explained = 0;
   for (const Send& send : sends) {
     const auto candidates = hops_from_link_.find(send.link);
-    if (candidates == hops_from_link_.end()) continue;  // on from a switch
+    if (candidates == hops_from_link_.end()) continue;  // it leaves a switch
     for (const int h : candidates->second) {
       const std::vector<Start*> found = sends_of(hops_.hop(h), send.chunk, send.start_us);
       if (found.size() < hops_.hop(h).links.size()) continue;
@@ -93,7 +93,7 @@ void CommittedSchedule::receive(std::span<const Send> sends, ChunkGpuTable<doubl
 }
 
 void CommittedSchedule::fix(std::span<const Send> sends) {
-  if (sends.empty()) return;  // and what is still on a link stays so
+  if (sends.empty()) return;  // recent_ stays as it is
   double earliest = kNever;
   for (const Send& send : sends) {
     timetable_.occupy(send, demand_.bytes(send.chunk));

@@ -25,7 +25,7 @@ std::vector<PartAnswer> StageSolver::solve(const std::vector<PartTask>& tasks, b
     });
     answered_by[p] = static_cast<std::size_t>(same - remembered_.begin());
     if (same != remembered_.end()) continue;
-    remembered_.emplace_back(task, PartResult{});  // what comes to it is filled in below
+    remembered_.emplace_back(task, PartResult{});  // the result follows below
     answers[p].solved = true;
     to_solve.push_back(p);
     work.push_back(static_cast<double>(task.problem.chunks.size() * task.problem.paths.size()));

@@ -19,15 +19,15 @@ struct PartAnswer {
   double seconds = 0;
 };
 
-/// Solves the parts of a stage over the ranks. Parts that are images of each other, and of parts of the last
-/// stages, have equal problems, their numbers being local: each is solved once.
+/// Solves the parts of a stage over the ranks. Problems use local numbers, so parts that symmetry maps to
+/// each other, or to parts of recent stages, have equal problems: each is solved once.
 class StageSolver {
  public:
   StageSolver(const Toolbox& tools, const Communicator& communicator)
       : tools_(tools), communicator_(communicator) {}
 
-  /// Collective. One answer a task, empty where the task says why it has no model. Throws the Error of a part
-  /// that fails, alike on every rank.
+  /// Collective. One answer for each task, empty where PartTask::refusal says why it has no model. Where a
+  /// part fails, every rank throws its Error.
   std::vector<PartAnswer> solve(const std::vector<PartTask>& tasks, bool has_plan, const SolveLimits& limits);
 
  private:
