@@ -183,10 +183,18 @@ Permutation Transversal::element(NodeId to) const {
   return p;
 }
 
-FlowOrbits flow_orbits(const Topology& topology, const Demand& demand, const DemandPattern& pattern,
-                       const Symmetry& symmetry) {
+std::optional<FlowOrbits> flow_orbits(const Topology& topology, const Demand& demand,
+                                      const DemandPattern& pattern, const Symmetry& symmetry,
+                                      std::size_t most_columns) {
   std::vector<char> sends(topology.num_gpus(), 0);
   for (const Contribution& c : demand.contributions()) sends[c.origin.index()] = 1;
+  std::set<int> open;  // orbits of origins without a representative
+  for (std::size_t g = 0; g < sends.size(); ++g) {
+    if (sends[g]) open.insert(symmetry.node_orbit[topology.node_of(GpuId{g}).index()]);
+  }
+  // A stabiliser has at least as many orbits as the whole group.
+  const auto least = static_cast<std::size_t>(OrbitTable(symmetry.link_orbit).count());
+  std::size_t columns = 0;
   FlowOrbits orbits;
   orbits.link_orbit = symmetry.link_orbit;
   std::map<int, std::size_t> origin_of_orbit;
@@ -199,6 +207,8 @@ FlowOrbits flow_orbits(const Topology& topology, const Demand& demand, const Dem
       ++orbits.origins[entry->second].size;
       continue;
     }
+    if (columns + open.size() * least > most_columns) return std::nullopt;
+    open.erase(entry->first);
     Symmetry stabiliser = symmetry;
     if (!symmetry.is_trivial()) {
       std::vector<int> label(topology.num_nodes(), 0);
@@ -207,7 +217,9 @@ FlowOrbits flow_orbits(const Topology& topology, const Demand& demand, const Dem
     }
     orbits.origins.push_back(
         {GpuId{g}, 1, std::move(stabiliser.link_orbit), std::move(stabiliser.node_orbit)});
+    columns += static_cast<std::size_t>(OrbitTable(orbits.origins.back().link_orbit).count());
   }
+  if (columns > most_columns) return std::nullopt;
   return orbits;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "rondo/core/certificate.hpp"
@@ -25,13 +26,20 @@ class CutSearch {
  public:
   /// Of cuts that are equal by symmetry one is enough.
   CutSearch(const Topology& topology, const Demand& demand, const Symmetry& symmetry)
-      : topology_(topology), demand_(demand) {
+      : topology_(topology), demand_(demand), graph_(with_super_source(topology)) {
     std::set<int> orbits;
     for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
       const NodeId node = topology.node_of(GpuId{g});
       if (orbits.insert(symmetry.node_orbit[node.index()]).second) representatives_.push_back(node);
     }
     node_orbit_ = symmetry.node_orbit;
+    if (!demand.is_unicast()) return;
+    from_.resize(topology.num_gpus());
+    to_.resize(topology.num_gpus());
+    for (const Contribution& c : demand.contributions()) {
+      from_[c.origin.index()].push_back(&c);
+      to_[c.destinations.front().index()].push_back(&c);
+    }
   }
 
   /// All different cuts found, best first.
@@ -49,6 +57,48 @@ class CutSearch {
   }
 
  private:
+  /// The topology's links, then an arc from a super-source to each GPU.
+  static Digraph with_super_source(const Topology& topology) {
+    Digraph graph = topology.graph();
+    const int source = graph.num_nodes++;
+    for (std::size_t g = 0; g < topology.num_gpus(); ++g)
+      graph.arcs.push_back({source, topology.node_of(GpuId{g}).value});
+    return graph;
+  }
+
+  /// bytes_leaving(), which goes through all pairs; here those of the GPUs on the smaller side.
+  double leaving(const NodeSet& inside) const {
+    if (!demand_.is_unicast()) return bytes_leaving(topology_, demand_, inside);
+    const auto is_inside = [&](GpuId g) { return inside[topology_.node_of(g).index()] != 0; };
+    std::vector<std::size_t> side[2];
+    for (std::size_t g = 0; g < topology_.num_gpus(); ++g) side[is_inside(GpuId{g}) ? 1 : 0].push_back(g);
+    double bytes = 0;
+    if (side[1].size() <= side[0].size()) {
+      for (const std::size_t g : side[1]) {
+        for (const Contribution* c : from_[g]) bytes += is_inside(c->destinations.front()) ? 0 : c->bytes;
+      }
+    } else {
+      for (const std::size_t g : side[0]) {
+        for (const Contribution* c : to_[g]) bytes += is_inside(c->origin) ? c->bytes : 0;
+      }
+    }
+    return bytes;
+  }
+
+  /// Per GPU, what `destination` wants of it.
+  std::vector<double> wanted_by(GpuId destination) const {
+    std::vector<double> wanted(topology_.num_gpus(), 0.0);
+    if (demand_.is_unicast()) {
+      for (const Contribution* c : to_[destination.index()]) wanted[c->origin.index()] += c->bytes;
+      return wanted;
+    }
+    for (const Contribution& c : demand_.contributions()) {
+      if (std::binary_search(c.destinations.begin(), c.destinations.end(), destination))
+        wanted[c.origin.index()] += c.bytes;
+    }
+    return wanted;
+  }
+
   void add_simple_cuts() {
     for (const NodeId n : representatives_) {
       NodeSet single(topology_.num_nodes(), 0);
@@ -104,7 +154,7 @@ class CutSearch {
   /// Returns the bound without latency; 0 where nothing has to leave or the set is known.
   double add(NodeSet inside) {
     if (!seen_.insert(inside).second) return 0;
-    const double bytes = bytes_leaving(topology_, demand_, inside);
+    const double bytes = leaving(inside);
     double bandwidth = 0;
     for (const Link& link : topology_.links()) {
       if (inside[link.src.index()] && !inside[link.dst.index()]) bandwidth += link.bandwidth_GBps;
@@ -119,28 +169,18 @@ class CutSearch {
   /// Newton's method on T: as long as the data that `destination` wants cannot reach it by T, the minimum cut
   /// is one that needs longer.
   void add_violated_cuts(GpuId destination) {
-    const int super_source = static_cast<int>(topology_.num_nodes());
-    Digraph graph = topology_.graph();
-    ++graph.num_nodes;
-    std::map<GpuId, double> wanted;
-    for (const Contribution& c : demand_.contributions()) {
-      if (std::binary_search(c.destinations.begin(), c.destinations.end(), destination))
-        wanted[c.origin] += c.bytes;
-    }
-    double total = 0;
-    for (const auto& [origin, bytes] : wanted) {
-      graph.arcs.push_back({super_source, topology_.node_of(origin).value});
-      total += bytes;
-    }
-    std::vector<double> capacity(graph.arcs.size());
+    const std::vector<double> wanted = wanted_by(destination);
+    const double total = std::accumulate(wanted.begin(), wanted.end(), 0.0);
+    const auto origins =
+        wanted.size() - static_cast<std::size_t>(std::count(wanted.begin(), wanted.end(), 0.0));
     while (total > 0) {
-      std::size_t arc = 0;
-      for (const Link& link : topology_.links()) {
-        capacity[arc++] = link.bandwidth_GBps * kBytesPerUsPerGBps * time_us_ / total;
-      }
-      for (const auto& [origin, bytes] : wanted) capacity[arc++] = bytes / total;
-      flow_work_ += graph.arcs.size();
-      MinCut cut = min_cut(graph, capacity, super_source, topology_.node_of(destination).value);
+      std::vector<double> capacity;
+      for (const Link& link : topology_.links())
+        capacity.push_back(link.bandwidth_GBps * kBytesPerUsPerGBps * time_us_ / total);
+      for (const double bytes : wanted) capacity.push_back(bytes / total);
+      flow_work_ += topology_.num_links() + origins;
+      MinCut cut = min_cut(graph_, capacity, static_cast<int>(topology_.num_nodes()),
+                           topology_.node_of(destination).value);
       if (cut.value >= 1 - kFlowTolerance) return;
       cut.source_side.pop_back();
       const double before = time_us_;
@@ -152,6 +192,9 @@ class CutSearch {
   const Demand& demand_;
   std::vector<NodeId> representatives_;  ///< of the orbits of GPUs
   std::vector<int> node_orbit_;
+  std::vector<std::vector<const Contribution*>> from_;  ///< unicast: per GPU, what it sends
+  std::vector<std::vector<const Contribution*>> to_;    ///< unicast: per GPU, what it wants
+  Digraph graph_;
   std::size_t flow_work_ = 0;
   double time_us_ = 0;  ///< the best bound so far, without latency
   std::vector<Cut> candidates_;

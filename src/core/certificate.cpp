@@ -167,9 +167,11 @@ double least_tail_us(const Topology& topology, const std::vector<double>& latenc
     const auto [it, added] = least_latency.try_emplace(topology.link(l).dst, latency[l.index()]);
     if (!added) it->second = std::min(it->second, latency[l.index()]);
   }
+  ShortestPathSearch search(topology.graph());
+  search.set_lengths(latency);
   double least = kInfinity;
   for (const auto& [head, latency_us] : least_latency) {
-    const std::vector<double> distance = distances_from(topology, latency, head);
+    const std::vector<double> distance = search.from(head.value).distance;
     for (const std::vector<GpuId>& audience : audiences) {
       double farthest = 0;
       for (const GpuId g : audience) farthest = std::max(farthest, distance[topology.node_of(g).index()]);
@@ -254,10 +256,12 @@ double bound(const Topology& topology, const Demand& demand, const CutCertificat
 double demand_distance(const Topology& topology, const Demand& demand, const std::vector<double>& length) {
   std::vector<std::vector<const Contribution*>> from(topology.num_gpus());
   for (const Contribution& part : demand.contributions()) from[part.origin.index()].push_back(&part);
+  ShortestPathSearch search(topology.graph());
+  search.set_lengths(length);
   double sum = 0;
   for (std::size_t g = 0; g < from.size(); ++g) {
     if (from[g].empty()) continue;
-    const std::vector<double> distance = distances_from(topology, length, topology.node_of(GpuId(g)));
+    const std::vector<double> distance = search.from(topology.node_of(GpuId(g)).value).distance;
     for (const Contribution* part : from[g]) {
       sum += part->bytes * distance[topology.node_of(part->destinations.front()).index()];
     }

@@ -17,7 +17,7 @@ bool takes_columns(const SteadyFlow& steady, const Toolbox& tools) {
 
 }  // namespace
 
-SteadyFlow reduce(const Instance& instance, bool use_symmetry) {
+SteadyFlow reduce(const Instance& instance, bool use_symmetry, std::size_t most_columns) {
   const Topology& topology = *instance.topology;
   SteadyFlow steady;
   steady.symmetry = trivial_symmetry(topology);
@@ -29,8 +29,10 @@ SteadyFlow reduce(const Instance& instance, bool use_symmetry) {
   steady.all_columns = contributions_by_origin(instance.demand).size() * topology.num_links();
   steady.columns = steady.all_columns;
   if (steady.symmetry.is_trivial()) return steady;
-  steady.orbits = std::make_shared<const FlowOrbits>(
-      flow_orbits(topology, instance.demand, steady.pattern, steady.symmetry));
+  std::optional<FlowOrbits> orbits =
+      flow_orbits(topology, instance.demand, steady.pattern, steady.symmetry, most_columns);
+  if (!orbits) return steady;
+  steady.orbits = std::make_shared<const FlowOrbits>(*std::move(orbits));
   steady.columns = 0;
   for (const FlowOrbits::Origin& origin : steady.orbits->origins)
     steady.columns += OrbitTable(origin.link_orbit).size.size();
@@ -39,7 +41,11 @@ SteadyFlow reduce(const Instance& instance, bool use_symmetry) {
 
 SteadyFlow solve_steady_flow(const Instance& instance, const Toolbox& tools, bool use_symmetry,
                              const SolveLimits& limits) {
-  SteadyFlow steady = reduce(instance, use_symmetry && !tools.solve_in_parts);  // parts are not as symmetric
+  // Parts are not as symmetric; columns price every origin by itself.
+  const bool reduces = use_symmetry && !tools.solve_in_parts && tools.method != LpMethod::columns;
+  const bool by_size = !tools.solve_in_parts && tools.method == LpMethod::by_size;
+  SteadyFlow steady =
+      reduce(instance, reduces, by_size ? kMaxSteadyFlowColumns : std::numeric_limits<std::size_t>::max());
   if (!instance.demand.is_unicast()) {
     steady.why_not = "the demand is multicast";
     return steady;
@@ -59,8 +65,7 @@ SteadyFlow solve_steady_flow(const Instance& instance, const Toolbox& tools, boo
     return steady;
   }
   if (!tools.solve_in_parts && tools.method != LpMethod::program && steady.columns > kMaxSteadyFlowColumns) {
-    steady.why_not = fmt::format("the steady-state flow of {} columns is beyond {}", steady.columns,
-                                 kMaxSteadyFlowColumns);
+    steady.why_not = fmt::format("the steady-state flow has more than {} columns", kMaxSteadyFlowColumns);
     return steady;
   }
   Instance reduced = instance;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -85,9 +86,11 @@ class Transversal {
 
 /// Which columns and rows of a flow by origin are equal for a flow that is averaged over the group. The
 /// program being convex, that loses nothing (Boedi, Herr, Joswig, "Algorithms for highly symmetric linear and
-/// integer programs", Math. Programming 137, 2013, section 2).
-FlowOrbits flow_orbits(const Topology& topology, const Demand& demand, const DemandPattern& pattern,
-                       const Symmetry& symmetry);
+/// integer programs", Math. Programming 137, 2013, section 2). Nothing where the program has more than
+/// `most_columns` flows by origin and link even so; that is known before most stabilisers are.
+std::optional<FlowOrbits> flow_orbits(const Topology& topology, const Demand& demand,
+                                      const DemandPattern& pattern, const Symmetry& symmetry,
+                                      std::size_t most_columns = std::numeric_limits<std::size_t>::max());
 
 /// The entries of `origin` in a flow by origin that is known for one origin of each orbit.
 std::vector<FlowField::Entry> entries_of(const Topology& topology, const Symmetry& symmetry,

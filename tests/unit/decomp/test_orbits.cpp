@@ -137,7 +137,11 @@ TEST(FlowOrbits, StarOfThree) {
   const Topology star = fabric({{}, {}, {}, network_switch()},
                                {link(0, 3), link(1, 3), link(2, 3), link(3, 0), link(3, 1), link(3, 2)});
   const Demand demand = alltoall(star);
-  const FlowOrbits orbits = flow_orbits(star, demand, demand_pattern(demand), find_symmetry(star, demand));
+  const auto orbits_of = [&](std::size_t most_columns) {
+    return flow_orbits(star, demand, demand_pattern(demand), find_symmetry(star, demand), most_columns);
+  };
+  EXPECT_FALSE(orbits_of(3).has_value());
+  const FlowOrbits orbits = orbits_of(4).value();
   ASSERT_EQ(orbits.origins.size(), 1U);
   EXPECT_EQ(orbits.origins[0].size, 3U);
   EXPECT_EQ(orbits.origins[0].link_orbit, (std::vector{0, 1, 1, 2, 3, 3}));
