@@ -3,6 +3,7 @@
 #   table8, fabrics  against published figures; every fabric
 #   allgather        AllGather from 16 to 4096 GPUs: TACOS' problems, large and damaged fabrics, growth of the time
 #   improvement      what large-neighbourhood search closes of the portfolio's gap in a minute; 1 rank against 2
+#   limits           whether ten long runs end within --time-limit 5 and 20, with a schedule, on 1 rank and on --ranks
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
 #   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
 #   durability       what it costs that engine rounds keeps every round: with and without
@@ -29,6 +30,9 @@
 #   --seconds S      --time-limit of each fabric's search (default 54; 0: none of these runs)
 #   --repeat N       runs on 1 and on 2 ranks (default 5; 0: none)
 #   --work W         --improve-work of those (default 1e7)
+# Of limits:
+#   --only SUBSTRING only the cases with this in their name
+#   --seconds S      this time limit alone
 # Of scaling and durability:
 #   --fabric SPEC    (default star:chassis=16,intra=ndv2)
 #   --repeat N       runs of each kind (default 5)

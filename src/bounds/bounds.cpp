@@ -16,6 +16,8 @@ namespace {
 /// sound_bound_of needs shortest paths from every link that leaves a cut; the cuts beyond are those of least
 /// bandwidth bound.
 constexpr std::size_t kMaxEvaluatedCuts = 256;
+/// Of a time limit, what the steady-state flow may take; the rest is for cuts and for prices without it.
+constexpr double kShareOfFlow = 0.7;
 
 LowerBound evaluated(const Topology& topology, const Demand& demand, Certificate certificate) {
   const double us = sound_bound_of(topology, demand, certificate);
@@ -48,13 +50,14 @@ LatencyCertificate farthest_pair(const Topology& topology, const Demand& demand,
 }
 
 void add_cuts(const Topology& topology, const Demand& demand, const Symmetry& symmetry, double latency_us,
-              std::vector<LowerBound>& bounds) {
-  const std::vector<Cut> candidates = find_cuts(topology, demand, symmetry, CutEffort::all);
+              const Deadline& deadline, std::vector<LowerBound>& bounds) {
+  const std::vector<Cut> candidates = find_cuts(topology, demand, symmetry, CutEffort::all, deadline);
   double best_us = 0;
   std::size_t evaluated_cuts = 0;
   for (const Cut& candidate : candidates) {
     // Latency adds at most its longest distance before, on and behind the links that leave.
-    if (candidate.bandwidth_bound_us + 3 * latency_us < best_us || evaluated_cuts++ == kMaxEvaluatedCuts)
+    if (candidate.bandwidth_bound_us + 3 * latency_us < best_us || evaluated_cuts++ == kMaxEvaluatedCuts ||
+        (best_us > 0 && deadline.is_over()))
       break;
     CutCertificate certificate{{}, candidate.bytes};
     for (std::size_t n = 0; n < topology.num_nodes(); ++n) {
@@ -73,12 +76,13 @@ Instance without_shared_bandwidth(const Instance& instance) {
   return {std::make_shared<const Topology>(std::move(data)), instance.demand};
 }
 
-void add_metric(const Instance& links_only, const Instance& instance, Bounds& bounds) {
+void add_metric(const Instance& links_only, const Instance& instance, const Deadline& deadline,
+                Bounds& bounds) {
   std::vector<std::vector<double>> metrics;
   if (bounds.steady->field) {
     metrics.push_back(bounds.steady->field->link_price);
   } else {
-    metrics = congestion_prices(*links_only.topology, instance.demand);
+    metrics = congestion_prices(*links_only.topology, instance.demand, deadline);
     bounds.remarks.push_back(
         fmt::format("{}: the metric bound comes from a heuristic's prices, a better one may exist",
                     bounds.steady->why_not));
@@ -91,18 +95,21 @@ void add_metric(const Instance& links_only, const Instance& instance, Bounds& bo
 
 }  // namespace
 
-Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry) {
+Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry,
+                    const SolveLimits& limits) {
   const Topology& topology = *instance.topology;
+  const Deadline deadline(limits);
   const Instance links_only = without_shared_bandwidth(instance);
   Bounds found;
   Toolbox whole = tools;  // a part proves nothing about the whole
   whole.solve_in_parts = nullptr;
-  found.steady = std::make_shared<const SteadyFlow>(solve_steady_flow(links_only, whole, use_symmetry, {}));
+  found.steady = std::make_shared<const SteadyFlow>(
+      solve_steady_flow(links_only, whole, use_symmetry, deadline.left_of({}, kShareOfFlow)));
   const Symmetry& symmetry = found.steady->symmetry;
   found.all.push_back(
       evaluated(topology, instance.demand, farthest_pair(topology, instance.demand, symmetry)));
-  add_cuts(topology, instance.demand, symmetry, found.all.front().us, found.all);
-  if (instance.demand.is_unicast()) add_metric(links_only, instance, found);
+  add_cuts(topology, instance.demand, symmetry, found.all.front().us, deadline, found.all);
+  if (instance.demand.is_unicast()) add_metric(links_only, instance, deadline, found);
 
   std::vector<std::size_t> order(found.all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

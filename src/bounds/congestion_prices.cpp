@@ -9,9 +9,10 @@
 
 namespace rondo {
 
-std::vector<std::vector<double>> congestion_prices(const Topology& topology, const Demand& demand) {
+std::vector<std::vector<double>> congestion_prices(const Topology& topology, const Demand& demand,
+                                                   const Deadline& deadline) {
   const RouteTable table = RouteBuilder(topology, demand).build();
-  const RoutedChunks routed = round_to_chunks(topology, demand, table, RoutingStart::shortest, 0);
+  const RoutedChunks routed = round_to_chunks(topology, demand, table, RoutingStart::shortest, 0, deadline);
   std::vector<double> load_us(topology.num_links(), 0.0);
   for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
     for (const int h : routed.routes[static_cast<std::size_t>(routed.route_of_chunk[c])].hops) {

@@ -43,12 +43,12 @@ class CutSearch {
   }
 
   /// All different cuts found, best first.
-  std::vector<Cut> run(CutEffort effort) {
+  std::vector<Cut> run(CutEffort effort, const Deadline& deadline) {
     add_simple_cuts();
     // A destination that the flow at T satisfies stays satisfied at every larger T: one pass over them is
     // enough.
     for (const NodeId n : representatives_) {
-      if (effort == CutEffort::simple || flow_work_ > kMaxFlowWork) break;
+      if (effort == CutEffort::simple || flow_work_ > kMaxFlowWork || deadline.is_over()) break;
       add_violated_cuts(topology_.gpu_of(n));
     }
     std::stable_sort(candidates_.begin(), candidates_.end(),
@@ -204,8 +204,8 @@ class CutSearch {
 }  // namespace
 
 std::vector<Cut> find_cuts(const Topology& topology, const Demand& demand, const Symmetry& symmetry,
-                           CutEffort effort) {
-  return CutSearch(topology, demand, symmetry).run(effort);
+                           CutEffort effort, const Deadline& deadline) {
+  return CutSearch(topology, demand, symmetry).run(effort, deadline);
 }
 
 std::vector<std::vector<double>> narrowest_cut_prices(const Topology& topology, const Demand& demand) {

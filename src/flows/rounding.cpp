@@ -60,7 +60,7 @@ class Rounding {
 
   void start_from_model();
   void start_from_shortest();
-  void improve(const std::atomic<bool>* interrupt);
+  void improve(const Deadline& deadline);
   RoutedChunks result() const;
 
  private:
@@ -86,7 +86,7 @@ class Rounding {
   void price();
   bool add_if_new(std::size_t contribution, std::vector<int> hops);
   void prefetch(std::span<const std::size_t> next) const;
-  bool pass(const std::atomic<bool>* interrupt);
+  bool pass(const Deadline& deadline);
   bool reroute(std::size_t contribution, std::size_t from);
 
   const Topology& topology_;
@@ -285,13 +285,13 @@ void Rounding::prefetch(std::span<const std::size_t> next) const {
   }
 }
 
-bool Rounding::pass(const std::atomic<bool>* interrupt) {
+bool Rounding::pass(const Deadline& deadline) {
   std::vector<std::size_t> order(candidates_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   random_.shuffle(std::span<std::size_t>(order));
   bool moved = false;
   for (std::size_t k = 0; k < order.size(); ++k) {
-    if (interrupt != nullptr && interrupt->load()) return false;
+    if (deadline.is_over()) return false;
     prefetch(std::span<const std::size_t>(order).subspan(k));
     const std::size_t i = order[k];
     for (std::size_t from = 0; from < candidates_[i].size(); ++from) {
@@ -301,14 +301,15 @@ bool Rounding::pass(const std::atomic<bool>* interrupt) {
   return moved;
 }
 
-void Rounding::improve(const std::atomic<bool>* interrupt) {
+void Rounding::improve(const Deadline& deadline) {
   for (const int exponent : kExponents) {
     exponent_ = exponent;
     for (int k = 0; k < kPricings; ++k) {
+      if (deadline.is_over()) return;
       set_scale();
       if (extensible_) price();
       bool moved = false;
-      for (int j = 0; j < kPasses && pass(interrupt); ++j) moved = true;
+      for (int j = 0; j < kPasses && pass(deadline); ++j) moved = true;
       if (!moved) break;
     }
   }
@@ -332,14 +333,14 @@ RoutedChunks Rounding::result() const {
 }  // namespace
 
 RoutedChunks round_to_chunks(const Topology& topology, const Demand& demand, const RouteTable& table,
-                             RoutingStart start, std::uint64_t seed, const std::atomic<bool>* interrupt) {
+                             RoutingStart start, std::uint64_t seed, const Deadline& deadline) {
   Rounding rounding(topology, demand, table, seed);
   if (start == RoutingStart::model) {
     rounding.start_from_model();
   } else {
     rounding.start_from_shortest();
   }
-  rounding.improve(interrupt);
+  rounding.improve(deadline);
   return rounding.result();
 }
 

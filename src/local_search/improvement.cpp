@@ -38,6 +38,8 @@ constexpr double kShareBeforeLastCall = 0.85;
 /// Splitting chunks, and making a plan of a start, take as long as about so many tries there.
 constexpr double kTriesPerSplit = 4;
 constexpr double kTriesPerStart = 12;
+/// What making a plan of the first start takes, before any try has been measured.
+constexpr double kSecondsPerTransferOfStart = 2e-5;
 /// Of what no schedule in as many whole chunks can undercut, a finish time this near is taken for it.
 constexpr double kAtLeast = 1 + 1e-9;
 
@@ -165,6 +167,8 @@ class Improver {
       if (start.finish_us <= known_finish_us_) break;
     }
     if (!first) return false;
+    const double start_s = kSecondsPerTransferOfStart * transfers(first->chunks);
+    if (time_ * task_.time_limit_s + start_s > task_.time_limit_s && task_.time_limit_s > 0) return false;
     if (kTriesPerRound * transfers(first->chunks) > task_.work_limit) return false;
     return take(*first);
   }

@@ -6,6 +6,7 @@
 
 #include "rondo/core/error.hpp"
 #include "rondo/engines/engines.hpp"
+#include "time_shares.hpp"
 
 namespace rondo {
 
@@ -33,8 +34,9 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
 /// Before candidates are dealt: a rank that prepares an engine alone would wait for the others.
 void EngineRunner::prepare_all() {
   EngineOptions options = options_;
-  if (problem_.options.time_limit_s) options.limits.time_limit_s = *problem_.options.time_limit_s;
   for (std::size_t e = 0; e < engines_.size(); ++e) {
+    const double share = kShareOfPreparing / static_cast<double>(engines_.size() - e);
+    options.limits.time_limit_s = limits_of_step(problem_.options, context_, share).time_limit_s;
     try {
       prepared_[e] = engines_[e].prepare(instance_, options, tools_);
     } catch (const Error& error) {
@@ -42,6 +44,16 @@ void EngineRunner::prepare_all() {
       prepared_[e] = [error](const Demand&, const EngineOptions&) -> EngineResult { throw error; };
     }
   }
+}
+
+Candidate EngineRunner::add(const std::string& engine) {
+  engines_.push_back(find_engine(engine));
+  prepared_.emplace_back();
+  const EngineInfo& row = engines_.back();
+  const int chunks = std::max(1, problem_.options.chunks);
+  const std::string policy = row.policies.empty() ? "" : row.policies.front();
+  return {engines_.size() - 1, chunks, policy, problem_.options.seed,
+          row.work(problem_.demand.with_chunks(chunks), policy)};
 }
 
 EngineResult EngineRunner::run(const Candidate& candidate, std::optional<double> until_s) {

@@ -21,6 +21,9 @@ class EngineRunner {
   const std::vector<EngineInfo>& engines() const { return engines_; }
   const EngineInfo& engine_of(const Candidate& candidate) const { return engines_[candidate.engine]; }
 
+  /// One more engine, and its candidate in the fewest chunks.
+  Candidate add(const std::string& engine);
+
   /// `until_s`: by the run's clock; the engine may then end without a schedule.
   EngineResult run(const Candidate& candidate, std::optional<double> until_s);
   /// What a candidate has found before, to the end, whether or not a signal has come since.

@@ -21,6 +21,10 @@ namespace {
 using Merit = std::pair<int, double>;
 constexpr int kGapNotMet = std::numeric_limits<int>::max();
 constexpr Merit kNoMerit{kGapNotMet, kInfinity};
+/// Of the time limit; an engine that gives up later has met a limit.
+constexpr double kTimeOfRefusals = 0.25;
+/// Of the time that is left, what a candidate may take while there is no schedule.
+constexpr double kShareOfFirst = 0.6;
 
 /// What one rank keeps of the best candidate it has worked on.
 struct BestOfRank {
@@ -49,6 +53,9 @@ class Explorer {
   void run_batch(const std::vector<Candidate>& batch);
   Trial try_candidate(const Candidate& candidate, std::size_t trial);
   std::optional<double> ends_s(const Candidate& candidate) const;
+  double expected_sends(const Candidate& candidate) const;
+  bool ran_out_of_time(const Error& error);
+  void fall_back();
   bool work_is_done(std::size_t num_first_batches);
   bool improvement_follows() const;
   void show_progress() const;
@@ -72,6 +79,7 @@ class Explorer {
   SearchSnapshot now_;
   std::size_t trials_of_checkpoint_ = 0;
   std::optional<Error> first_error_;
+  bool falls_back_ = false;  ///< no engine was in time
 };
 
 void Explorer::resume_from_checkpoint() {
@@ -94,18 +102,34 @@ Bytes Explorer::pack(const SearchSnapshot& snapshot) const {
   return pack_search(snapshot.state, best);
 }
 
-/// By the run's clock, when a candidate has to be done; nothing: it may take what it takes.
+/// By the run's clock, when a candidate has to be done; nothing without a time limit.
 std::optional<double> Explorer::ends_s(const Candidate& candidate) const {
   const std::optional<double>& limit_s = problem_.options.time_limit_s;
-  // List scheduling always ends, and there has to be some schedule.
+  if (!limit_s) return std::nullopt;
+  const double now_s = context_.clock.seconds();
   const bool is_first = !std::isfinite(best_finish_us()) && now_.mine.trial == kNoTrial;
-  if (!limit_s || (is_first && runner_.engine_of(candidate).supports_local_search)) return std::nullopt;
-  return *limit_s * (may_improve(problem_) ? kShareOfPortfolio : 1);
+  const bool is_last_resort =
+      falls_back_ || (runner_.engines().size() == 1 && runner_.engine_of(candidate).supports_local_search);
+  if (is_first && is_last_resort) return *limit_s;
+  const double ends_s = *limit_s * (may_improve(problem_) ? kShareOfPortfolio : 1) -
+                        kClosingSecondsPerSend * expected_sends(candidate);
+  // While there is no schedule, something is left for other engines and for list scheduling.
+  return is_first ? now_s + kShareOfFirst * std::max(0.0, ends_s - now_s) : ends_s;
+}
+
+/// As many for each chunk as the best schedule has; 0 where there is none.
+double Explorer::expected_sends(const Candidate& candidate) const {
+  const SearchState& state = now_.state;
+  if (state.best >= state.trials.size()) return 0;
+  const Trial& best = state.trials[state.best];
+  return static_cast<double>(best.sends) * candidate.chunks / best.candidate.chunks;
 }
 
 Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
   if (context_.interrupt_came()) return {candidate, kInfinity};  // its batch is not kept
-  EngineResult result = runner_.run(candidate, ends_s(candidate));
+  const std::optional<double> ends = ends_s(candidate);
+  if (ends && context_.clock.seconds() >= *ends) return {candidate, kInfinity};
+  EngineResult result = runner_.run(candidate, ends);
   const Demand demand = problem_.demand.with_chunks(candidate.chunks);
   if (!result.schedule) return {candidate, kInfinity};
 
@@ -147,7 +171,8 @@ void Explorer::run_batch(const std::vector<Candidate>& batch) {
     const PartOutcome& outcome = outcomes[i];
     if (outcome.error) {
       const bool is_fault = outcome.error->code() == ExitCode::internal;
-      if (is_fault || problem_.options.engine != "auto") throw *outcome.error;
+      if (is_fault || (problem_.options.engine != "auto" && !ran_out_of_time(*outcome.error)))
+        throw *outcome.error;
       if (!first_error_) first_error_ = outcome.error;
     }
     Trial trial = outcome.error ? Trial{batch[i], kInfinity} : from_message<Trial>(outcome.value);
@@ -157,7 +182,29 @@ void Explorer::run_batch(const std::vector<Candidate>& batch) {
     }
     state.trials.push_back(std::move(trial));
   }
+  if (state.best < state.trials.size()) rule_.expect(static_cast<double>(state.trials[state.best].sends));
   ++state.batches;
+}
+
+/// Collective. Engines that do not support a problem say so at once, or where they have not begun to solve.
+bool Explorer::ran_out_of_time(const Error& error) {
+  return error.code() == ExitCode::unavailable && problem_.options.time_limit_s &&
+         rule_.time_share() >= kTimeOfRefusals;
+}
+
+/// Collective. A time limit came before any schedule: list scheduling may take the rest of the time.
+void Explorer::fall_back() {
+  if (!problem_.options.time_limit_s || std::isfinite(best_finish_us()) || context_.interrupted()) return;
+  if (problem_.options.engine == "list") return;
+  if (first_error_ && !ran_out_of_time(*first_error_)) return;
+  rule_.hit("time");
+  falls_back_ = true;
+  run_batch({runner_.add("list")});
+  if (!std::isfinite(best_finish_us()) || !now_.mine.result) return;
+  EngineResult result = *now_.mine.result;
+  result.remarks.push_back(fmt::format("engine {} found no schedule in time; this is the list scheduler's",
+                                       problem_.options.engine));
+  now_.mine.result = std::make_shared<const EngineResult>(std::move(result));
 }
 
 bool Explorer::improvement_follows() const {
@@ -257,6 +304,7 @@ Exploration Explorer::best_on_every_rank() {
 Exploration Explorer::run() {
   resume_from_checkpoint();
   search();
+  fall_back();
   return best_on_every_rank();
 }
 

@@ -122,10 +122,13 @@ void LocalSearch::run() {
   task.work_limit = options.time_limit_s ? kInfinity : options.improve_work * (options.gap ? 10 : 1);
   task.stop = [&](double finish_us) { return rule_.stop(finish_us); };
   task.time_spent = [&] { return rule_.time_share(); };
+  task.time_limit_s = options.time_limit_s.value_or(0);
   task.interrupted = [&] { return context_.interrupted(); };
   task.least_us = [&](int chunks) { return rule_.least_us(chunks); };
   offer_restarts(task);
-  task.progress = [&](std::uint64_t rounds, int chunks, double finish_us) {
+  const double sends_a_chunk = static_cast<double>(best_.found.schedule->sends.size()) / best_.chunks;
+  task.progress = [&, sends_a_chunk](std::uint64_t rounds, int chunks, double finish_us) {
+    rule_.expect(sends_a_chunk * std::max(chunks, best_.chunks));
     if (rounds % 16 != 0) return;
     context_.tell(fmt::format("improvement: {} rounds, {} chunks, {:.6g} us, gap {:.3f}%", rounds, chunks,
                               finish_us, 100 * (finish_us / rule_.bound().us - 1)));
@@ -155,7 +158,8 @@ void LocalSearch::run() {
 void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
              const RunContext& context) {
   const SearchState& state = exploration.state;
-  if (problem.options.improve_work <= 0 || !state.trials[state.best].improvable) return;
+  if (problem.options.improve_work <= 0 || !state.trials[state.best].improvable || rule.time_share() >= 1)
+    return;
   LocalSearch(problem, runner, exploration, rule, context).run();
 }
 

@@ -10,6 +10,7 @@
 #include "rondo/pipeline/lp_solvers.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
+#include "time_shares.hpp"
 
 namespace rondo {
 
@@ -61,22 +62,23 @@ Toolbox prepare_toolbox(const SolveOptions& options, const RunContext& context) 
   ColumnOptions columns;
   columns.gap = options.flow_gap.value_or(
       std::clamp(options.gap_to_meet() * kColumnShareOfGap, kColumnGap, kMostColumnGap));
-  columns.limits.time_limit_s = options.time_limit_s.value_or(-1);
-  columns.limits.interrupt = context.interrupt;
   columns.checkpoints = &context.checkpoints();
   const auto report = [&context](const ColumnProgress& p) {
     context.tell(fmt::format("columns: flow {:.6g}, bound {:.6g}, gap {:.2g}, {} columns", p.theta, p.bound,
                              p.theta / p.bound - 1, p.columns));
   };
-  tools.flow_by_columns = [columns, &communicator, make_master = tools.column_master,
+  tools.flow_by_columns = [columns, options, &context, make_master = tools.column_master,
                            report](const Instance& instance) {
     ColumnOptions from_cut = columns;
+    from_cut.limits = limits_of_step(options, context, kShareOfBounds);
     from_cut.start_prices = narrowest_cut_prices(*instance.topology, instance.demand);
-    return steady_flow_by_columns(instance, from_cut, make_master, communicator, report);
+    return steady_flow_by_columns(instance, from_cut, make_master, context.communicator, report);
   };
-  tools.timed_flow_by_columns = [columns, &communicator, make_master = tools.column_master,
+  tools.timed_flow_by_columns = [columns, options, &context, make_master = tools.column_master,
                                  report](const Instance& instance) {
-    return timed_flow_by_columns(instance, columns, make_master, communicator, report);
+    ColumnOptions timed = columns;
+    timed.limits = limits_of_step(options, context, kShareOfPreparing);
+    return timed_flow_by_columns(instance, timed, make_master, context.communicator, report);
   };
   return tools;
 }

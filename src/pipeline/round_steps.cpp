@@ -13,6 +13,7 @@ namespace rondo {
 namespace {
 
 constexpr int kChunksWithoutPlan = 4;
+constexpr double kShareOfRounds = 0.75;       ///< of the time that is left; the rest is for the files
 constexpr double kWorthOfFewerChunks = 0.01;  ///< of the finish time
 
 Decomposition decompose(const Problem& problem, const Demand& demand) {
@@ -104,8 +105,7 @@ void improve_by_rounds(const Problem& problem, const Toolbox& tools, Exploration
   rounds.engine.epochs = options.epochs;
   rounds.engine.limits.max_nodes = options.max_nodes;
   rounds.engine.limits.interrupt = context.interrupt;
-  if (options.time_limit_s)
-    rounds.engine.limits.time_limit_s = std::max(0.0, *options.time_limit_s - context.seconds());
+  rounds.engine.limits.time_limit_s = limits_of_step(options, context, kShareOfRounds).time_limit_s;
   rounds.stop_at_us = rule.enough_us();
   rounds.decomposition = decompose(problem, demand);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rondo/pipeline/synthesize.hpp"
+#include "time_shares.hpp"
 
 namespace rondo {
 
@@ -23,6 +24,8 @@ class StopRule {
 
   /// Collective. Whether a schedule that ends at `finish_us` ends the search.
   bool stop(double finish_us);
+  /// Of the time limit, the seconds that replaying and writing a schedule of so many sends need are left out.
+  void expect(double sends) { closing_s_ = kClosingSecondsPerSend * sends; }
   /// Collective. The share of the time limit that is over; 0 where there is none.
   double time_share() const;
 
@@ -35,6 +38,7 @@ class StopRule {
   const LowerBound& bound_;
   const RunContext& context_;
   std::optional<double> least_us_of_asked_chunks_;
+  double closing_s_ = 0;
   std::vector<std::string> limits_hit_;
 };
 

@@ -12,6 +12,8 @@
 #include "rondo/core/version.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "round_steps.hpp"
+#include "shared_bounds.hpp"
+#include "time_shares.hpp"
 
 /// The main job: bound, explore, improve, prove.
 namespace rondo {
@@ -47,7 +49,10 @@ class Steps {
 };
 
 Bounds bound(const Problem& problem, const Toolbox& tools, const RunContext& context) {
-  Bounds bounds = lower_bounds(problem.instance(), tools, problem.options.symmetry);
+  SolveLimits limits = limits_of_step(problem.options, context, kShareOfBounds);
+  limits.interrupt = nullptr;  // signals reach some ranks earlier than others
+  Bounds bounds = lower_bounds(problem.instance(), tools, problem.options.symmetry, limits);
+  if (problem.options.time_limit_s) share_bounds(bounds, context.communicator);
   const LowerBound& best = bounds.best();
   context.tell(fmt::format("lower bound {:.6g} us ({})", best.us, certificate_kind(best.certificate)));
   return bounds;

@@ -6,6 +6,7 @@
 #include "rondo/core/collective.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/decomp/orbits.hpp"
+#include "rondo/model/deadline.hpp"
 
 namespace rondo {
 
@@ -24,9 +25,10 @@ enum class CutEffort : std::uint8_t {
   all      ///< and those that keep data from its destinations (ForestColl, arXiv 2402.06787, section 3)
 };
 
-/// Different cuts, out and in, best first; of those that are equal by symmetry one.
+/// Different cuts, out and in, best first; of those that are equal by symmetry one. Beyond the simple ones,
+/// those that are found before `deadline` is over.
 std::vector<Cut> find_cuts(const Topology& topology, const Demand& demand, const Symmetry& symmetry,
-                           CutEffort effort);
+                           CutEffort effort, const Deadline& deadline = {});
 
 /// Per link: 1 on those that leave the narrowest of the simple cuts, which is often the bottleneck where
 /// links are damaged. Empty where there is no cut.

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <vector>
 
 #include "rondo/core/collective.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/flows/route_table.hpp"
+#include "rondo/model/deadline.hpp"
 
 namespace rondo {
 
@@ -26,10 +26,9 @@ enum class RoutingStart {
 /// of `start` rounded to whole chunks, then local search over the model's routes and such that avoid loaded
 /// links. It minimises sum_links load^p + sum_chunks duration^p for growing p (in the limit the greatest load
 /// or duration, the second greatest, ...). Durations keep small sizes, which latency decides, on short ways.
-/// `seed` sets the order in which contributions are looked at; the search ends where it is once `interrupt`
-/// is true.
+/// `seed` sets the order in which contributions are looked at; the search ends where it is once
+/// `deadline` is over.
 RoutedChunks round_to_chunks(const Topology& topology, const Demand& demand, const RouteTable& table,
-                             RoutingStart start, std::uint64_t seed,
-                             const std::atomic<bool>* interrupt = nullptr);
+                             RoutingStart start, std::uint64_t seed, const Deadline& deadline = {});
 
 }  // namespace rondo

@@ -44,6 +44,7 @@ struct ImprovementTask {
   std::function<bool()> interrupted = [] { return false; };
   /// Collective, alike on every rank: how much of the time limit is over, as a share; 0 where there is none.
   std::function<double()> time_spent = [] { return 0.0; };
+  double time_limit_s = 0;  ///< 0 where there is none
   /// Of the time limit, about what a restart takes for a transfer, all ranks at work; 0: not known.
   double restart_share = 0;
   /// Called between rounds on every rank.

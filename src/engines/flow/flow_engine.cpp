@@ -23,6 +23,8 @@ struct FlowPolicy {
 
 /// Where there are rotations, whole problems of more chunks than that are left out unless asked for.
 constexpr std::size_t kMostWholeChunks = 20'000;
+/// Of the time that is left, what rounding may take; the rest is for list scheduling.
+constexpr double kShareOfRounding = 0.5;
 
 /// The first one is the default.
 const std::vector<FlowPolicy>& flow_policy_table() {
@@ -83,11 +85,11 @@ class FlowScheduler {
     if (policy.rotated) return rotated(demand, policy, call);
     if (part_ && demand.num_chunks() > kMostWholeChunks && !call.policy_is_asked) return std::nullopt;
     if (!table_) table_ = steady_routes(*topology_, demand_, *steady_);
-    const std::atomic<bool>* interrupt = call.limits.interrupt;
-    const RoutedChunks routed =
-        round_to_chunks(*topology_, demand, *table_, start(policy), call.seed, interrupt);
+    const Deadline deadline(call.limits);
+    const RoutedChunks routed = round_to_chunks(*topology_, demand, *table_, start(policy), call.seed,
+                                                deadline.after(kShareOfRounding));
     auto schedule =
-        schedule_routes(*topology_, table_->hops, demand, routed, policy.order, call.seed, interrupt);
+        schedule_routes(*topology_, table_->hops, demand, routed, policy.order, call.seed, deadline);
     if (!schedule) return std::nullopt;
     return Realised{std::move(*schedule), routed.greatest_load_us};
   }
@@ -111,11 +113,11 @@ class FlowScheduler {
     }
     const Demand part = part_->demand.with_chunks(demand.chunks_per_contribution());
     const FoldedRoutes& routes = **routes_;
-    const std::atomic<bool>* interrupt = call.limits.interrupt;
-    const RoutedChunks routed =
-        round_to_chunks(part_->topology, part, routes.folded, start(policy), call.seed, interrupt);
+    const Deadline deadline(call.limits);
+    const RoutedChunks routed = round_to_chunks(part_->topology, part, routes.folded, start(policy),
+                                                call.seed, deadline.after(kShareOfRounding));
     const auto starts = start_routes(part_->topology, routes.folded.hops, part,
-                                     merge_hops(routes.folded, routed), policy.order, call.seed, interrupt);
+                                     merge_hops(routes.folded, routed), policy.order, call.seed, deadline);
     if (!starts) return std::nullopt;
     return Realised{unfold(*part_, *topology_, demand, part, routes.real.hops, routed, *starts),
                     routed.greatest_load_us};

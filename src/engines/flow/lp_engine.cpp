@@ -77,6 +77,9 @@ std::vector<int> coarse_interval_starts(int epochs, int fine) {
   return starts;
 }
 
+/// Of the time that is left, what rounding may take; the rest is for list scheduling.
+constexpr double kShareOfRounding = 0.5;
+
 class LeastTimeSearch {
  public:
   LeastTimeSearch(const Instance& instance, const EngineOptions& options, const Toolbox& tools,
@@ -84,6 +87,7 @@ class LeastTimeSearch {
       : instance_(instance),
         options_(options),
         tools_(tools),
+        deadline_(options.limits),
         delivered_(1 - std::max(kMissing, kGapUnit * tools.lp->duality_gap())),
         columns_per_epoch_(static_cast<double>(steady.columns)) {
     instance_.orbits = steady.orbits;
@@ -120,7 +124,14 @@ class LeastTimeSearch {
     }
     while (enough - too_few > 1) {
       const int middle = (too_few + enough) / 2;
-      TimedFlow flow = solve(middle);
+      TimedFlow flow;
+      try {
+        flow = solve(middle);
+      } catch (const Error& error) {
+        // A limit, on all ranks alike: the best so far is a flow, if not the one of least time.
+        if (error.code() != ExitCode::unavailable || std::isinf(deadline_.seconds_left())) throw;
+        break;
+      }
       if (flow.delivered >= delivered_) {
         best = std::move(flow);
         enough = middle;
@@ -175,8 +186,8 @@ class LeastTimeSearch {
               flows, epochs, grid().tau_us, most,
               std::ceil(1.1 * options_.epochs.multiplier * flows / most)));
     }
-    SolvedFlow solved =
-        solve_flow(instance_, tools_.formulation("time_expanded_flow"), options_.limits, tools_);
+    SolvedFlow solved = solve_flow(instance_, tools_.formulation("time_expanded_flow"),
+                                   deadline_.left_of(options_.limits), tools_);
     if (solved.status != SolveStatus::optimal) {
       throw Error(ExitCode::unavailable,
                   fmt::format("engine lp: the time-expanded flow of {} columns ended '{}' in {}; raise the "
@@ -190,6 +201,7 @@ class LeastTimeSearch {
   Instance instance_;
   const EngineOptions& options_;
   const Toolbox& tools_;
+  Deadline deadline_;  ///< of all programs together
   double delivered_;
   double columns_per_epoch_;
   int fine_epochs_ = 0;
@@ -218,12 +230,12 @@ PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options
       {"columns_per_epoch", static_cast<double>(steady.columns)},
       {"columns_per_epoch_without_symmetry", static_cast<double>(steady.all_columns)}};
   return [topology, table, metrics](const Demand& demand, const EngineOptions& call) {
-    const std::atomic<bool>* interrupt = call.limits.interrupt;
-    const RoutedChunks routed =
-        round_to_chunks(*topology, demand, *table, RoutingStart::model, call.seed, interrupt);
+    const Deadline deadline(call.limits);
+    const RoutedChunks routed = round_to_chunks(*topology, demand, *table, RoutingStart::model, call.seed,
+                                                deadline.after(kShareOfRounding));
     EngineResult result;
     result.schedule =
-        schedule_routes(*topology, table->hops, demand, routed, RouteOrder::model, call.seed, interrupt);
+        schedule_routes(*topology, table->hops, demand, routed, RouteOrder::model, call.seed, deadline);
     if (!result.schedule) return result;
     result.metrics = metrics;
     result.metrics["rounded_us"] = routed.greatest_load_us;

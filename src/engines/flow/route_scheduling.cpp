@@ -20,7 +20,7 @@ class RouteScheduler {
  public:
   RouteScheduler(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
                  const RoutedChunks& routed, RouteOrder order, std::uint64_t seed);
-  std::optional<RouteStarts> run(const std::atomic<bool>* interrupt);
+  std::optional<RouteStarts> run(const Deadline& deadline);
 
  private:
   /// A hop and the rest of a route behind it. Chunks that wait for the same leg differ in nothing but their
@@ -251,9 +251,9 @@ void RouteScheduler::serve(double t_us) {
   woken_.clear();
 }
 
-std::optional<RouteStarts> RouteScheduler::run(const std::atomic<bool>* interrupt) {
+std::optional<RouteStarts> RouteScheduler::run(const Deadline& deadline) {
   while (!events_.empty()) {
-    if (interrupt != nullptr && interrupt->load()) return std::nullopt;
+    if (deadline.is_over()) return std::nullopt;
     // What happens at the same time is decided together, at the latest of the times that are equal.
     double t = events_.top().t_us;
     const double until = t + time_slack_us(t);
@@ -278,14 +278,14 @@ std::optional<RouteStarts> RouteScheduler::run(const std::atomic<bool>* interrup
 
 std::optional<RouteStarts> start_routes(const Topology& topology, const std::vector<Hop>& hops,
                                         const Demand& demand, const RoutedChunks& routed, RouteOrder order,
-                                        std::uint64_t seed, const std::atomic<bool>* interrupt) {
-  return RouteScheduler(topology, hops, demand, routed, order, seed).run(interrupt);
+                                        std::uint64_t seed, const Deadline& deadline) {
+  return RouteScheduler(topology, hops, demand, routed, order, seed).run(deadline);
 }
 
 std::optional<Schedule> schedule_routes(const Topology& topology, const std::vector<Hop>& hops,
                                         const Demand& demand, const RoutedChunks& routed, RouteOrder order,
-                                        std::uint64_t seed, const std::atomic<bool>* interrupt) {
-  const auto starts = start_routes(topology, hops, demand, routed, order, seed, interrupt);
+                                        std::uint64_t seed, const Deadline& deadline) {
+  const auto starts = start_routes(topology, hops, demand, routed, order, seed, deadline);
   if (!starts) return std::nullopt;
   Schedule schedule;
   schedule.finish_us = starts->finish_us;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 
@@ -9,6 +8,7 @@
 #include "rondo/core/topology.hpp"
 #include "rondo/flows/rounding.hpp"
 #include "rondo/flows/route_table.hpp"
+#include "rondo/model/deadline.hpp"
 
 namespace rondo {
 
@@ -34,15 +34,15 @@ struct RouteStarts {
 
 /// List scheduling of routed chunks in continuous time: whenever a hop's links are idle, the first of its
 /// waiting chunks by `order` takes all of them; hops that compete serve the more urgent chunk. Remaining ties
-/// go by `seed`. Nothing once `interrupt` is true. Throws Error(unavailable) where a link is faster than the
+/// go by `seed`. Nothing once `deadline` is over. Throws Error(unavailable) where a link is faster than the
 /// shared bandwidth it belongs to.
 std::optional<RouteStarts> start_routes(const Topology& topology, const std::vector<Hop>& hops,
                                         const Demand& demand, const RoutedChunks& routed, RouteOrder order,
-                                        std::uint64_t seed, const std::atomic<bool>* interrupt = nullptr);
+                                        std::uint64_t seed, const Deadline& deadline = {});
 
 /// The same as a schedule.
 std::optional<Schedule> schedule_routes(const Topology& topology, const std::vector<Hop>& hops,
                                         const Demand& demand, const RoutedChunks& routed, RouteOrder order,
-                                        std::uint64_t seed, const std::atomic<bool>* interrupt = nullptr);
+                                        std::uint64_t seed, const Deadline& deadline = {});
 
 }  // namespace rondo

@@ -60,7 +60,7 @@ PreparedEngine engine_of(std::shared_ptr<const Prepared> prepared, const std::st
     const LiftPolicy& policy = find_policy(lift_policy_table(), options.policy, name);
     EngineResult result;
     const auto& [topology, translations, hops] = *prepared;
-    Deadline deadline(options.limits);
+    const Deadline deadline(options.limits);
     const auto moves = lifted_moves(*topology, *translations, hops, demand,
                                     {policy.order, policy.senders, options.seed}, deadline);
     if (moves) result.schedule = all_translations(*topology, *translations, hops, demand, *moves);

@@ -35,7 +35,7 @@ class LiftedScheduler {
  public:
   LiftedScheduler(const Topology& topology, const Translations& translations, const LiftedHops& hops,
                   const Demand& demand, const LiftedRules& rules);
-  std::optional<std::vector<Move>> run(Deadline& deadline);
+  std::optional<std::vector<Move>> run(const Deadline& deadline);
 
  private:
   struct Arrival {
@@ -384,7 +384,7 @@ void LiftedScheduler::serve_receivers(double t_us) {
   }
 }
 
-std::optional<std::vector<Move>> LiftedScheduler::run(Deadline& deadline) {
+std::optional<std::vector<Move>> LiftedScheduler::run(const Deadline& deadline) {
   while (missing_ > 0) {
     if (deadline.is_over()) return std::nullopt;
     any_way_ = events_.empty();
@@ -406,7 +406,7 @@ std::optional<std::vector<Move>> LiftedScheduler::run(Deadline& deadline) {
 
 std::optional<std::vector<Move>> lifted_moves(const Topology& topology, const Translations& translations,
                                               const LiftedHops& hops, const Demand& demand,
-                                              const LiftedRules& rules, Deadline& deadline) {
+                                              const LiftedRules& rules, const Deadline& deadline) {
   return LiftedScheduler(topology, translations, hops, demand, rules).run(deadline);
 }
 

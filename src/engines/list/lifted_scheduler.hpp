@@ -4,10 +4,10 @@
 #include <optional>
 #include <vector>
 
-#include "deadline.hpp"
 #include "lifted_hops.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/engines/engine.hpp"
+#include "rondo/model/deadline.hpp"
 
 namespace rondo {
 
@@ -45,6 +45,6 @@ struct LiftedRules {
 /// shared bandwidth. Throws Error(unavailable) where the hops do not reach every GPU.
 std::optional<std::vector<Move>> lifted_moves(const Topology& topology, const Translations& translations,
                                               const LiftedHops& hops, const Demand& demand,
-                                              const LiftedRules& rules, Deadline& deadline);
+                                              const LiftedRules& rules, const Deadline& deadline);
 
 }  // namespace rondo

@@ -45,7 +45,7 @@ PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, cons
     const ListRules rules = list_rules(options.policy, options.seed);
     const Deliveries deliveries = plan_deliveries(*topology, *hops, demand, options.seed);
     EngineResult result;
-    Deadline deadline(options.limits);
+    const Deadline deadline(options.limits);
     result.schedule = list_schedule(*topology, *hops, demand, deliveries, rules, deadline);
     if (!result.schedule) result.limits_hit.push_back(deadline.ended_by());
     return result;

@@ -23,7 +23,7 @@ class ListScheduler {
                 const Deliveries& deliveries, const ListRules& rules, double from_us);
   void resume(const PartialSchedule& partial);
   /// Nothing where `patience`, unless null, is over first.
-  std::optional<Schedule> run(Deadline* deadline);
+  std::optional<Schedule> run(const Deadline* deadline);
 
  private:
   enum class EventKind : std::uint8_t { arrival, link_free };
@@ -283,7 +283,7 @@ void ListScheduler::serve_receivers(double t_us) {
   }
 }
 
-std::optional<Schedule> ListScheduler::run(Deadline* deadline) {
+std::optional<Schedule> ListScheduler::run(const Deadline* deadline) {
   while (missing_ > 0) {
     if (deadline && deadline->is_over()) return std::nullopt;
     if (events_.empty()) {
@@ -347,7 +347,7 @@ Schedule list_schedule(const Topology& topology, const HopTable& hops, const Dem
 
 std::optional<Schedule> list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
                                       const Deliveries& deliveries, const ListRules& rules,
-                                      Deadline& deadline) {
+                                      const Deadline& deadline) {
   return ListScheduler(topology, hops, demand, deliveries, rules, 0).run(&deadline);
 }
 

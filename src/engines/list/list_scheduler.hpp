@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "deadline.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/round.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/engines/engine.hpp"
+#include "rondo/model/deadline.hpp"
 
 namespace rondo {
 
@@ -66,7 +66,7 @@ Schedule list_schedule(const Topology& topology, const HopTable& hops, const Dem
 /// The same from the beginning; nothing where `patience` is over first.
 std::optional<Schedule> list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
                                       const Deliveries& deliveries, const ListRules& rules,
-                                      Deadline& deadline);
+                                      const Deadline& deadline);
 
 /// The destinations of every contribution, and the GPUs that relay to them where destinations cannot be
 /// reached over one another: shortest ways from the origin, spread over the topology by the load they put on

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "rondo/core/error.hpp"
-#include "rondo/core/stopwatch.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/engines/engines.hpp"
+#include "rondo/model/deadline.hpp"
 #include "transfers.hpp"
 
 namespace rondo {
@@ -47,7 +47,7 @@ Schedule best_list_schedule(const Topology& topology, const Demand& demand, cons
 class EpochSearch {
  public:
   EpochSearch(const Instance& instance, const EngineOptions& options, const Toolbox& tools)
-      : instance_(instance), options_(options), tools_(tools) {}
+      : instance_(instance), options_(options), tools_(tools), deadline_(options.limits) {}
 
   /// `incumbent` is a schedule of snap_to_grid's topology that takes `incumbent_epochs`: where nothing better
   /// is found it is the solution, if it fits the grid.
@@ -69,7 +69,7 @@ class EpochSearch {
   /// Bisection: what is infeasible in K epochs is infeasible in fewer.
   void exclude_by_relaxation(int at_most) {
     int open = at_most + 1;
-    while (optimum_.infeasible_epochs + 1 < open) {
+    while (optimum_.infeasible_epochs + 1 < open && !deadline_.is_over()) {
       const int epochs = optimum_.infeasible_epochs + (open - optimum_.infeasible_epochs) / 2;
       LinearModel relaxation = build(epochs).model;
       std::fill(relaxation.integer.begin(), relaxation.integer.end(), char{0});
@@ -94,28 +94,19 @@ class EpochSearch {
     } else if (solution.status == SolveStatus::infeasible) {
       if (optimum_.infeasible_epochs == epochs - 1) optimum_.infeasible_epochs = epochs;
     } else {
-      const std::string limit = interrupted() ? "interrupted" : out_of_time() ? "time" : "nodes";
+      const std::string limit = deadline_.is_over() ? deadline_.ended_by() : "nodes";
       auto& hit = optimum_.limits_hit;
       if (std::find(hit.begin(), hit.end(), limit) == hit.end()) hit.push_back(limit);
     }
-    return optimum_.field || interrupted() || out_of_time();
+    return optimum_.field || deadline_.is_over();
   }
 
-  /// The user's seconds are for all calls together.
-  SolveLimits limits() const {
-    SolveLimits limits = options_.limits;
-    if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, limits.time_limit_s - clock_.seconds());
-    return limits;
-  }
-  bool out_of_time() const {
-    return options_.limits.time_limit_s >= 0 && clock_.seconds() >= options_.limits.time_limit_s;
-  }
-  bool interrupted() const { return options_.limits.interrupt != nullptr && *options_.limits.interrupt; }
+  SolveLimits limits() const { return deadline_.left_of(options_.limits); }
 
   const Instance& instance_;
   const EngineOptions& options_;
   const Toolbox& tools_;
-  Stopwatch clock_;
+  Deadline deadline_;  ///< of all calls together
   GridOptimum optimum_;
 };
 

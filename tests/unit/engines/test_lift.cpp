@@ -140,7 +140,7 @@ TEST(Lift, ThinnedOutPeersStillReachAll) {
   EXPECT_EQ(all.hops().size(), 39U);
   EXPECT_EQ(few.hops().size(), 10U);
   const Demand demand = allgather(*star, kMB);
-  Deadline deadline({});
+  const Deadline deadline;
   const Schedule schedule =
       all_translations(*star, group, few, demand, *lifted_moves(*star, group, few, demand, {}, deadline));
   const ReplayResult replayed = replay(*star, demand, schedule.sends);

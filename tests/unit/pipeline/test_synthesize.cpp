@@ -184,5 +184,19 @@ TEST(Synthesize, EngineThatDoesNotSupportTheDemandSaysSo) {
   EXPECT_THROW(solve(fabric("ring", {{"gpus", "4"}}), Collective::allgather, 4e6, options), Error);
 }
 
+TEST(Synthesize, ATimeLimitLeavesAScheduleWhereListSchedulingEnds) {
+  // Its linear programs take far longer.
+  const auto torus = fabric("torus", {{"dims", "4x4x4"}});
+  SolveOptions options;
+  options.engine = "lp";
+  options.time_limit_s = 0.05;
+  const SynthesisResult result = solve(torus, Collective::alltoall, 16e6, options);
+  EXPECT_EQ(result.engine.substr(0, 4), "list");
+  EXPECT_EQ(result.limits_hit, std::vector<std::string>{"time"});
+  ASSERT_FALSE(result.remarks.empty());
+  EXPECT_NE(result.remarks.front().find("engine lp found no schedule in time"), std::string::npos);
+  EXPECT_GE(result.gap, 0);
+}
+
 }  // namespace
 }  // namespace rondo

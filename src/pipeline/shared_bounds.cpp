@@ -1,0 +1,57 @@
+#include "shared_bounds.hpp"
+
+#include <tuple>
+#include <utility>
+
+#include "rondo/parallel/map_parts.hpp"
+#include "rondo/parallel/messages.hpp"
+
+namespace rondo {
+
+auto members_of(SameAs<CutCertificate> auto& c) {
+  return std::tie(c.nodes, c.bytes);
+}
+auto members_of(SameAs<MetricCertificate> auto& c) {
+  return std::tie(c.length);
+}
+
+namespace {
+
+Bytes pack(const LowerBound& bound) {
+  MessageWriter message;
+  message.put(bound.us);
+  message.put(bound.certificate.index());
+  std::visit([&](const auto& certificate) { message.write(certificate); }, bound.certificate);
+  return message.take();
+}
+
+LowerBound unpack(const Bytes& bytes) {
+  MessageReader message(bytes);
+  LowerBound bound{message.get<double>(), {}};
+  switch (message.get<std::size_t>()) {
+    case 0:
+      message.read(bound.certificate.emplace<0>());
+      break;
+    case 1:
+      message.read(bound.certificate.emplace<1>());
+      break;
+    default:
+      message.read(bound.certificate.emplace<2>());
+  }
+  return bound;
+}
+
+}  // namespace
+
+void share_bounds(Bounds& bounds, const Communicator& communicator) {
+  const Bytes best = on_root(communicator, [&] { return pack(bounds.best()); });
+  if (!communicator.is_root()) bounds.all.insert(bounds.all.begin(), unpack(best));
+  const bool has_flow = bounds.steady->field.has_value();
+  if (communicator.max(has_flow ? 0 : 1) == 0 || !has_flow) return;
+  auto steady = std::make_shared<SteadyFlow>(*bounds.steady);
+  steady->field.reset();
+  steady->why_not = "a limit came before every rank had solved the steady-state flow";
+  bounds.steady = std::move(steady);
+}
+
+}  // namespace rondo
