@@ -54,7 +54,7 @@ std::vector<Problem> known_problems() {
        .arguments = words("--topology dgx1 --collective allgather --size 1GB --chunks 4")},
       {.name = "columns",
        .arguments = words("--topology rails:boxes=3,rails=2 --collective alltoall --size 1GB --engine flow "
-                          "--lp-solver columns --symmetry off")},
+                          "--lp-solver columns")},
       {.name = "pdhg",
        .arguments = words("--topology rails:boxes=2,rails=2 --collective alltoall --size 1GB --engine flow "
                           "--lp-solver pdhg --lp-tolerance 1e-5 --symmetry off"),

@@ -5,6 +5,7 @@
 #include "progress.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/pipeline/bound.hpp"
+#include "rondo/pipeline/lp_solvers.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "run.hpp"
 #include "run_folder.hpp"
@@ -16,13 +17,19 @@ namespace {
 
 std::vector<OptionGroup> option_groups() {
   std::vector<OptionGroup> groups = problem_options();
-  groups.push_back(
-      {"Search",
-       {lp_solver_option(),
-        symmetry_option(),
-        {"gap", "G", "", "columns: end when the steady-state flow is proven to this: 0.001 or 0.1%"}}});
+  for (OptionGroup& group : option_groups_of("bound")) groups.push_back(std::move(group));
+  groups.back().options.push_back(
+      {"gap", "G", "",
+       "of the steady-state flow by columns: end when it is proven to this, 0.001 or 0.1% (default: 1e-6)"});
   groups.push_back({"Output", {{"json", "", "", "print all bounds with their certificates as JSON"}}});
   return groups;
+}
+
+std::string why_gap_ignored(const SolveOptions& options, bool is_unicast) {
+  if (!is_unicast) return "there is no flow to prove where data has several destinations; leave it out";
+  if (find_lp_solver(options.lp_solver).method != LpMethod::program) return "";
+  return fmt::format("--lp-solver {} solves the flow to its end; give columns, or leave the gap out",
+                     options.lp_solver);
 }
 
 /// One line on what the certificate says.
@@ -46,7 +53,8 @@ std::string as_table(const ProblemDocument& problem, const Bounds& bounds) {
                     certificate_kind(bound.certificate), std::visit(Summary{}, bound.certificate)});
   }
   std::string text = format_table(rows);
-  if (const SteadyFlow& steady = *bounds.steady; steady.columns < steady.all_columns) {
+  // Of a program that was solved, and not by columns, which are those of all origins.
+  if (const SteadyFlow& steady = *bounds.steady; steady.field && steady.orbits) {
     text +=
         fmt::format("symmetry of about 10^{:.1f} elements: steady-state flow of {} columns instead of {}\n",
                     steady.symmetry.log10_order, steady.columns, steady.all_columns);
@@ -77,13 +85,14 @@ std::string as_json(const ProblemDocument& problem, const Bounds& bounds) {
 
 /// Collective. All ranks work on what the root has read.
 std::string bound(const Settings& settings, const Communicator& communicator) {
-  SolveOptions options;
-  options.lp_solver = settings.text("lp-solver");
-  options.symmetry = read_symmetry(settings);
+  SolveOptions options = read_solve_options(settings, "bound");
   if (settings.has("gap")) options.flow_gap = settings.fraction("gap");
   const std::string text =
       from_root(communicator, [&] { return sealed_text(problem_to_json(read_problem(settings), {})); });
   const ProblemDocument problem = problem_from_json(parse_json(text, "problem"));
+  const bool is_unicast = problem.demand.is_unicast();
+  refuse_ignored(settings, "bound", options, is_unicast);
+  settings.refuse_ignored("gap", why_gap_ignored(options, is_unicast));
   ProgressLine line;
   const RunContext context{communicator, [&](const std::string& progress) { line.show(progress); }};
   const Bounds bounds = rondo::bound({problem.topology, problem.demand, options}, context);

@@ -24,6 +24,11 @@ std::vector<OptionGroup> option_groups() {
             {"max-findings", "N", std::to_string(defaults.max_findings), "findings to list"}}}};
 }
 
+std::string why_demand_ignored(const msccl::Program& program) {
+  if (program.coll == Collective::custom) return "";
+  return fmt::format("the program's coll {} says what it is to do; leave it out", to_string(program.coll));
+}
+
 std::string summary(const msccl::Program& program, const xmlcheck::CheckResult& result) {
   std::size_t tbs = 0, steps = 0;
   for (const msccl::Gpu& gpu : program.gpus) {
@@ -52,6 +57,7 @@ std::string check_xml(const Settings& settings) {
   if (executor != kNoExecutor) options.executor = &msccl::find_executor(executor);
   options.fifo_depth = static_cast<int>(settings.integer("fifo-depth", 1, 1'000'000));
   options.max_findings = static_cast<std::size_t>(settings.integer("max-findings", 1, kMaxFindings));
+  settings.refuse_ignored("demand", why_demand_ignored(program));
   if (settings.has("demand")) {
     const auto gpus = static_cast<std::size_t>(program.num_gpus());
     demand.emplace(

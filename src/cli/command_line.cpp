@@ -119,6 +119,7 @@ std::string execute(Words arguments, const Communicator& communicator) {
     return to_text(on_root(communicator, [&] { return to_bytes(read_text_file(path)); }));
   };
   const Settings settings = parse_settings(groups, command.positional, arguments, read_file);
+  settings.refuse_ignored();
   if (settings.has("print-config")) return settings.to_config();
   return command.run(settings, communicator);
 }

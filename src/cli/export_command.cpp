@@ -36,7 +36,7 @@ std::string write_picture(const PictureSubject& subject, const Settings&) {
 
 const std::vector<Format>& formats() {
   static const std::vector<Format> all = {{"json", write_json},
-                                          {"msccl-xml", write_xml},
+                                          {kMscclFormat, write_xml},
                                           {"trace", write_picture<trace_json>},
                                           {"svg", write_picture<svg_picture>},
                                           {"html", write_picture<html_page>}};

@@ -52,23 +52,33 @@ LoweringOptions lowering_options(const Settings& settings) {
   return options;
 }
 
+std::string why_msccl_ignored(const Settings& settings) {
+  const std::string& format = settings.text("format");
+  if (format == kMscclFormat) return "";
+  return fmt::format("--format {} has no use for it; give --format {}, or leave it out", format,
+                     kMscclFormat);
+}
+
 }  // namespace
 
 OptionGroup msccl_options() {
-  return {"MSCCL XML (--format msccl-xml)",
-          {{"executor", "NAME", "msccl", executor_names() + ": whose spelling and caps"},
-           {"placement", "NAME", kOutOfPlace,
-            fmt::format("{}, or {} where input and output are one buffer (allgather, broadcast)", kOutOfPlace,
-                        kInPlace)},
-           {"instances", "N", "1", "split every chunk into N, each on threadblocks and channels of its own"},
-           {"protocol", "NAME", "Simple", "Simple, LL, LL128"},
-           {"max-peers", "N", "", "GPUs that a GPU exchanges data with; the others are reached over relays"},
-           {"max-steps", "N", "",
-            "steps of a threadblock, where less than the executor takes; a connection with more goes over "
-            "several channels"},
-           {"name", "TEXT", "", "of the program; default: made from collective, size and fabric"},
-           {"min-bytes", "SIZE", "0", "smallest message that the executor uses it for"},
-           {"max-bytes", "SIZE", "1099511627776", "largest; 0: no limit, which old executors do not know"}}};
+  OptionGroup group{
+      "MSCCL XML (--format msccl-xml)",
+      {{"executor", "NAME", "msccl", executor_names() + ": whose spelling and caps"},
+       {"placement", "NAME", kOutOfPlace,
+        fmt::format("{}, or {} where input and output are one buffer (allgather, broadcast)", kOutOfPlace,
+                    kInPlace)},
+       {"instances", "N", "1", "split every chunk into N, each on threadblocks and channels of its own"},
+       {"protocol", "NAME", "Simple", "Simple, LL, LL128"},
+       {"max-peers", "N", "", "GPUs that a GPU exchanges data with; the others are reached over relays"},
+       {"max-steps", "N", "",
+        "steps of a threadblock, where less than the executor takes; a connection with more goes over "
+        "several channels"},
+       {"name", "TEXT", "", "of the program; default: made from collective, size and fabric"},
+       {"min-bytes", "SIZE", "0", "smallest message that the executor uses it for"},
+       {"max-bytes", "SIZE", "1099511627776", "largest; 0: no limit, which old executors do not know"}}};
+  for (Option& option : group.options) option.why_ignored = why_msccl_ignored;
+  return group;
 }
 
 std::string write_msccl_xml(const ProvenSchedule& proven, const Settings& settings) {

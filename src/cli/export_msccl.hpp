@@ -7,6 +7,8 @@
 
 namespace rondo::cli {
 
+inline constexpr const char* kMscclFormat = "msccl-xml";  ///< as --format names it
+
 /// The options of `rondo export --format msccl-xml`.
 OptionGroup msccl_options();
 

@@ -6,6 +6,7 @@
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
+#include "rondo/core/numbers.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -62,9 +63,22 @@ Forwarding parse_forwarding(const std::string& name) {
               fmt::format("--switch-forwarding is '{}'; it is cut_through or store_and_forward", name));
 }
 
+std::string why_degrade_seed_ignored(const Settings& settings) {
+  return settings.has("degrade") ? "" : "no link is degraded; give --degrade, or leave it out";
+}
+
 }  // namespace
 
-OptionGroup fabric_options() {
+Option degrading_seed() {
+  return {"seed", "N", "0", "seed of the choice of degraded links", [](const Settings& settings) {
+            const std::string why = why_degrade_seed_ignored(settings);
+            return why.empty() && settings.has("degrade-seed")
+                       ? "--degrade-seed is the seed of all that is random here; leave one of them out"
+                       : why;
+          }};
+}
+
+OptionGroup fabric_options(Option seed) {
   return {
       "Fabric",
       {{"topology", "NAME|FILE|SPEC", "",
@@ -73,10 +87,11 @@ OptionGroup fabric_options() {
        {"degrade", "FRACTION:FACTOR", "",
         "multiply the bandwidth of a random FRACTION of the links by FACTOR, or each by one from a range: "
         "0.05:0.5..0.9"},
-       {"degrade-seed", "N", "", "seed of the choice of degraded links (default: --seed)"},
+       {"degrade-seed", "N", "", "seed of the choice of degraded links (default: --seed)",
+        why_degrade_seed_ignored},
        {"without", "NODE:NODE,...", "",
         "remove the links between two nodes, such as a GPU and the switch behind its NIC: c0g3:rail3"},
-       {"seed", "N", "0", "seed of all that is random"},
+       std::move(seed),
        {"switch-forwarding", "HOW", "",
         "set all switches to cut_through or store_and_forward (default: as the topology says)"}}};
 }

@@ -9,8 +9,10 @@
 /// Topologies by name, file or generator.
 namespace rondo::cli {
 
-/// --topology, --degrade, --degrade-seed, --without, --seed, --switch-forwarding.
-OptionGroup fabric_options();
+/// --seed of commands that draw nothing but the links of --degrade.
+Option degrading_seed();
+/// --topology, --degrade, --degrade-seed, --without, --switch-forwarding and the command's --seed.
+OptionGroup fabric_options(Option seed = degrading_seed());
 
 /// `topology` with --without, --degrade and --switch-forwarding applied. Throws Error(usage).
 Topology changed_topology(Topology topology, const Settings& settings);

@@ -83,9 +83,6 @@ std::string against_size(const Json& problem, const Json& report, const Communic
 
 std::string pareto(const Json& problem, const Json& report, const std::filesystem::path& plot,
                    const Communicator& communicator) {
-  if (problem.at("collective") == "custom") {
-    throw Error(ExitCode::usage, "--pareto varies the size, which a custom demand fixes; leave it out");
-  }
   std::vector<pictures::Plot> plots;
   std::string text = against_chunks(report, plots);
   text += '\n';

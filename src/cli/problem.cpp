@@ -4,7 +4,6 @@
 
 #include <map>
 
-#include "fabrics.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/nearest.hpp"
 #include "rondo/core/units.hpp"
@@ -62,11 +61,17 @@ Demand demand_of(const Settings& settings, const Topology& topology, GpuId root)
   return make_demand(collective, parse_size(settings.text("size")), topology.num_gpus(), 1, root);
 }
 
+std::string why_root_ignored(const Demand& demand) {
+  if (demand.collective() == Collective::custom) return "--demand says who sends what to whom; leave it out";
+  if (demand.collective()->has_root) return "";
+  return fmt::format("{} has no root; leave it out", to_string(demand.collective()));
+}
+
 }  // namespace
 
-std::vector<OptionGroup> problem_options() {
+std::vector<OptionGroup> problem_options(Option seed) {
   return {
-      fabric_options(),
+      fabric_options(std::move(seed)),
       {"Collective",
        {{"collective", "NAME", "", collectives_help()},
         {"size", "SIZE", "", "as in nccl-tests: " + size_help() + ". B, KB, MB, GB (decimal), KiB, MiB, GiB"},
@@ -80,6 +85,7 @@ ProblemDocument read_problem(const Settings& settings) {
   const GpuId root(
       static_cast<std::int32_t>(settings.integer("root", 0, std::numeric_limits<std::int32_t>::max())));
   Demand demand = demand_of(settings, *topology, root);
+  settings.refuse_ignored("root", why_root_ignored(demand));
   check_reachable(*topology, demand);
   return {std::move(topology), std::move(demand), root};
 }

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "fabrics.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/io/json_files.hpp"
@@ -17,7 +18,7 @@ struct ProblemDocument {
 };
 
 /// Topology and collective: what `solve` and `bound` share.
-std::vector<OptionGroup> problem_options();
+std::vector<OptionGroup> problem_options(Option seed = degrading_seed());
 
 /// Reads files and checks that all data can reach its destinations. Throws Error.
 ProblemDocument read_problem(const Settings& settings);

@@ -15,6 +15,7 @@
 #include "rondo/pipeline/registry.hpp"
 #include "run.hpp"
 #include "run_folder.hpp"
+#include "solve_options.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -45,7 +46,14 @@ std::string resume(const Settings& settings, const Communicator& communicator) {
   const Stopwatch clock;
   const std::filesystem::path folder = settings.text("folder");
   const std::string problem = from_root(communicator, [&] { return own_problem_text(folder); });
-  return solve_run({problem, folder, Unfinished::resume, read_run_control(settings), clock}, communicator);
+  const RunControl control = read_run_control(settings);
+  if (settings.is_given("checkpoint-every")) {
+    const Json document = parse_json(problem, (folder / "problem.json").string());
+    settings.refuse_ignored("checkpoint-every",
+                            why_interval_ignored(control, solve_options_from_json(document.at("options")),
+                                                 problem_from_json(document).demand.is_unicast()));
+  }
+  return solve_run({problem, folder, Unfinished::resume, control, clock}, communicator);
 }
 
 std::vector<OptionGroup> reassemble_options() {

@@ -11,6 +11,8 @@
 #include <limits>
 
 #include "rondo/core/error.hpp"
+#include "rondo/core/numbers.hpp"
+#include "rondo/pipeline/registry.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -64,6 +66,14 @@ RunControl read_run_control(const Settings& settings) {
                             settings.text("checkpoint-every")));
   }
   return control;
+}
+
+std::string why_interval_ignored(const RunControl& control, const SolveOptions& options, bool is_unicast) {
+  const bool only_rounds = find_engine_or_auto(options.engine).works_in_rounds && !options.rounds.mip_start;
+  const bool bound_has_states = is_unicast && options.lp_solver != "clp";
+  if (!only_rounds || bound_has_states || control.checkpoint_every_s == kInfiniteSeconds) return "";
+  return "rounds without a plan have no other states than the rounds, which are kept each; give never, or "
+         "leave it out";
 }
 
 std::optional<double> seconds_left(const RunControl& control, const Communicator& communicator) {

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <boost/program_options.hpp>
-#include <charconv>
-#include <cmath>
 #include <sstream>
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/nearest.hpp"
+#include "rondo/core/numbers.hpp"
 
 namespace po = boost::program_options;
 
@@ -91,18 +90,21 @@ void assign_positional(po::parsed_options& parsed, const std::string& positional
   }
 }
 
-std::map<std::string, std::string> values_of(const std::vector<OptionGroup>& groups,
-                                             const po::variables_map& map) {
+Settings settings_of(const std::vector<OptionGroup>& groups, const std::string& positional,
+                     const po::variables_map& map) {
   std::map<std::string, std::string> values;
+  std::set<std::string> given;
   for (const OptionGroup& group : groups) {
     for (const Option& option : group.options) {
       if (map.count(option.name) == 0) continue;
       const po::variable_value& value = map[option.name];
       values[option.name] =
           option.value.empty() ? (value.as<bool>() ? "true" : "false") : value.as<std::string>();
+      const bool is_off = option.value.empty() && !value.as<bool>();
+      if (!value.defaulted() && !is_off) given.insert(option.name);
     }
   }
-  return values;
+  return {groups, positional, std::move(values), std::move(given)};
 }
 
 }  // namespace
@@ -128,7 +130,7 @@ Settings parse_settings(const std::vector<OptionGroup>& groups, const std::strin
     translating_errors(groups, path + ": ",
                        [&] { po::store(po::parse_config_file(config, description), map); });
   }
-  return {groups, positional, values_of(groups, map)};
+  return settings_of(groups, positional, map);
 }
 
 std::string describe_options(const std::vector<OptionGroup>& groups) {
@@ -138,11 +140,11 @@ std::string describe_options(const std::vector<OptionGroup>& groups) {
 }
 
 OptionGroup common_options() {
-  return {
-      "General",
-      {{"config", "FILE", "", "read options from FILE, one 'name = value' a line; the command line wins"},
-       {"print-config", "", "", "print the options as they are set, in the form --config reads, and stop"},
-       {"help", "", "", "print this and stop"}}};
+  return {"General",
+          {{"config", "FILE", "", "read options from FILE, one 'name = value' a line; the command line wins"},
+           {"print-config", "", "",
+            "print the options that are set, and defaults as comments, in the form --config reads, and stop"},
+           {"help", "", "", "print this and stop"}}};
 }
 
 const Option& Settings::option(const std::string& name) const {
@@ -170,15 +172,7 @@ const std::string& Settings::text(const std::string& name) const {
 }
 
 std::int64_t Settings::integer(const std::string& name, std::int64_t least, std::int64_t most) const {
-  const std::string& value = text(name);
-  std::int64_t result = 0;
-  const char* end = value.data() + value.size();
-  const auto [stop, code] = std::from_chars(value.data(), end, result);
-  if (code != std::errc{} || stop != end || result < least || result > most) {
-    refuse(fmt::format("{} is '{}'; it has to be a whole number from {} to {}", shown(name), value, least,
-                       most));
-  }
-  return result;
+  return parse_whole(text(name), shown(name), least, most);
 }
 
 std::uint64_t Settings::seed(const std::string& name) const {
@@ -187,17 +181,28 @@ std::uint64_t Settings::seed(const std::string& name) const {
 
 double Settings::positive(const std::string& name) const {
   const double result = parse_number(text(name), shown(name));
-  if (result <= 0) refuse(fmt::format("{} is {}; it has to be more than 0", shown(name), text(name)));
+  if (result <= 0) refuse_value(shown(name), text(name), "more than 0");
   return result;
 }
 
 double Settings::fraction(const std::string& name) const {
-  std::string value = text(name);
-  const bool percent = value.ends_with('%');
-  if (percent) value.pop_back();
-  const double result = parse_number(value, shown(name)) / (percent ? 100 : 1);
-  if (result < 0) refuse(fmt::format("{} is {}; it has to be 0 or more", shown(name), text(name)));
+  const double result = parse_fraction(text(name), shown(name));
+  if (result < 0) refuse_value(shown(name), text(name), "0 or more");
   return result;
+}
+
+void Settings::refuse_ignored(const std::string& name, const std::string& why_ignored) const {
+  if (!is_given(name) || why_ignored.empty()) return;
+  const std::string value = option(name).value.empty() ? "given" : fmt::format("'{}'", text(name));
+  refuse(fmt::format("{} is {}, but {}", shown(name), value, why_ignored));
+}
+
+void Settings::refuse_ignored() const {
+  for (const OptionGroup& group : groups_) {
+    for (const Option& option : group.options) {
+      if (is_given(option.name) && option.why_ignored) refuse_ignored(option.name, option.why_ignored(*this));
+    }
+  }
 }
 
 std::string Settings::to_config() const {
@@ -217,20 +222,10 @@ std::string Settings::to_config() const {
                         "the end of a line, and blanks around them",
                         shown(option.name), value));
       }
-      config += fmt::format("{} = {}\n", option.name, value);
+      config += fmt::format("{}{} = {}\n", is_given(option.name) ? "" : "# ", option.name, value);
     }
   }
   return config;
-}
-
-double parse_number(const std::string& text, const std::string& what) {
-  double result = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, result);
-  if (code != std::errc{} || stop != end || !std::isfinite(result)) {
-    refuse(fmt::format("{} is '{}', which is not a finite number", what, text));
-  }
-  return result;
 }
 
 }  // namespace rondo::cli

@@ -4,17 +4,22 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 /// Options: declared once in a table that parsing, --help, --print-config and the messages share.
 namespace rondo::cli {
 
+class Settings;
+
 struct Option {
   std::string name;           ///< without dashes
   std::string value;          ///< what stands for its value in --help; empty: a flag
   std::string default_value;  ///< as one would type it; empty: none
   std::string help;           ///< meaning, unit, range
+  /// Why it would change nothing beside the other options, and what would be right; empty where it counts.
+  std::function<std::string(const Settings& settings)> why_ignored = nullptr;
 };
 
 struct OptionGroup {
@@ -25,11 +30,21 @@ struct OptionGroup {
 /// What the options are set to, as text. Readers throw Error(usage) with value, reason and remedy.
 class Settings {
  public:
-  Settings(std::vector<OptionGroup> groups, std::string positional, std::map<std::string, std::string> values)
-      : groups_(std::move(groups)), positional_(std::move(positional)), values_(std::move(values)) {}
+  Settings(std::vector<OptionGroup> groups, std::string positional, std::map<std::string, std::string> values,
+           std::set<std::string> given)
+      : groups_(std::move(groups)),
+        positional_(std::move(positional)),
+        values_(std::move(values)),
+        given_(std::move(given)) {}
 
   /// Given, or set by default. Flags are set when they are "true".
   bool has(const std::string& name) const;
+  /// By the command line or --config, even if to its default.
+  bool is_given(const std::string& name) const { return given_.count(name) > 0; }
+  /// Throws Error(usage) for an option that is given and, as `why_ignored` says, would change nothing.
+  void refuse_ignored() const;
+  /// The same for one option; an empty reason lets it pass.
+  void refuse_ignored(const std::string& name, const std::string& why_ignored) const;
   /// The message for an option without a value tells what it is for.
   const std::string& text(const std::string& name) const;
   std::int64_t integer(const std::string& name, std::int64_t least,
@@ -40,7 +55,8 @@ class Settings {
   /// A finite number >= 0; "1%" is 0.01.
   double fraction(const std::string& name) const;
 
-  /// All that is set, as a configuration file. Throws Error(usage) for a value that such a file cannot hold.
+  /// All that is set, as a configuration file; defaults stand in comments. Throws Error(usage) for a value
+  /// that such a file cannot hold.
   std::string to_config() const;
 
  private:
@@ -50,10 +66,8 @@ class Settings {
   std::vector<OptionGroup> groups_;
   std::string positional_;
   std::map<std::string, std::string> values_;
+  std::set<std::string> given_;
 };
-
-/// Reads a finite number; `what` stands in the message of the Error(usage).
-double parse_number(const std::string& text, const std::string& what);
 
 /// Parses the arguments of one command. `positional` names the option that an argument without dashes sets;
 /// empty: none. Where --config names a file, `read_file` gives its text and its settings count where the

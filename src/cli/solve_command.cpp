@@ -10,9 +10,14 @@
 namespace rondo::cli {
 namespace {
 
+std::string why_pareto_ignored(const Settings& settings) {
+  if (!settings.has("demand")) return "";
+  return "it varies the size, which --demand fixes; leave it out";
+}
+
 std::vector<OptionGroup> option_groups() {
-  std::vector<OptionGroup> groups = problem_options();
-  for (OptionGroup& group : solve_option_groups()) groups.push_back(std::move(group));
+  std::vector<OptionGroup> groups = problem_options(option_of(find_solve_option("seed")));
+  for (OptionGroup& group : option_groups_of("solve")) groups.push_back(std::move(group));
   groups.push_back(
       {"Output",
        {{"output", "DIR", "", "folder for schedule.h5, report.json and problem.json; made if need be"},
@@ -20,8 +25,8 @@ std::vector<OptionGroup> option_groups() {
          "go on with an unfinished run of the same problem in DIR; begin where there is none"},
         {"pareto", "FILE", "",
          "then print finish against chunks, and against quarters of the size, which are solved too; plots go "
-         "to "
-         "FILE, as SVG"},
+         "to FILE, as SVG",
+         why_pareto_ignored},
         {"force", "", "", "solve even if DIR has a result, and replace what a run left there"}}});
   groups.push_back(run_control_options());
   return groups;
@@ -39,13 +44,17 @@ Unfinished unfinished_of(const Settings& settings) {
 /// Collective. All ranks work on what the root has read: the text of problem.json.
 std::string solve(const Settings& settings, const Communicator& communicator) {
   const Stopwatch clock;
-  const SolveOptions options = read_solve_options(settings);
+  const SolveOptions options = read_solve_options(settings, "solve");
+  const RunControl control = read_run_control(settings);
   const std::string problem = from_root(communicator, [&] {
-    return sealed_text(problem_to_json(read_problem(settings), solve_options_to_json(options)));
+    const ProblemDocument read = read_problem(settings);
+    const bool is_unicast = read.demand.is_unicast();
+    refuse_ignored(settings, "solve", options, is_unicast);
+    settings.refuse_ignored("checkpoint-every", why_interval_ignored(control, options, is_unicast));
+    return sealed_text(problem_to_json(read, solve_options_to_json(options)));
   });
-  std::string text = solve_run(
-      {problem, settings.text("output"), unfinished_of(settings), read_run_control(settings), clock},
-      communicator);
+  std::string text =
+      solve_run({problem, settings.text("output"), unfinished_of(settings), control, clock}, communicator);
   if (!settings.has("pareto")) return text;
   const std::string report = from_root(communicator, [&] {
     return read_text_file(std::filesystem::path(settings.text("output")) / "report.json");

@@ -53,32 +53,58 @@ bool unicast(const Instance& instance, const EngineOptions&) {
   return instance.demand.is_unicast();
 }
 
+/// No epochs, no integer programs, nothing to decompose.
+constexpr EngineTraits kContinuousTime{.on_epoch_grid = false,
+                                       .counts_epochs = false,
+                                       .flows_over_time = false,
+                                       .branches = false,
+                                       .relaxes_on_a_rank = false,
+                                       .in_parts = false};
+
 }  // namespace
 
 const std::vector<EngineInfo>& engine_registry() {
   static const std::vector<EngineInfo> engines{
       {"list", "event-driven list scheduling in continuous time; any demand", list_policies(),
-       copies_or_small, scanning_work, true, prepare_list},
+       copies_or_small, scanning_work, true, kContinuousTime, prepare_list},
       {"queue", "list scheduling with a queue of chunks a hop, for AllGather of hundreds of GPUs",
-       lift_policies(), applicable_to_queue, deliveries, true, prepare_queue},
+       lift_policies(), applicable_to_queue, deliveries, true, kContinuousTime, prepare_queue},
       {"lift",
        "as queue, with one decision for all translations of a symmetric fabric; AllGather, to 4096 GPUs",
-       lift_policies(), applicable_to_lift, writing_work, true, prepare_lift},
+       lift_policies(), applicable_to_lift, writing_work, true, kContinuousTime, prepare_lift},
       {"trees",
        "spanning trees packed at the optimal rate (Edmonds), list-scheduled; AllGather, to 64 GPUs",
        {},
        [](const Instance& instance, const EngineOptions&) { return applicable_to_trees(instance); },
        tree_work,
        false,
+       kContinuousTime,
        prepare_trees},
-      {"flow", "steady-state flow, rounded to equal chunks and list-scheduled; AllToAll, Scatter, Gather",
-       flow_policies(), unicast, flow_work, false, prepare_flow},
+      {"flow",
+       "steady-state flow, rounded to equal chunks and list-scheduled; AllToAll, Scatter, Gather",
+       flow_policies(),
+       unicast,
+       flow_work,
+       false,
+       {.on_epoch_grid = false,
+        .counts_epochs = false,
+        .flows_over_time = false,
+        .branches = false,
+        .relaxes_on_a_rank = false,
+        .in_parts = true},
+       prepare_flow},
       {"lp",
        "time-expanded linear program of least time, rounded as flow; AllToAll, Scatter, Gather",
        {},
        never,
        deliveries,
        false,
+       {.on_epoch_grid = true,
+        .counts_epochs = true,
+        .flows_over_time = true,
+        .branches = false,
+        .relaxes_on_a_rank = false,
+        .in_parts = true},
        prepare_lp},
       {"milp",
        "multicast integer program, exact on its epoch grid; up to about 8 GPUs",
@@ -86,6 +112,12 @@ const std::vector<EngineInfo>& engine_registry() {
        never,
        deliveries,
        false,
+       {.on_epoch_grid = true,
+        .counts_epochs = true,
+        .flows_over_time = false,
+        .branches = true,
+        .relaxes_on_a_rank = true,
+        .in_parts = false},
        prepare_milp},
       {"rounds",
        "A* rounds: look-ahead MILPs of a few epochs after one another, over all ranks, from the list "
@@ -94,6 +126,12 @@ const std::vector<EngineInfo>& engine_registry() {
        never,
        deliveries,
        false,
+       {.on_epoch_grid = true,
+        .counts_epochs = false,
+        .flows_over_time = false,
+        .branches = true,
+        .relaxes_on_a_rank = false,
+        .in_parts = true},
        nullptr,
        true},
   };
@@ -107,6 +145,12 @@ const EngineInfo& find_engine(const std::string& name) {
     known += ", " + engine.name;
   }
   throw Error(ExitCode::usage, "engine '" + name + "' is unknown; known are: " + known);
+}
+
+const EngineInfo& find_engine_or_auto(const std::string& name) {
+  static const EngineInfo portfolio{
+      "auto", "a portfolio of engines over all ranks", {}, never, deliveries, true, kContinuousTime, nullptr};
+  return name == portfolio.name ? portfolio : find_engine(name);
 }
 
 Toolbox make_toolbox() {

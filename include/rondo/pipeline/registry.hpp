@@ -10,6 +10,16 @@
 /// rondo/decomp/decomposition.hpp.
 namespace rondo {
 
+/// What an engine works with, which says which options it heeds (rondo/pipeline/options.hpp).
+struct EngineTraits {
+  bool on_epoch_grid;      ///< time is cut into epochs
+  bool counts_epochs;      ///< looks for the least number of epochs that a whole schedule takes
+  bool flows_over_time;    ///< time-expanded flows, whose intervals may differ in length
+  bool branches;           ///< integer programs by branch and bound
+  bool relaxes_on_a_rank;  ///< linear programs of its own on the rank that tries it alone
+  bool in_parts;           ///< what it solves can be decomposed
+};
+
 struct EngineInfo {
   std::string name;
   std::string help;
@@ -19,6 +29,7 @@ struct EngineInfo {
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&, const std::string& policy)> work;
   bool supports_local_search = false;  ///< also where it is asked for by name, not as one of `auto`
+  EngineTraits traits;
   Engine prepare = nullptr;
   bool works_in_rounds = false;  ///< by round_steps.hpp, on all ranks at once; then `prepare` is absent
 };
@@ -27,6 +38,8 @@ struct EngineInfo {
 const std::vector<EngineInfo>& engine_registry();
 /// Throws Error(usage) listing the known names.
 const EngineInfo& find_engine(const std::string& name);
+/// The same with a row for "auto", whose traits and policies are what options can choose of the portfolio.
+const EngineInfo& find_engine_or_auto(const std::string& name);
 
 /// The formulations, CLP for linear programs, CBC for integer ones.
 Toolbox make_toolbox();

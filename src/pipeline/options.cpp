@@ -1,0 +1,321 @@
+#include "rondo/pipeline/options.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "option_fields.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/nearest.hpp"
+#include "rondo/decomp/decomposition.hpp"
+#include "rondo/pipeline/lp_solvers.hpp"
+#include "rondo/pipeline/registry.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr int kMostChunks = 1 << 20;
+constexpr int kMostParts = 1 << 16;
+constexpr int kMostRoundEpochs = 1 << 10;
+constexpr int kMostEpochs = 100'000'000;
+constexpr std::int64_t kMostOfAll = std::numeric_limits<std::int64_t>::max();
+
+constexpr const char* kSearch = "Search";
+constexpr const char* kStop = "When to stop (default: after a fixed amount of work)";
+constexpr const char* kEpochs = "Epochs";
+constexpr const char* kParts = "Decomposition";
+constexpr const char* kRounds = "Rounds";
+
+/// "a: help of a; b: help of b".
+template <class Rows>
+std::string help_of(const Rows& rows) {
+  std::string help;
+  for (const auto& row : rows) help += fmt::format("{}{}: {}", help.empty() ? "" : "; ", row.name, row.help);
+  return help;
+}
+
+std::string help_of_engines() {
+  const EngineInfo& portfolio = find_engine_or_auto("auto");
+  return fmt::format("{}: {}; {}", portfolio.name, portfolio.help, help_of(engine_registry()));
+}
+
+std::string help_of_policies() {
+  std::string help = "order in which the engine serves its work (default: its first; auto tries all)";
+  for (const EngineInfo& engine : engine_registry()) {
+    if (!engine.policies.empty())
+      help += fmt::format("; {}: {}", engine.name, fmt::join(engine.policies, ", "));
+  }
+  return help;
+}
+
+std::string help_of_parts() {
+  std::vector<std::string> helps;
+  for (const DecompositionInfo& decomposition : decompositions()) {
+    if (!decomposition.parts_help.empty()) helps.push_back(decomposition.parts_help);
+  }
+  return "parts " + join(helps);
+}
+
+/// Of an engine without policies, and of auto, which tries all, the record's heeded_by says what is wrong.
+void check_policy(const SolveOptions& options, const std::string& policy, const std::string& what) {
+  const std::vector<std::string>& known = find_engine_or_auto(options.engine).policies;
+  if (policy.empty() || known.empty() || std::ranges::find(known, policy) != known.end()) return;
+  throw Error(ExitCode::usage, fmt::format("{} is '{}'; engine {} has {}{}", what, policy, options.engine,
+                                           join(known), did_you_mean(policy, known)));
+}
+
+bool all_engines(const EngineInfo&) {
+  return true;
+}
+bool on_epoch_grid(const EngineInfo& engine) {
+  return engine.traits.on_epoch_grid;
+}
+bool in_parts(const EngineInfo& engine) {
+  return engine.traits.in_parts;
+}
+bool in_rounds(const EngineInfo& engine) {
+  return engine.works_in_rounds;
+}
+
+const EngineTraits& traits_of(const SolveOptions& options) {
+  return find_engine_or_auto(options.engine).traits;
+}
+/// Rounds that the models make alone.
+bool is_without_plan(const SolveOptions& options) {
+  return find_engine_or_auto(options.engine).works_in_rounds && !options.rounds.mip_start;
+}
+
+bool takes_columns_alone(const SolveOptions& options) {
+  return find_lp_solver(options.lp_solver).method == LpMethod::columns;
+}
+
+std::string why_min_chunk_bytes_idle(const SolveOptions& options, bool) {
+  if (options.chunks > 0) return "--chunks fixes how many there are; leave one of them out";
+  if (is_without_plan(options))
+    return "rounds without a plan do not choose the number of chunks; give --chunks or leave it out";
+  return "";
+}
+
+/// Linear programs of flows: of the bound of unicast demand, and of engines flow and lp.
+std::string why_lp_solver_idle(const SolveOptions& options, bool is_unicast) {
+  if (!is_unicast)
+    return "there is no linear program of flows where data has several destinations; leave it out";
+  const LpSolverInfo& solver = find_lp_solver(options.lp_solver);
+  const bool is_of_all_ranks = solver.on_all_ranks && solver.method == LpMethod::program;
+  if (is_of_all_ranks && traits_of(options).relaxes_on_a_rank) {
+    return fmt::format("engine {} relaxes its integer programs on one rank, and {} works on all; give clp",
+                       options.engine, solver.name);
+  }
+  return "";
+}
+
+std::string why_lp_tolerance_idle(const SolveOptions& options, bool) {
+  if (options.lp_solver == "pdhg") return "";
+  return fmt::format("--lp-solver {} solves exactly; give --lp-solver pdhg, or leave it out",
+                     options.lp_solver);
+}
+
+std::string why_symmetry_idle(const SolveOptions& options, bool is_unicast) {
+  if (!is_unicast || !takes_columns_alone(options)) return "";
+  return "--lp-solver columns prices every origin and uses no symmetry; leave it out";
+}
+
+/// The search ends, or prefers fewer chunks, where the gap is met; rounds keep a plan that meets it.
+std::string why_gap_idle(const SolveOptions& options, bool is_unicast) {
+  const EngineInfo& engine = find_engine_or_auto(options.engine);
+  const bool one_schedule =
+      options.chunks > 0 && engine.policies.empty() && options.engine != "auto" && !engine.works_in_rounds;
+  const bool of_columns = is_unicast && find_lp_solver(options.lp_solver).method != LpMethod::program;
+  if (!one_schedule || of_columns) return "";
+  return fmt::format(
+      "engine {} makes one schedule with --chunks {}, however good it is; leave one of them out",
+      options.engine, options.chunks);
+}
+
+std::string why_improve_work_idle(const SolveOptions& options, bool is_unicast) {
+  if (is_unicast)
+    return "local search moves copies, and this demand has one destination a chunk; leave it out";
+  if (options.time_limit_s && options.improve_work > 0)
+    return "with --time-limit the clock ends the improvement; give 0 for none, or leave one of them out";
+  return "";
+}
+
+std::string why_spacing_idle(const SolveOptions& options, bool) {
+  if (!takes_columns_alone(options)) return "";
+  return "--lp-solver columns takes uniform epochs; leave it out";
+}
+
+std::string why_parts_idle(const SolveOptions& options, bool) {
+  if (!find_decomposition(options.decompose).is_whole) return "";
+  return "nothing is decomposed; give --decompose pop or ncflow, or leave it out";
+}
+
+std::vector<SolveOption> make_options() {
+  const std::vector<std::string> solve_and_bound{"solve", "bound"};
+  const std::string pdhg_range = "within 1e-9 and 0.01";
+  return {
+      {"engine", "engine", kSearch, "NAME", help_of_engines(),
+       name_field(
+           [](auto& o) -> auto& { return o.engine; },
+           [](const SolveOptions&, const std::string& name, const std::string&) {
+             find_engine_or_auto(name);
+           }),
+       all_engines, nullptr},
+      {"policy", "policy", kSearch, "NAME", help_of_policies(),
+       name_field(
+           [](auto& o) -> auto& { return o.policy; }, check_policy),
+       [](const EngineInfo& engine) { return !engine.policies.empty(); }, nullptr},
+      {"chunks", "chunks", kSearch, "N|auto",
+       "equal chunks that each contribution (AllToAll: each pair's part) is split into",
+       whole_field(
+           [](auto& o) -> auto& { return o.chunks; }, 1, kMostChunks, SpecialWhole{0, "auto"}),
+       all_engines, nullptr},
+      {"min-chunk-bytes", "min_chunk_bytes", kSearch, "BYTES", "--chunks auto never splits below it",
+       number_field(
+           [](auto& o) -> auto& { return o.min_chunk_bytes; }, positive()),
+       all_engines, why_min_chunk_bytes_idle},
+      {"gap", "gap", kStop, "G", "finish / lower bound - 1 that is good enough: 0.01 or 1%",
+       number_field(
+           [](auto& o) -> auto& { return o.gap; }, fraction()),
+       all_engines, why_gap_idle},
+      {"time-limit", "time_limit_s", kStop, "S",
+       "wall time in seconds; the schedule may then differ from run to run",
+       number_field(
+           [](auto& o) -> auto& { return o.time_limit_s; }, positive()),
+       all_engines, nullptr},
+      {"improve-work", "improve_work", kStop, "W",
+       "sends that large-neighbourhood search on the best schedule may try, 0: none; ten times as much with "
+       "--gap, no limit with --time-limit; of demand with several destinations a chunk",
+       number_field(
+           [](auto& o) -> auto& { return o.improve_work; }, not_negative()),
+       [](const EngineInfo& engine) { return engine.supports_local_search; }, why_improve_work_idle},
+      {"max-nodes", "max_nodes", kStop, "N",
+       "branch-and-bound nodes of a call of the MILP solver (default: the engine's)",
+       whole_field(
+           [](auto& o) -> auto& { return o.max_nodes; }, 0, kMostOfAll, SpecialWhole{-1, {}}),
+       [](const EngineInfo& engine) { return engine.traits.branches; }, nullptr},
+      {"seed", "seed", "", "N", "seed of all that is random",
+       whole_field(
+           [](auto& o) -> auto& { return o.seed; }, 0, kMostOfAll),
+       all_engines, nullptr},
+      {"symmetry", "symmetry", kSearch, "auto|off",
+       "auto: bounds and engines decide once what symmetry makes equal; not by --lp-solver columns",
+       choice_field(
+           [](auto& o) -> auto& { return o.symmetry; }, {"auto", "off"}, std::vector<char>{1, 0}),
+       all_engines, why_symmetry_idle, solve_and_bound},
+      {"lp-solver", "lp_solver", kSearch, "NAME",
+       "of flows, in bounds and engines, where a chunk has one destination. " + help_of(lp_solvers()),
+       name_field(
+           [](auto& o) -> auto& { return o.lp_solver; },
+           [](const SolveOptions&, const std::string& name, const std::string&) { find_lp_solver(name); }),
+       all_engines, why_lp_solver_idle, solve_and_bound},
+      {"lp-tolerance", "lp_tolerance", kSearch, "T",
+       "of pdhg: relative, of residuals and of the duality gap; 1e-9 to 0.01",
+       number_field([](auto& o) -> auto& { return o.lp_tolerance; }, {1e-9, 0.01, false, pdhg_range}),
+       all_engines, why_lp_tolerance_idle, solve_and_bound},
+      {"epoch", "epoch", kEpochs, "RULE|US",
+       "fastest_link or slowest_link: time of a chunk on it; or microseconds", epoch_field(), on_epoch_grid,
+       nullptr},
+      {"epoch-multiplier", "epoch_multiplier", kEpochs, "X", "multiplies the epoch",
+       number_field(
+           [](auto& o) -> auto& { return o.epochs.multiplier; }, positive()),
+       on_epoch_grid, nullptr},
+      {"epochs", "epochs", kEpochs, "K",
+       "epochs in all; 0: as few as suffice (lp), as many as an incumbent takes (milp)",
+       whole_field(
+           [](auto& o) -> auto& { return o.epochs.num_epochs; }, 0, kMostEpochs),
+       [](const EngineInfo& engine) { return engine.traits.counts_epochs; }, nullptr},
+      {"epoch-spacing", "epoch_spacing", kEpochs, "HOW",
+       "uniform, or coarse (flows are constant in longer and longer intervals away from both ends); auto: "
+       "coarse where uniform is too large",
+       choice_field(
+           [](auto& o) -> auto& { return o.epochs.spacing; }, {"auto", "uniform", "coarse"},
+           std::vector{EpochSpacing::automatic, EpochSpacing::uniform, EpochSpacing::coarse}),
+       [](const EngineInfo& engine) { return engine.traits.flows_over_time; }, why_spacing_idle},
+      {"decompose", "decompose", kParts, "NAME", help_of(decompositions()),
+       name_field(
+           [](auto& o) -> auto& { return o.decompose; },
+           [](const SolveOptions&, const std::string& name, const std::string&) {
+             find_decomposition(name);
+           }),
+       in_parts, nullptr},
+      {"parts", "parts", kParts, "N", help_of_parts(),
+       whole_field(
+           [](auto& o) -> auto& { return o.parts; }, 0, kMostParts),
+       in_parts, why_parts_idle},
+      {"round-epochs", "round_epochs", kRounds, "K",
+       "epochs of a round; 0: twice what the longest path takes, within 4 to 16",
+       whole_field(
+           [](auto& o) -> auto& { return o.rounds.epochs; }, 0, kMostRoundEpochs),
+       in_rounds, nullptr},
+      {"gamma", "gamma", kRounds, "G", "worth of coming nearer to a destination, against reaching it",
+       number_field(
+           [](auto& o) -> auto& { return o.rounds.gamma; }, fraction()),
+       in_rounds, nullptr},
+      {"start", "start", kRounds, "list|none",
+       "list: rounds start from the list scheduler's plan and never end later; none: the models alone",
+       choice_field(
+           [](auto& o) -> auto& { return o.rounds.mip_start; }, {"list", "none"}, std::vector<char>{1, 0}),
+       in_rounds, nullptr},
+      {"round-columns", "round_columns", kRounds, "N",
+       "about how many binaries a part's model may have; chunks beyond are left to the plan",
+       whole_field(
+           [](auto& o) -> auto& { return o.rounds.max_columns; }, 1, kMostOfAll),
+       in_rounds, nullptr},
+      {"round-work", "round_work", kRounds, "W",
+       "work of all models together, rows x (iterations + columns); 4e8 is about a minute of CPU",
+       number_field(
+           [](auto& o) -> auto& { return o.rounds.model_work; }, positive()),
+       in_rounds, nullptr},
+  };
+}
+
+}  // namespace
+
+const std::vector<SolveOption>& solve_options() {
+  static const std::vector<SolveOption> table = make_options();
+  return table;
+}
+
+const SolveOption& find_solve_option(const std::string& name) {
+  const auto found = std::ranges::find(solve_options(), name, &SolveOption::name);
+  if (found == solve_options().end()) throw Error(ExitCode::internal, "there is no option '" + name + "'");
+  return *found;
+}
+
+void set_option(SolveOptions& options, const SolveOption& option, const std::string& text) {
+  const std::string what = "--" + option.name;
+  option.field.set(options, option.field.parse(text, what), what);
+}
+
+std::string option_text(const SolveOptions& options, const SolveOption& option) {
+  struct Text {
+    std::string operator()(std::monostate) const { return ""; }
+    std::string operator()(std::int64_t whole) const { return std::to_string(whole); }
+    std::string operator()(double number) const { return fmt::format("{}", number); }
+    std::string operator()(const std::string& word) const { return word; }
+  };
+  return std::visit(Text{}, option.field.get(options));
+}
+
+std::vector<std::string> engines_heeding(const SolveOption& option) {
+  std::vector<std::string> names;
+  if (option.heeded_by(find_engine_or_auto("auto"))) names.emplace_back("auto");
+  for (const EngineInfo& engine : engine_registry()) {
+    if (option.heeded_by(engine)) names.push_back(engine.name);
+  }
+  return names;
+}
+
+std::string why_ignored(const SolveOption& option, const SolveOptions& options, bool is_unicast) {
+  if (!option.heeded_by(find_engine_or_auto(options.engine))) {
+    return fmt::format(
+        "it changes nothing with engine {}: it is for --engine {}; choose one of these, or "
+        "leave it out",
+        options.engine, fmt::join(engines_heeding(option), ", "));
+  }
+  return option.why_idle ? option.why_idle(options, is_unicast) : "";
+}
+
+}  // namespace rondo
