@@ -6,58 +6,122 @@
 
 #include <string>
 
-#include "rondo/core/generators.hpp"
+#include "rondo/engines/engines.hpp"
+#include "rondo/local_search/improvement.hpp"
+#include "same_sends.hpp"
+#include "topologies.hpp"
 
 namespace rondo {
 namespace {
 
-Topology torus() {
-  return generate_topology("torus", {{"dims", "3x3"}});
+using Fabric = std::shared_ptr<const Topology>;
+
+Fabric torus() {
+  return generated("torus", {{"dims", "3x3"}});
 }
 
-void expect_same_on_any_ranks(Collective collective, const std::string& engine, Topology fabric = torus()) {
-  const auto topology = std::make_shared<const Topology>(std::move(fabric));
-  const Demand demand = make_demand(collective, 90'000, topology->num_gpus(), 1);
+/// What all ranks together find, after it is compared with what each finds alone.
+SynthesisResult same_on_any_ranks(const Problem& problem) {
+  SynthesisResult together = synthesize(problem, {*make_world_communicator()});
+  const SynthesisResult alone = synthesize(problem, {*make_local_communicator()});
+  EXPECT_EQ(together.engine, alone.engine);
+  EXPECT_EQ(together.seed, alone.seed);
+  for (const char* metric : {"improvement_tries", "improvement_successes", "chunks_before_improvement"}) {
+    const auto known = alone.metrics.find(metric);
+    const auto other = together.metrics.find(metric);
+    EXPECT_EQ(other == together.metrics.end() ? -1 : other->second,
+              known == alone.metrics.end() ? -1 : known->second)
+        << metric;
+  }
+  expect_same_sends(together.proven.schedule, alone.proven.schedule);
+  return together;
+}
+
+void expect_same_in_two_chunks(const Fabric& topology, Collective collective, const std::string& engine) {
   SolveOptions options;
   options.engine = engine;
   options.chunks = 2;
-  const Problem problem{topology, demand, options};
-  const SynthesisResult together = synthesize(problem, {*make_world_communicator()});
-  const SynthesisResult alone = synthesize(problem, {*make_local_communicator()});
-  EXPECT_EQ(together.engine, alone.engine);
-  const auto& a = together.proven.schedule.sends;
-  const auto& b = alone.proven.schedule.sends;
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t s = 0; s < a.size(); ++s) {
-    EXPECT_EQ(a[s].chunk, b[s].chunk);
-    EXPECT_EQ(a[s].link, b[s].link);
-    EXPECT_EQ(a[s].start_us, b[s].start_us);  // to the bit
-    EXPECT_EQ(a[s].arrival_us, b[s].arrival_us);
-  }
+  same_on_any_ranks({topology, make_demand(collective, 90'000, topology->num_gpus(), 1), options});
 }
 
 TEST(Synthesize, ListAllGather) {
-  expect_same_on_any_ranks(Collective::allgather, "list");
+  expect_same_in_two_chunks(torus(), Collective::allgather, "list");
 }
 TEST(Synthesize, AutoAllGather) {
-  expect_same_on_any_ranks(Collective::allgather, "auto");
+  expect_same_in_two_chunks(torus(), Collective::allgather, "auto");
 }
 TEST(Synthesize, AutoAllGatherOnADamagedFabric) {
-  expect_same_on_any_ranks(Collective::allgather, "auto", degrade(torus(), 0.1, 0.5, 1));
+  expect_same_in_two_chunks(damaged(*torus(), 0.1, 1), Collective::allgather, "auto");
 }
 TEST(Synthesize, AllGatherOfEachEngine) {
   for (const std::string engine : {"queue", "lift", "trees"}) {
     SCOPED_TRACE(engine);
-    expect_same_on_any_ranks(Collective::allgather, engine);
-    expect_same_on_any_ranks(Collective::allgather, engine,
-                             generate_topology("star", {{"chassis", "2"}, {"gpus", "3"}}));
+    expect_same_in_two_chunks(torus(), Collective::allgather, engine);
+    expect_same_in_two_chunks(generated("star", {{"chassis", "2"}, {"gpus", "3"}}), Collective::allgather,
+                              engine);
   }
 }
 TEST(Synthesize, FlowAllToAll) {
-  expect_same_on_any_ranks(Collective::alltoall, "flow");
+  expect_same_in_two_chunks(torus(), Collective::alltoall, "flow");
 }
 TEST(Synthesize, AutoAllToAll) {
-  expect_same_on_any_ranks(Collective::alltoall, "auto");
+  expect_same_in_two_chunks(torus(), Collective::alltoall, "auto");
+}
+
+/// Any number of chunks, so that local search may split them and restarts may have more.
+SynthesisResult in_any_chunks(const Fabric& topology, double bytes, const std::string& engine) {
+  SolveOptions options;
+  options.engine = engine;
+  return same_on_any_ranks(
+      {topology, make_demand(Collective::broadcast, bytes, topology->num_gpus(), 1), options});
+}
+
+/// The portfolio's winner keeps its name in `candidates`; a restart puts its own into the result.
+void expect_a_restart_won(const SynthesisResult& result) {
+  ASSERT_EQ(result.candidates.size(), 1U);
+  EXPECT_NE(result.engine, result.candidates.front().engine);
+  EXPECT_GT(result.proven.demand.chunks_per_contribution(), result.metrics.at("chunks_before_improvement"));
+  EXPECT_LT(result.proven.schedule.finish_us, result.metrics.at("finish_before_improvement_us"));
+}
+
+TEST(Synthesize, ARestartOfAnotherPolicyWins) {
+  const SynthesisResult small = in_any_chunks(generated("mesh", {{"dims", "2x3"}}), 20e3, "list");
+  expect_a_restart_won(small);
+  EXPECT_EQ(small.proven.demand.chunks_per_contribution(), 18);  // no power of two
+  expect_a_restart_won(in_any_chunks(generated("star", {{"chassis", "3"}, {"gpus", "2"}}), 1e6, "list"));
+}
+
+TEST(Synthesize, PlansInMoreChunksWin) {
+  const Fabric rails = generated("rails", {{"boxes", "2"}, {"gpus", "3"}});
+  for (const std::string engine : {"list", "auto"}) {
+    SCOPED_TRACE(engine);
+    const SynthesisResult result = in_any_chunks(rails, 20e3, engine);
+    EXPECT_EQ(result.metrics.at("chunks_before_improvement"), 2);
+    EXPECT_GE(result.proven.demand.chunks_per_contribution(), 8);
+    EXPECT_GT(result.metrics.at("improvement_successes"), 0);
+    EXPECT_EQ(result.engine.substr(0, 5), "list/");
+    EXPECT_LT(result.proven.schedule.finish_us, result.metrics.at("finish_before_improvement_us"));
+  }
+}
+
+/// One start and no restarts: what has more chunks than the start has gone through the levels between.
+TEST(Improvement, SplitsChunksLevelByLevel) {
+  const Fabric mesh = generated("mesh", {{"dims", "3x3"}});
+  const Demand demand = make_demand(Collective::broadcast, 1e6, mesh->num_gpus(), 1);
+  const Schedule start = *prepare_list({mesh, demand}, {}, {})(demand, {}).schedule;
+  ImprovementTask task{*mesh, demand, 1};
+  task.starts = {{1, start.finish_us, [&] { return start; }}};
+  task.most_chunks = 8;
+  task.work_limit = 1e5;
+  task.stop = [](double) { return false; };
+  const Improvement together = improve(task, *make_world_communicator());
+  const Improvement alone = improve(task, *make_local_communicator());
+  ASSERT_TRUE(together.schedule && alone.schedule);
+  EXPECT_EQ(together.chunks, 8);
+  EXPECT_EQ(together.successes, alone.successes);
+  EXPECT_EQ(together.tries, alone.tries);
+  EXPECT_LT(together.schedule->finish_us, start.finish_us);
+  expect_same_sends(*together.schedule, *alone.schedule);
 }
 
 }  // namespace

@@ -28,11 +28,6 @@ double best_of_kind(const Bounds& bounds, const std::string& kind) {
   return best;
 }
 
-std::shared_ptr<const Topology> generated(const std::string& family,
-                                          const std::map<std::string, std::string>& values) {
-  return std::make_shared<const Topology>(generate_topology(family, values));
-}
-
 /// GB/s of algorithm bandwidth that the best bound allows an AllGather without latency.
 double allgather_bandwidth(const Topology& topology) {
   TopologyData data = topology.data();

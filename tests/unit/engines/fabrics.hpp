@@ -2,52 +2,17 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "rondo/core/topology.hpp"
 #include "rondo/engines/engine.hpp"
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/json_files.hpp"
 #include "rondo/solvers/solvers.hpp"
+#include "topologies.hpp"
 
-/// Small topologies by hand, the shipped ones, and what engines need.
+/// Topologies by hand, generated or shipped, and the models and solvers that engines need.
 namespace rondo {
 
-inline constexpr double kMB = 1e6;  ///< takes 1000 us at 1 GB/s
-
-inline Node gpu() {
-  return {};
-}
-inline Node network_switch(Forwarding forwarding = Forwarding::cut_through) {
-  Node node;
-  node.kind = NodeKind::switch_;
-  node.forwarding = forwarding;
-  return node;
-}
-inline Link link(int src, int dst, double bandwidth_GBps = 1, double latency_us = 1) {
-  return {NodeId{src}, NodeId{dst}, bandwidth_GBps, latency_us};
-}
-inline std::shared_ptr<const Topology> fabric(std::vector<Node> nodes, std::vector<Link> links,
-                                              std::vector<SharedBandwidth> shared = {}) {
-  return std::make_shared<const Topology>(
-      TopologyData{"test", "", std::move(nodes), std::move(links), std::move(shared)});
-}
-/// Links 0 -> 1 -> ... -> 0, 1 GB/s, 1 us.
-inline std::shared_ptr<const Topology> one_way_ring(int gpus, double latency_us = 1) {
-  std::vector<Link> links;
-  for (int g = 0; g < gpus; ++g) links.push_back(link(g, (g + 1) % gpus, 1, latency_us));
-  return fabric(std::vector<Node>(static_cast<std::size_t>(gpus)), links);
-}
-/// GPUs around one switch, the last node; 1 GB/s, 1 us.
-inline std::shared_ptr<const Topology> star(int gpus, Forwarding forwarding = Forwarding::cut_through) {
-  std::vector<Node> nodes(static_cast<std::size_t>(gpus));
-  nodes.push_back(network_switch(forwarding));
-  std::vector<Link> links;
-  for (int g = 0; g < gpus; ++g) links.push_back(link(g, gpus));
-  for (int g = 0; g < gpus; ++g) links.push_back(link(gpus, g));
-  return fabric(nodes, links);
-}
 inline std::shared_ptr<const Topology> shipped(const std::string& name) {
   const std::string path = RONDO_SOURCE_DIR "/jobs/topologies/" + name + ".json";
   return std::make_shared<const Topology>(topology_from_json(parse_json(read_text_file(path), path)));

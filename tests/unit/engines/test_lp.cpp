@@ -3,7 +3,7 @@
 #include <functional>
 #include <set>
 
-#include "../core/expect_error.hpp"
+#include "expect_error.hpp"
 #include "fabrics.hpp"
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/generators.hpp"

@@ -15,9 +15,6 @@ namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
 
-Fabric generated(const std::string& family, const std::map<std::string, std::string>& values) {
-  return std::make_shared<const Topology>(generate_topology(family, values));
-}
 Demand alltoall(const Fabric& topology, double bytes) {
   return make_demand(Collective::alltoall, bytes, topology->num_gpus(), 1);
 }

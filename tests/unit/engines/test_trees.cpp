@@ -4,19 +4,13 @@
 
 #include "fabrics.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
 #include "trees/tree_packing.hpp"
+#include "trees/tree_scheduler.hpp"
 
 namespace rondo {
 namespace {
-
-using Parameters = std::map<std::string, std::string>;
-
-std::shared_ptr<const Topology> generated(const std::string& family, const Parameters& parameters) {
-  return std::make_shared<const Topology>(generate_topology(family, parameters));
-}
 
 /// Every root has `chunks` trees, each of which reaches every GPU once, a parent first; no arc is overdrawn.
 void expect_packed(const TreePacking& packing, std::size_t gpus, int chunks) {
@@ -65,23 +59,65 @@ TEST(Trees, SwitchIsSplitOff) {
   EXPECT_NEAR(packing.time_us, 2000, 1e-3);  // two chunks down every link
   expect_packed(packing, 3, 1);
   for (const TreeArc& arc : packing.arcs) EXPECT_EQ(arc.path.size(), 2U);
-  // Two ways after one another have twice the latency of 2 us.
+  // Two paths after one another have twice the latency of 2 us.
   const double finish_us = finish_of(star, 3 * kMB, 1);
   EXPECT_GE(finish_us, 2002);
   EXPECT_LE(finish_us, 2004);
+}
+
+/// GPU i of three sends chunk 2 i to both others itself; its chunk 2 i + 1 goes through GPU i + 1 to GPU i
+/// + 2.
+TEST(Trees, ChunksWithTheLongestPathLeftGoFirst) {
+  const auto full = generated("full", {{"gpus", "3"}, {"bandwidth_GBps", "1"}, {"latency_us", "1"}});
+  TreePacking packing;
+  for (std::size_t l = 0; l < full->num_links(); ++l) {
+    const Link& link = full->links()[l];
+    packing.arcs.push_back({full->gpu_of(link.src), full->gpu_of(link.dst), 3, {LinkId{l}}});
+  }
+  const auto arc = [&](int src, int dst) {
+    const auto found = std::ranges::find_if(
+        packing.arcs, [&](const TreeArc& a) { return a.src.value == src % 3 && a.dst.value == dst % 3; });
+    return static_cast<int>(found - packing.arcs.begin());
+  };
+  for (int i = 0; i < 3; ++i) {
+    packing.trees.push_back({GpuId{i}, 1, {arc(i, i + 1), arc(i, i + 2)}});
+    packing.trees.push_back({GpuId{i}, 1, {arc(i, i + 1), arc(i + 1, i + 2)}});
+  }
+  const Demand demand = make_demand(Collective::allgather, 6 * kMB, 3, 2);
+  for (const std::uint64_t seed : {0, 1, 2, 3}) {
+    const Schedule schedule = schedule_trees(*full, packing, demand, seed);
+    // Link i -> i + 1 carries chunk 2 i + 1 from 0 on, then chunk 2 i, then from 2000 us on chunk 2 i - 1.
+    // The other order of the first two would end 1 us later.
+    EXPECT_DOUBLE_EQ(schedule.finish_us, 3001) << seed;
+    for (const Send& send : schedule.sends) {
+      const bool is_relayed = full->gpu_of(full->link(send.link).src).value != send.chunk.value / 2;
+      EXPECT_TRUE(!is_relayed || send.start_us == 2000) << seed << ": at " << send.start_us;
+    }
+  }
 }
 
 TEST(Trees, PacksEveryKindOfFabric) {
   const std::vector<std::shared_ptr<const Topology>> fabrics{
       generated("rails", {{"boxes", "2"}, {"gpus", "3"}}),
       generated("fat_tree", {{"leaves", "2"}, {"gpus", "3"}}), generated("torus", {{"dims", "3x3"}}),
-      std::make_shared<const Topology>(degrade(generate_topology("mesh", {{"dims", "3x3"}}), 0.1, 0.5, 3)),
+      damaged(generate_topology("mesh", {{"dims", "3x3"}}), 0.1, 3),
       generated("star", {{"chassis", "2"}, {"intra", "ndv2"}})};
   for (const auto& topology : fabrics) {
     for (const int chunks : {1, 3}) {
-      expect_packed(pack_trees(*topology, chunks, 1e5), topology->num_gpus(), chunks);
-      finish_of(topology, 1e5 * chunks * static_cast<double>(topology->num_gpus()), chunks);
+      const TreePacking packing = pack_trees(*topology, chunks, 1e5);
+      expect_packed(packing, topology->num_gpus(), chunks);
+      const double bytes = 1e5 * chunks * static_cast<double>(topology->num_gpus());
+      EXPECT_GE(finish_of(topology, bytes, chunks), packing.time_us);
     }
+  }
+}
+
+/// The last chunks take at most two hops more than the links need for all of them.
+TEST(Trees, TorusTakesInEightChunksOverFourLinks) {
+  const auto torus = generated("torus", {{"dims", "3x3"}, {"bandwidth_GBps", "1"}, {"latency_us", "0"}});
+  for (const int chunks : {1, 3}) {
+    EXPECT_NEAR(pack_trees(*torus, chunks, kMB).time_us, 2000 * chunks, 1e-3);
+    EXPECT_LE(finish_of(torus, 9 * chunks * kMB, chunks), 2000 * chunks + 2000) << chunks;
   }
 }
 

@@ -4,11 +4,10 @@
 #include "rondo/core/units.hpp"
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/solvers/solvers.hpp"
+#include "topologies.hpp"
 
 namespace rondo {
 namespace {
-
-constexpr double kMB = 1e6;  // takes 1000 us at 1 GB/s
 
 Link link(int src, int dst, double bandwidth_GBps) {
   return {NodeId{src}, NodeId{dst}, bandwidth_GBps, 0};

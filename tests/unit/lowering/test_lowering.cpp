@@ -3,6 +3,7 @@
 
 #include "rondo/core/error.hpp"
 #include "schedules.hpp"
+#include "topologies.hpp"
 
 /// Schedules that can be followed by hand, and what becomes of them.
 namespace rondo::test {
@@ -17,33 +18,11 @@ using msccl::Step;
 using msccl::StepType;
 using msccl::ThreadBlock;
 
-constexpr double kMB = 1e6;  // takes 1000 us at 1 GB/s
-
-Link link(int src, int dst, double bandwidth_GBps = 1) {
-  return {NodeId{src}, NodeId{dst}, bandwidth_GBps, 1};
-}
 /// Links i -> i + 1.
 Topology chain(int gpus) {
   std::vector<Link> links;
   for (int g = 0; g + 1 < gpus; ++g) links.push_back(link(g, g + 1));
   return Topology({"chain", "", std::vector<Node>(static_cast<std::size_t>(gpus)), links, {}});
-}
-Topology one_way_ring(int gpus) {
-  std::vector<Link> links;
-  for (int g = 0; g < gpus; ++g) links.push_back(link(g, (g + 1) % gpus));
-  return Topology({"ring", "", std::vector<Node>(static_cast<std::size_t>(gpus)), links, {}});
-}
-/// GPUs around one switch, the last node.
-Topology star(int gpus, Forwarding forwarding = Forwarding::cut_through) {
-  std::vector<Node> nodes(static_cast<std::size_t>(gpus));
-  Node hub;
-  hub.kind = NodeKind::switch_;
-  hub.forwarding = forwarding;
-  nodes.push_back(hub);
-  std::vector<Link> links;
-  for (int g = 0; g < gpus; ++g) links.push_back(link(g, gpus));
-  for (int g = 0; g < gpus; ++g) links.push_back(link(gpus, g));
-  return Topology({"star", "", nodes, links, {}});
 }
 
 std::vector<StepType> types(const ThreadBlock& tb) {
@@ -106,7 +85,8 @@ TEST(Lowering, ABroadcastDownAChainIsPassedOnAsItComes) {
 }
 
 TEST(Lowering, InPlaceTheOwnPartIsInTheOutput) {
-  const ProvenSchedule proven = scheduled(one_way_ring(3), make_demand(Collective::allgather, 3 * kMB, 3, 1));
+  const ProvenSchedule proven =
+      scheduled(*one_way_ring(3), make_demand(Collective::allgather, 3 * kMB, 3, 1));
   LoweringOptions options = for_executor();
   EXPECT_EQ(count_of(lowered(proven, options), StepType::copy), 3);
   options.in_place = true;
@@ -130,7 +110,7 @@ TEST(Lowering, InPlaceTheOwnPartIsInTheOutput) {
 
 TEST(Lowering, ARingOfAllGatherIsOneThreadblockAGpu) {
   const Program program =
-      lowered(scheduled(one_way_ring(4), make_demand(Collective::allgather, 4 * kMB, 4, 1)));
+      lowered(scheduled(*one_way_ring(4), make_demand(Collective::allgather, 4 * kMB, 4, 1)));
   for (const Gpu& gpu : program.gpus) {
     ASSERT_EQ(gpu.tbs.size(), 2U);  // the ring, and the copy of the own part
     EXPECT_EQ(types(gpu.tbs[0]), (std::vector{StepType::send, StepType::receive_copy_send,
@@ -169,7 +149,7 @@ TEST(Lowering, WhatLiesSideBySideIsOneStep) {
 TEST(Lowering, SwitchesDisappear) {
   for (const Forwarding forwarding : {Forwarding::cut_through, Forwarding::store_and_forward}) {
     const Program program =
-        lowered(scheduled(star(4, forwarding), make_demand(Collective::alltoall, 16 * kMB, 4, 1)));
+        lowered(scheduled(*star(4, forwarding), make_demand(Collective::alltoall, 16 * kMB, 4, 1)));
     EXPECT_EQ(count_of(program, StepType::send), 12);
     EXPECT_EQ(count_of(program, StepType::receive), 12);
     EXPECT_EQ(most_peers(program), 3U);
@@ -178,7 +158,7 @@ TEST(Lowering, SwitchesDisappear) {
 
 TEST(Lowering, CopiesInASwitchBecomeOneSendEach) {
   // GPU 0 sends once; the switch copies to GPUs 1 and 2.
-  const Topology topology = star(3);
+  const Topology topology = *star(3);
   const Demand demand = make_demand(Collective::broadcast, kMB, 3, 1);
   ProvenSchedule proven = {.topology = topology, .demand = demand, .schedule = {}};
   proven.schedule.sends = {{ChunkId{0}, LinkId{0}, 0, 1000, 1001},
@@ -192,7 +172,7 @@ TEST(Lowering, CopiesInASwitchBecomeOneSendEach) {
 }
 
 TEST(Lowering, WhatNobodyNeedsIsLeftOut) {
-  const Topology topology = one_way_ring(3);
+  const Topology topology = *one_way_ring(3);
   const Demand demand = make_demand(Collective::broadcast, kMB, 3, 1);
   ProvenSchedule proven = {.topology = topology, .demand = demand, .schedule = {}};
   for (int hop = 0; hop < 3; ++hop) {  // the last one comes back to the root
@@ -205,7 +185,7 @@ TEST(Lowering, WhatNobodyNeedsIsLeftOut) {
 }
 
 TEST(Lowering, InstancesSplitEveryChunk) {
-  const ProvenSchedule proven = scheduled(one_way_ring(3), make_demand(Collective::alltoall, 9 * kMB, 3, 2));
+  const ProvenSchedule proven = scheduled(*one_way_ring(3), make_demand(Collective::alltoall, 9 * kMB, 3, 2));
   const Program one = lowered(proven);
   LoweringOptions options = for_executor();
   options.instances = 3;
@@ -219,7 +199,7 @@ TEST(Lowering, InstancesSplitEveryChunk) {
 TEST(Lowering, ChunksThatCameAsContributionsOfTheirOwnLieTheSameWay) {
   // As schedules come back from files.
   const Demand demand = make_demand(Collective::allgather, 3 * kMB, 3, 2);
-  const ProvenSchedule whole = scheduled(one_way_ring(3), demand);
+  const ProvenSchedule whole = scheduled(*one_way_ring(3), demand);
   std::vector<Contribution> contributions;
   for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
     Contribution contribution = demand.contribution(ChunkId(c));
@@ -253,7 +233,7 @@ TEST(Lowering, DifferentSizesAreCountedInTheirCommonUnit) {
 
 TEST(Lowering, RootedCollectivesHaveTheirLayout) {
   for (const Collective collective : {Collective::scatter, Collective::gather}) {
-    const ProvenSchedule proven = scheduled(star(4), make_demand(collective, 4 * kMB, 4, 2, GpuId{1}));
+    const ProvenSchedule proven = scheduled(*star(4), make_demand(collective, 4 * kMB, 4, 2, GpuId{1}));
     EXPECT_EQ(lowered(proven).coll, Collective::custom);  // microsoft/msccl knows neither
     const Program program = lowered(proven, for_executor("msccl-executor-nccl"));
     EXPECT_EQ(program.coll_spelling, to_string(collective));
@@ -267,7 +247,7 @@ TEST(Lowering, RootedCollectivesHaveTheirLayout) {
 }
 
 TEST(Lowering, ConnectionsWithManyStepsGoOverSeveralChannels) {
-  const ProvenSchedule proven = scheduled(one_way_ring(3), make_demand(Collective::alltoall, 9 * kMB, 3, 6));
+  const ProvenSchedule proven = scheduled(*one_way_ring(3), make_demand(Collective::alltoall, 9 * kMB, 3, 6));
   LoweringOptions options = for_executor();
   options.max_steps = 4;
   const Program program = lowered(proven, options);
@@ -278,7 +258,7 @@ TEST(Lowering, ConnectionsWithManyStepsGoOverSeveralChannels) {
 }
 
 TEST(Lowering, PeersAreLimitedByRelays) {
-  const ProvenSchedule proven = scheduled(star(16), make_demand(Collective::alltoall, 256 * kMB, 16, 1));
+  const ProvenSchedule proven = scheduled(*star(16), make_demand(Collective::alltoall, 256 * kMB, 16, 1));
   EXPECT_EQ(most_peers(lowered(proven)), 15U);
   LoweringOptions options = for_executor();
   options.max_peers = 6;
@@ -290,7 +270,7 @@ TEST(Lowering, PeersAreLimitedByRelays) {
 
 TEST(Lowering, CapsAreNamedWithFigureAndRemedy) {
   // 40 peers, one connection each: 32 of them on the first channel.
-  const ProvenSchedule wide = scheduled(star(41), make_demand(Collective::alltoall, 41 * kMB, 41, 1));
+  const ProvenSchedule wide = scheduled(*star(41), make_demand(Collective::alltoall, 41 * kMB, 41, 1));
   EXPECT_EQ(lowered(wide).num_channels, 2);
   LoweringOptions options = for_executor();
   options.instances = 3;

@@ -2,30 +2,22 @@
 
 #include <algorithm>
 
-#include "rondo/core/generators.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/local_search/improvement.hpp"
+#include "same_sends.hpp"
+#include "topologies.hpp"
 
 namespace rondo {
 namespace {
-
-using Parameters = std::map<std::string, std::string>;
-
-std::shared_ptr<const Topology> ring_one_path(int gpus) {
-  std::vector<Link> links;
-  for (int g = 0; g < gpus; ++g) links.push_back({NodeId{g}, NodeId{(g + 1) % gpus}, 1, 1});
-  return std::make_shared<const Topology>(
-      TopologyData{"ring", "", std::vector<Node>(static_cast<std::size_t>(gpus)), links, {}});
-}
 
 Demand allgather(const Topology& topology, int chunks = 1) {
   const auto gpus = static_cast<double>(topology.num_gpus());
   return make_demand(Collective::allgather, gpus * chunks * 1e6, topology.num_gpus(), chunks);
 }
 
-/// Of one start, in any order of calls the same.
+/// With one start.
 ImprovementTask task_of(const Topology& topology, const Demand& demand, double bound_us,
                         const Schedule& schedule) {
   ImprovementTask task{topology, demand, bound_us};
@@ -51,7 +43,7 @@ Schedule one_after_another(const std::shared_ptr<const Topology>& ring, const De
 
 TEST(Improvement, MendsAScheduleThatSendsOneAfterAnother) {
   // Twelve transfers of 1001 us one after another, where each GPU might send all the time: three steps.
-  const auto ring = ring_one_path(4);
+  const auto ring = one_way_ring(4);
   const Demand demand = allgather(*ring);
   const Schedule slow = one_after_another(ring, demand);
   EXPECT_DOUBLE_EQ(slow.finish_us, 12012);
@@ -66,12 +58,8 @@ TEST(Improvement, MendsAScheduleThatSendsOneAfterAnother) {
 TEST(Improvement, SplitsChunksWhereThatEndsEarlier) {
   // A line of three: whole chunks pass the middle one after the other, halves on each other's heels. GPU 2
   // has to get 2000 us of data over its only link; the first of it from GPU 1.
-  const std::vector<Link> links{{NodeId{0}, NodeId{1}, 1, 0},
-                                {NodeId{1}, NodeId{0}, 1, 0},
-                                {NodeId{1}, NodeId{2}, 1, 0},
-                                {NodeId{2}, NodeId{1}, 1, 0}};
   const auto line =
-      std::make_shared<const Topology>(TopologyData{"line", "", std::vector<Node>(3), links, {}});
+      fabric({gpu(), gpu(), gpu()}, {link(0, 1, 1, 0), link(1, 0, 1, 0), link(1, 2, 1, 0), link(2, 1, 1, 0)});
   // Broadcast from 0: one chunk takes 2000 us, two 1500, four 1250.
   const Demand demand = make_demand(Collective::broadcast, 1e6, 3, 1);
   const Schedule whole = *prepare_list({line, demand}, {}, {})(demand, {}).schedule;
@@ -86,21 +74,15 @@ TEST(Improvement, SplitsChunksWhereThatEndsEarlier) {
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
 }
 
-TEST(Improvement, SchedulesAnewInMoreChunks) {
-  // A broadcast along a line of four in one chunk takes 3003 us. Two chunks come in variant 2, four in
-  // variant
-  // 7. Plans are not split here.
-  const std::vector<Link> links{{NodeId{0}, NodeId{1}, 1, 1},
-                                {NodeId{1}, NodeId{2}, 1, 1},
-                                {NodeId{2}, NodeId{3}, 1, 1},
-                                {NodeId{3}, NodeId{0}, 1, 1}};
-  const auto line =
-      std::make_shared<const Topology>(TopologyData{"line", "", std::vector<Node>(4), links, {}});
+TEST(Improvement, RestartsInMoreChunks) {
+  // A broadcast around a ring of four in one chunk takes 3003 us. Variant 2 gives two chunks, variant 20
+  // would give four. Plans are not split here.
+  const auto ring = one_way_ring(4);
   const Demand demand = make_demand(Collective::broadcast, 1e6, 4, 1);
-  const PreparedEngine list = prepare_list({line, demand}, {}, {});
+  const PreparedEngine list = prepare_list({ring, demand}, {}, {});
   const Schedule whole = *list(demand, {}).schedule;
   EXPECT_DOUBLE_EQ(whole.finish_us, 3003);
-  ImprovementTask task = task_of(*line, demand, 1000, whole);
+  ImprovementTask task = task_of(*ring, demand, 1000, whole);
   task.restart_chunks = {2, 4};
   std::vector<std::pair<int, std::size_t>> asked;
   task.restart = [&](int chunks, std::size_t variant, RestartLimits) -> std::optional<Schedule> {
@@ -114,12 +96,12 @@ TEST(Improvement, SchedulesAnewInMoreChunks) {
   EXPECT_DOUBLE_EQ(result.schedule->finish_us, 2003);
   EXPECT_EQ(asked.size(), 48U);
   EXPECT_EQ(asked[32], (std::pair<int, std::size_t>{4, 2}));
-  const ReplayResult replayed = replay(*line, demand.with_chunks(2), result.schedule->sends);
+  const ReplayResult replayed = replay(*ring, demand.with_chunks(2), result.schedule->sends);
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
 }
 
 TEST(Improvement, LeavesALevelThatCannotGetBetter) {
-  const auto ring = ring_one_path(4);
+  const auto ring = one_way_ring(4);
   const Demand demand = allgather(*ring);
   ImprovementTask task = task_of(*ring, demand, 3000, one_after_another(ring, demand));
   task.least_us = [](int) { return 12012.0; };
@@ -127,16 +109,15 @@ TEST(Improvement, LeavesALevelThatCannotGetBetter) {
 }
 
 TEST(Improvement, StopsWhenToldTo) {
-  const auto ring = ring_one_path(3);
+  const auto ring = one_way_ring(3);
   const Demand demand = allgather(*ring);
   ImprovementTask task = task_of(*ring, demand, 2002, one_after_another(ring, demand));
   task.stop = [](double) { return true; };
   EXPECT_EQ(improve(task, *make_local_communicator()).tries, 0U);
 }
 
-TEST(Improvement, GoesOnFromAnyOfItsStates) {
-  const auto star = std::make_shared<const Topology>(
-      degrade(generate_topology("star", {{"chassis", "3"}, {"gpus", "3"}}), 0.1, 0.5, 1));
+TEST(Improvement, ResumesFromAnyOfItsStates) {
+  const auto star = damaged(generate_topology("star", {{"chassis", "3"}, {"gpus", "3"}}), 0.1, 1);
   const Demand demand = allgather(*star, 2);
   const Schedule start = *prepare_list({star, demand}, {}, {})(demand, {}).schedule;
   ImprovementTask task = task_of(*star, demand, 1, start);
@@ -159,10 +140,7 @@ TEST(Improvement, GoesOnFromAnyOfItsStates) {
     EXPECT_EQ(rest.chunks, whole.chunks);
     ASSERT_TRUE(rest.schedule);
     EXPECT_EQ(rest.schedule->finish_us, whole.schedule->finish_us);
-    EXPECT_TRUE(
-        std::ranges::equal(rest.schedule->sends, whole.schedule->sends, [](const Send& a, const Send& b) {
-          return a.chunk == b.chunk && a.link == b.link && a.start_us == b.start_us;
-        }));
+    expect_same_sends(*rest.schedule, *whole.schedule);
   }
 }
 

@@ -6,17 +6,13 @@
 
 #include "portfolio.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/pipeline/synthesize.hpp"
+#include "same_sends.hpp"
+#include "topologies.hpp"
 
 namespace rondo {
 namespace {
-
-std::shared_ptr<const Topology> fabric(const std::string& family,
-                                       const std::map<std::string, std::string>& values) {
-  return std::make_shared<const Topology>(generate_topology(family, values));
-}
 
 SynthesisResult solve(const std::shared_ptr<const Topology>& topology, Collective collective, double bytes,
                       const SolveOptions& options = {}) {
@@ -71,7 +67,7 @@ TEST(Portfolio, ManyChunksAreTriedWithThePoliciesThatDidBest) {
   EXPECT_EQ(again.back().front().policy, "oldest-full");
 }
 
-TEST(Portfolio, ScheduledAnewInTheCountsThatRoundDownBest) {
+TEST(Portfolio, RestartsInTheCountsThatRoundDownBest) {
   const Demand demand = make_demand(Collective::allgather, 4e6, 4, 1);
   const std::vector<Trial> trials{{{0, 8}, 100, 200, 50, true}, {{0, 4}, 104, 100, 30, true}};
   SolveOptions options;
@@ -84,7 +80,7 @@ TEST(Portfolio, ScheduledAnewInTheCountsThatRoundDownBest) {
   EXPECT_TRUE(restart_counts(demand, options, trials, 90, none).empty());
 }
 
-TEST(Portfolio, FreshVariantsAreTheBestOnesAndThenNewSeeds) {
+TEST(Portfolio, RestartsAreTheBestVariantsAndThenNewSeeds) {
   const Demand demand = make_demand(Collective::allgather, 4e6, 4, 1);
   const std::vector<EngineInfo> engines{find_engine("list"), find_engine("queue")};
   std::vector<Trial> trials{{{0, 1, "rarest", 0}, 1.0}};  // of the engine with more work
@@ -103,9 +99,9 @@ TEST(Portfolio, FreshVariantsAreTheBestOnesAndThenNewSeeds) {
   EXPECT_EQ(variant(5).policy, "nearest");
 }
 
-TEST(Synthesize, GoesOnFromAnyOfItsStatesToTheSameSchedule) {
+TEST(Synthesize, ResumesFromAnyOfItsStatesToTheSameSchedule) {
   // The bound is not met, so that the search goes through all of its batches.
-  const auto mesh = fabric("mesh", {{"dims", "2x3"}});
+  const auto mesh = generated("mesh", {{"dims", "2x3"}});
   const Demand demand = make_demand(Collective::allgather, 1e5, mesh->num_gpus(), 1);
   SolveOptions options;
   options.engine = "list";
@@ -119,9 +115,6 @@ TEST(Synthesize, GoesOnFromAnyOfItsStatesToTheSameSchedule) {
   ASSERT_GT(states.size(), 3U);
   EXPECT_EQ(states.front().first, "search");
   EXPECT_EQ(states.back().first, "improvement");
-  const auto same = [](const Send& a, const Send& b) {
-    return a.chunk == b.chunk && a.link == b.link && a.start_us == b.start_us;
-  };
   for (const std::size_t i : {std::size_t{0}, states.size() / 2, states.size() - 2}) {
     const SynthesisResult resumed = run({.newest = [&](const std::string& name) {
       std::optional<Bytes> newest;
@@ -131,15 +124,55 @@ TEST(Synthesize, GoesOnFromAnyOfItsStatesToTheSameSchedule) {
       return newest;
     }});
     EXPECT_EQ(resumed.engine, whole.engine) << i;
-    const std::vector<Send>& sends = whole.proven.schedule.sends;
-    const std::vector<Send>& again = resumed.proven.schedule.sends;
-    EXPECT_TRUE(std::equal(sends.begin(), sends.end(), again.begin(), again.end(), same)) << i;
+    expect_same_sends(resumed.proven.schedule, whole.proven.schedule);
   }
+}
+
+/// The schedule of a winner before local search: its engine, policy, seed and chunks asked for by name.
+SynthesisResult rerun(const std::shared_ptr<const Topology>& topology, double bytes,
+                      const SynthesisResult& won) {
+  const std::size_t slash = won.engine.find('/');
+  const std::size_t last = won.engine.rfind('/');
+  EXPECT_EQ(won.engine.substr(last + 1), std::to_string(won.seed));
+  SolveOptions options;
+  options.engine = won.engine.substr(0, slash);
+  options.policy = won.engine.substr(slash + 1, last - slash - 1);
+  options.seed = won.seed;
+  options.chunks = won.proven.demand.chunks_per_contribution();
+  options.improve_work = 0;
+  options.gap = 1e9;  // the first schedule is good enough
+  return solve(topology, Collective::broadcast, bytes, options);
+}
+
+void expect_a_restart_won(const SynthesisResult& result) {
+  ASSERT_EQ(result.candidates.size(), 1U);
+  EXPECT_NE(result.engine, result.candidates.front().engine);  // the portfolio's winner
+  EXPECT_GT(result.proven.demand.chunks_per_contribution(), result.metrics.at("chunks_before_improvement"));
+}
+
+TEST(Synthesize, TheReportNamesTheRestartThatWon) {
+  SolveOptions options;
+  options.engine = "list";
+  const auto ring = generated("ring", {{"gpus", "4"}});
+  const SynthesisResult won = solve(ring, Collective::broadcast, 20e3, options);
+  expect_a_restart_won(won);
+  expect_same_sends(won.proven.schedule, rerun(ring, 20e3, won).proven.schedule);
+}
+
+TEST(Synthesize, TheReportNamesTheRestartThatLocalSearchBeganWith) {
+  SolveOptions options;
+  options.engine = "list";
+  const auto torus = generated("torus", {{"dims", "3x3"}});
+  const SynthesisResult won = solve(torus, Collective::broadcast, 1e6, options);
+  expect_a_restart_won(won);
+  const double restart_us = rerun(torus, 1e6, won).proven.schedule.finish_us;
+  EXPECT_LT(restart_us, won.metrics.at("finish_before_improvement_us"));
+  EXPECT_LT(won.proven.schedule.finish_us, restart_us);
 }
 
 TEST(Synthesize, AllGatherOnARingMeetsItsBound) {
   // Four GPUs in a ring both ways: every GPU takes in three parts over two links.
-  const auto ring = fabric("ring", {{"gpus", "4"}, {"bandwidth_GBps", "1"}, {"latency_us", "0"}});
+  const auto ring = generated("ring", {{"gpus", "4"}, {"bandwidth_GBps", "1"}, {"latency_us", "0"}});
   const SynthesisResult result = solve(ring, Collective::allgather, 4e6);
   EXPECT_NEAR(result.proven.lower_bound->us, 1500, 1e-6);
   EXPECT_NEAR(result.proven.schedule.finish_us, 1500, 1e-3);
@@ -147,7 +180,7 @@ TEST(Synthesize, AllGatherOnARingMeetsItsBound) {
 }
 
 TEST(Synthesize, AllToAllOnARingStaysNearItsBound) {
-  const auto ring = fabric("ring", {{"gpus", "4"}, {"bandwidth_GBps", "1"}, {"latency_us", "0"}});
+  const auto ring = generated("ring", {{"gpus", "4"}, {"bandwidth_GBps", "1"}, {"latency_us", "0"}});
   const SynthesisResult result = solve(ring, Collective::alltoall, 4e6);
   EXPECT_NEAR(result.proven.lower_bound->us, 2000, 1e-3);  // 4 x (1 + 2 + 1) link crossings over 8 links
   EXPECT_LT(result.gap, 0.02);
@@ -155,17 +188,13 @@ TEST(Synthesize, AllToAllOnARingStaysNearItsBound) {
 }
 
 TEST(Synthesize, SameSeedSameSchedule) {
-  const auto torus = fabric("torus", {{"dims", "3x3"}});
-  const auto a = solve(torus, Collective::allgather, 9e6).proven.schedule.sends;
-  const auto b = solve(torus, Collective::allgather, 9e6).proven.schedule.sends;
-  ASSERT_EQ(a.size(), b.size());
-  EXPECT_TRUE(std::equal(a.begin(), a.end(), b.begin(), [](const Send& x, const Send& y) {
-    return x.chunk == y.chunk && x.link == y.link && x.start_us == y.start_us;
-  }));
+  const auto torus = generated("torus", {{"dims", "3x3"}});
+  expect_same_sends(solve(torus, Collective::allgather, 9e6).proven.schedule,
+                    solve(torus, Collective::allgather, 9e6).proven.schedule);
 }
 
 TEST(Synthesize, StopsAtTheGap) {
-  const auto torus = fabric("torus", {{"dims", "3x3"}});
+  const auto torus = generated("torus", {{"dims", "3x3"}});
   SolveOptions options;
   options.gap = 0.5;
   EXPECT_LE(solve(torus, Collective::allgather, 9e6, options).gap, 0.5);
@@ -175,13 +204,13 @@ TEST(Synthesize, EngineThatDoesNotSupportTheDemandSaysSo) {
   SolveOptions options;
   options.engine = "flow";
   try {
-    solve(fabric("ring", {{"gpus", "4"}}), Collective::allgather, 4e6, options);
+    solve(generated("ring", {{"gpus", "4"}}), Collective::allgather, 4e6, options);
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::unavailable);
   }
   options.engine = "magic";
-  EXPECT_THROW(solve(fabric("ring", {{"gpus", "4"}}), Collective::allgather, 4e6, options), Error);
+  EXPECT_THROW(solve(generated("ring", {{"gpus", "4"}}), Collective::allgather, 4e6, options), Error);
 }
 
 TEST(Synthesize, ATimeLimitLeavesAScheduleWhereListSchedulingEnds) {

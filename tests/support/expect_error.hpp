@@ -9,7 +9,7 @@
 
 namespace rondo {
 
-/// `action` throws an Error of this code, whose message contains every one of `parts`.
+/// Expects Error(`code`) whose message contains every one of `parts`.
 template <class Action>
 void expect_error(ExitCode code, const std::vector<std::string>& parts, Action action) {
   try {
@@ -22,7 +22,7 @@ void expect_error(ExitCode code, const std::vector<std::string>& parts, Action a
     }
     return;
   }
-  FAIL() << "no error; expected one about: " << (parts.empty() ? "" : parts.front());
+  ADD_FAILURE() << "no error; expected one that mentions '" << (parts.empty() ? "" : parts.front()) << "'";
 }
 
 }  // namespace rondo
