@@ -34,11 +34,11 @@ Bytes outcome_of(const std::string& subject, const std::function<Bytes()>& work)
     message.put(Result::error);
     message.put(error.code());
     message.put_all(std::string_view(error.what()));
-  } catch (const std::exception& exception) {  // no memory for what the file asks for
+  } catch (const std::exception& exception) {  // not enough memory to read the file
     message.put(Result::error);
     message.put(ExitCode::bad_data);
-    message.put_all(
-        std::string_view(fmt::format("{}: what it asks for cannot be had: {}", subject, exception.what())));
+    message.put_all(std::string_view(
+        fmt::format("{}: reading it needs more than is available: {}", subject, exception.what())));
   }
   return message.take();
 }
@@ -75,7 +75,7 @@ rlim_t address_space() {
   } catch (...) {
     ::_exit(1);
   }
-  ::_exit(0);  // nothing of the parent's is to be ended twice
+  ::_exit(0);  // the parent alone runs its exit handlers
 }
 
 Bytes read_to_end(const FileDescriptor& file) {

@@ -16,7 +16,7 @@ std::vector<GpuId> read_gpus(const JsonObject& object, const char* key, std::siz
   return gpus;
 }
 
-/// Keys of the format that may stand with the value that asks for nothing special.
+/// Keys of the format that are accepted with their neutral value only.
 void refuse_unsupported_values(const JsonObject& object) {
   const auto refuse = [&](const char* key, const char* allowed) {
     object.refuse(fmt::format("'{}' is not supported yet; leave it out or give {}", key, allowed),

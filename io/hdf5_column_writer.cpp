@@ -46,7 +46,7 @@ void check_visible(const std::filesystem::path& path) {
 /// Opens for writing; by all ranks of `mpi` together unless it is null.
 Hdf5Handle open_file(const std::filesystem::path& path, const MPI_Comm* mpi) {
   const Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
-  // The file's name is known to nobody else, and some file systems know no locks.
+  // No other process knows the file name, and some file systems have no locks.
   bool ready = H5Pset_file_locking(access.id(), false, true) >= 0;
   if (mpi != nullptr) ready = ready && H5Pset_fapl_mpio(access.id(), *mpi, MPI_INFO_NULL) >= 0;
   check(ready, "prepare the file");

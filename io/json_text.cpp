@@ -88,7 +88,7 @@ class DocumentBuilder final : public nlohmann::json_sax<Json> {
  private:
   struct Open {
     Json* node;
-    std::string key;  // of the member that comes next, in an object
+    std::string key;  // of the next member, in an object
   };
 
   Json* place_value(Json value) {

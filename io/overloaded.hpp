@@ -8,6 +8,6 @@ struct Overloaded : Ts... {
   using Ts::operator()...;
 };
 template <class... Ts>
-Overloaded(Ts...) -> Overloaded<Ts...>;  // clang before 17 finds it no other way
+Overloaded(Ts...) -> Overloaded<Ts...>;  // clang before 17 needs this guide
 
 }  // namespace rondo

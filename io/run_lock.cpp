@@ -35,7 +35,7 @@ using std::chrono::milliseconds;
 
 std::string content_of(const fs::path& file) {
   try {
-    return read_text_file(file, 1 << 16);  // opened anew: a network file system asks its server then
+    return read_text_file(file, 1 << 16);  // opened again, so that a network file system asks its server
   } catch (const Error&) {
     return "";
   }
@@ -94,7 +94,7 @@ class RunLock::Held {
       if (wait_for_others) wait_for_heartbeats(notice);
       try {
         write();
-      } catch (const Error&) {  // a full disk: who comes next is not to wait for an owner without a name
+      } catch (const Error&) {  // a full disk: the next run must not wait for an owner without a name
         ::unlink(path_.c_str());
         throw;
       }
@@ -108,7 +108,7 @@ class RunLock::Held {
     constexpr mode_t kMode = 0644;
     file_.emplace(::open(path_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kMode));
     if (file_->valid()) return true;
-    // A folder from elsewhere may have a link there that leads to any file of this user's.
+    // A folder from another source may hold a link there that leads to any file of this user.
     if (errno == EEXIST)
       file_.emplace(::open(path_.c_str(), O_CREAT | O_RDWR | O_NOFOLLOW | O_CLOEXEC, kMode));
     if (!file_->valid() && errno == ELOOP) {
@@ -134,8 +134,8 @@ class RunLock::Held {
     const std::string before = content_of(path_);
     const std::optional<LockOwner> owner = parse_lock_owner(before);
     if (notice) {
-      notice(fmt::format("{} is locked by {}; waiting {:.0f} s for a sign of life", folder_.string(),
-                         owner ? owner->description() : "somebody unknown",
+      notice(fmt::format("{} is locked by {}; waiting {:.0f} s for its heartbeat", folder_.string(),
+                         owner ? owner->description() : "an unknown process",
                          std::chrono::duration<double>(timing_.heartbeat * timing_.missed).count()));
     }
     for (int i = 0; i < timing_.missed; ++i) {

@@ -88,7 +88,7 @@ bool make_folder(const fs::path& folder) {
 
 void sync_folder(const fs::path& folder, const fs::path& shown) {
   const FileDescriptor names(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems know no fsync for folders and say EINVAL; there is nothing more to ask of them.
+  // Some file systems have no fsync for folders and report EINVAL, which is no error.
   if (!names.valid() || (::fsync(names.get()) != 0 && errno != EINVAL)) {
     throw_system_error(ExitCode::cannot_create, "cannot write", shown, errno);
   }

@@ -21,7 +21,7 @@ struct Command {
   std::function<std::string(const Settings& settings, const Communicator& communicator)> run;
 };
 
-/// For a command that needs no other rank: the root works alone, and its outcome is everybody's.
+/// For a command that needs no other rank: the root works alone, and all ranks share its outcome.
 std::function<std::string(const Settings&, const Communicator&)> on_root_alone(
     std::string (*work)(const Settings& settings));
 

@@ -29,7 +29,7 @@ constexpr const char* kExitCodes =
     "  70 a fault of Rondo\n"
     "  73 cannot write\n"
     "  74 other input or output error\n"
-    "  75 stopped by a signal or --max-hours; rondo resume goes on\n";
+    "  75 stopped by a signal or --max-hours; rondo resume continues\n";
 
 bool is_help(const std::string& word) {
   return word == "--help" || word == "-h" || word == "help";
@@ -165,7 +165,7 @@ int run_command_line(const std::vector<std::string>& arguments, const Communicat
     }
     code = static_cast<int>(error.code());
   }
-  cli::ignore_signals();  // all is done, and what it came to is to be the exit code
+  cli::ignore_signals();  // the work is done; a late signal must not change the exit code
   return code;
 }
 

@@ -97,7 +97,7 @@ Command export_command() {
           "           is refused with the cap's name (exit code 69)\n"
           "trace      for Perfetto (ui.perfetto.dev) and chrome://tracing: a track a link and a GPU\n"
           "svg        a picture: the loaded fabric, the timeline of the links, their utilisation\n"
-          "html       one page that works offline: the same, with a timeline that zooms and the way of each "
+          "html       one page that works offline: the same, with a timeline that zooms and the path of each "
           "chunk\n\n"
           "Examples:\n"
           "  rondo export runs/a --format json --output schedule.json\n"

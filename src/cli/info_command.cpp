@@ -93,7 +93,7 @@ std::string info(const Settings& settings) {
   for (const char* name : {"problem.json", "report.json"}) {
     try {
       if (fs::exists(path / name)) text.append("\n").append(describe_file(path / name));
-    } catch (const Error&) {  // describe_run has told
+    } catch (const Error&) {  // describe_run has reported it
     }
   }
   return text;

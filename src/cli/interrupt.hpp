@@ -13,9 +13,9 @@ void exit_at_signals();
 void ignore_signals();
 
 /// While it lives, SIGINT, SIGTERM, SIGUSR1 and a deadline set a flag instead of ending the process; loops
-/// and solvers read it. What is on the disk is whole at every instant, so that two things may end the process
-/// on the spot, with exit code 75: a second signal (of another kind, or half a second later: batch systems
-/// deliver one signal several ways), and kGraceSeconds in which nobody read the flag.
+/// and solvers read it. Files on the disk are whole at every instant, so two events may end the process at
+/// once, with exit code 75: a second signal (of another kind, or half a second later, because batch systems
+/// deliver one signal in several ways), and kGraceSeconds without a reading of the flag.
 class InterruptGuard {
  public:
   static constexpr unsigned kGraceSeconds = 8;

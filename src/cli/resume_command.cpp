@@ -93,7 +93,7 @@ Command resume_command() {
   return {
       .name = "resume",
       .arguments = "DIR",
-      .summary = "go on with a run that was stopped or killed, from its newest whole state",
+      .summary = "continue a run that was stopped or killed, from its newest whole state",
       .positional = "folder",
       .notes =
           "Any number of ranks; the schedule is the one of an undisturbed run. rondo info DIR says what is\n"

@@ -22,7 +22,7 @@ namespace rondo::cli {
 namespace {
 
 [[noreturn]] void throw_stopped(const Run& run, int cause, const std::string& what) {
-  throw Error(ExitCode::stopped, fmt::format("stopped by {}{}; rondo resume {} goes on",
+  throw Error(ExitCode::stopped, fmt::format("stopped by {}{}; rondo resume {} continues",
                                              InterruptGuard::describe(cause), what, run.folder.string()));
 }
 
@@ -160,7 +160,7 @@ std::optional<Json> enter(const Run& run, const Json& problem, const SolveOption
       throw Error(
           ExitCode::bad_data,
           fmt::format("the output folder {} holds an unfinished run of this problem: --resume (or rondo "
-                      "resume) goes on with it, --force begins again",
+                      "resume) continues it, --force begins again",
                       run.folder.string()));
     }
   }

@@ -12,7 +12,7 @@ namespace rondo::cli {
 
 /// What a run makes of an unfinished one of the same problem in its folder.
 enum class Unfinished {
-  refuse,   ///< somebody's work is not thrown away unasked
+  refuse,   ///< earlier work is not discarded without --force
   resume,   ///< from its newest whole state
   replace,  ///< as a finished one
 };

@@ -201,7 +201,7 @@ void RunFolder::check_unfinished(const Json& problem) const {
   if (const auto difference = first_difference(there, problem)) {
     throw Error(
         ExitCode::bad_data,
-        fmt::format("the unfinished run in {} is of another version: {}; only that one goes on with it, "
+        fmt::format("the unfinished run in {} is of another version: {}; only that one can resume it, "
                     "--force begins again",
                     path_.string(), *difference));
   }

@@ -34,7 +34,7 @@ class RunFolder {
   /// damaged.
   std::optional<Json> finished_report(const Json& problem) const;
 
-  /// Whether there is something to go on with.
+  /// Whether the folder holds a state to resume from.
   bool is_unfinished() const;
   /// Throws Error(bad_data), naming the first difference, where what is there cannot be gone on with: another
   /// problem, other options, another version of Rondo.

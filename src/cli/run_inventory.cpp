@@ -39,7 +39,7 @@ struct Inventory {
 std::string describe_lock(const fs::path& folder) {
   const std::optional<LockOwner> owner = read_lock_owner(folder);
   if (!owner)
-    return "damaged lock of somebody unknown; the next run waits for a sign of life, then takes it over";
+    return "damaged lock of an unknown process; the next run waits for its heartbeat, then takes it over";
   switch (state_of(*owner)) {
     case OwnerState::alive:
       return owner->description() + ", at work";
@@ -92,8 +92,7 @@ std::string describe_run(const fs::path& folder) {
   inventory.add("problem.json", [&] {
     const Json json = parse_sealed_json(problem, (folder / "problem.json").string());
     const std::string by = json.value("producer", "an unknown version");
-    return by == producer() ? "whole"
-                            : fmt::format("whole, but of {}; only that version goes on with it", by);
+    return by == producer() ? "whole" : fmt::format("whole, but of {}; only that version can resume it", by);
   });
   if (fs::exists(folder / "lock")) inventory.add("locked", [&] { return describe_lock(folder); });
   add_unfinished(inventory, folder, digest_of(problem));
@@ -102,7 +101,7 @@ std::string describe_run(const fs::path& folder) {
     inventory.add("result",
                   [&] { return "whole: " + describe(figures_of_report(check_run(folder).report)); });
   } else {
-    inventory.rows.push_back({"result", "none yet; rondo resume goes on"});
+    inventory.rows.push_back({"result", "none yet; rondo resume continues"});
   }
   if (const std::size_t count = count_left_over(folder); count > 0) {
     inventory.rows.push_back(

@@ -22,7 +22,7 @@ std::vector<OptionGroup> option_groups() {
       {"Output",
        {{"output", "DIR", "", "folder for schedule.h5, report.json and problem.json; made if need be"},
         {"resume", "", "",
-         "go on with an unfinished run of the same problem in DIR; begin where there is none"},
+         "continue an unfinished run of the same problem in DIR; begin one where there is none"},
         {"pareto", "FILE", "",
          "then print finish against chunks, and against quarters of the size, which are solved too; plots go "
          "to FILE, as SVG",
@@ -35,7 +35,7 @@ std::vector<OptionGroup> option_groups() {
 Unfinished unfinished_of(const Settings& settings) {
   if (settings.has("force") && settings.has("resume")) {
     throw Error(ExitCode::usage,
-                "--resume goes on with what DIR holds and --force begins again; give one of them");
+                "--resume continues the run in DIR and --force begins again; give one of them");
   }
   if (settings.has("force")) return Unfinished::replace;
   return settings.has("resume") ? Unfinished::resume : Unfinished::refuse;
@@ -77,10 +77,9 @@ Command solve_command() {
           "it.\n"
           "TERM and USR1 stop the run within seconds with exit code 75 and all that was finished kept in "
           "DIR, as\n"
-          "--max-hours does; --resume goes on to the same schedule, on any number of ranks. Ctrl-C ends the\n"
-          "search with the best schedule so far, and report.json says \"interrupted\". A second signal ends "
-          "the\n"
-          "process at once; DIR is whole then as well.\n\n"
+          "--max-hours does; --resume continues to the same schedule, on any number of ranks. Ctrl-C ends\n"
+          "the search with the best schedule so far, and report.json says \"interrupted\". A second signal\n"
+          "ends the process at once; DIR is whole then as well.\n\n"
           "Examples:\n"
           "  rondo solve --topology ndv2-2 --collective allgather --size 1GB --output runs/a\n"
           "  mpirun -n 4 rondo solve --topology torus:dims=8x8 --collective alltoall --size 64MB --gap 1% "

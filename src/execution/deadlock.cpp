@@ -9,7 +9,7 @@ namespace {
 
 /// What the step at which a lane stands waits for.
 struct Wait {
-  int lane = -1;  ///< whose progress it needs; -1: nobody's
+  int lane = -1;  ///< the lane whose progress it needs; -1: none
   std::string words;
 };
 
@@ -39,7 +39,7 @@ class Waits {
     for (const StepRef& before : step.after) {
       if (at(before.lane) > before.step) continue;
       if (before.lane == lane && before.step == at(lane))
-        return {-1, step.name + " waits for data that never comes"};
+        return {-1, step.name + " waits for data that never arrives"};
       return {before.lane,
               fmt::format("{} waits for {}", step.name,
                           lane_of(before.lane).steps[static_cast<std::size_t>(before.step)].name)};
@@ -55,7 +55,7 @@ class Waits {
               fmt::format("{} waits for gpu {} to receive what was sent before{}", step.name, peer,
                           next_words(receiver_[index(step.send_to)]))};
     }
-    return {-1, step.name + " could go on"};
+    return {-1, step.name + " could continue"};
   }
 
  private:
@@ -90,7 +90,7 @@ std::string describe_deadlock(const Program& program, const std::vector<int>& ne
   for (int l = 0; l < lanes; ++l) {
     if (!waits.done(l)) blocked.push_back(l);
   }
-  // From any blocked lane the waits lead into a circle, or to one that waits for nobody.
+  // From any blocked lane the waits lead into a cycle, or to a lane that waits for no other.
   std::vector<int> seen(program.lanes.size(), -1);
   std::vector<std::string> lines;
   bool circle = false;
@@ -112,7 +112,7 @@ std::string describe_deadlock(const Program& program, const std::vector<int>& ne
   const std::size_t left_out = lines.size() > kMostLines ? lines.size() - kMostLines : 0;
   lines.resize(lines.size() - left_out);
   std::string text =
-      fmt::format("deadlock: {} of {} lanes cannot go on; {}", blocked.size(), lanes,
+      fmt::format("deadlock: {} of {} lanes cannot continue; {}", blocked.size(), lanes,
                   circle ? "these wait for one another in a circle:" : "the end of a chain of waits:");
   for (const std::string& line : lines) text += "\n  " + line;
   if (left_out > 0) text += fmt::format("\n  and {} more", left_out);

@@ -21,7 +21,8 @@ template <class... Arguments>
   throw Error(ExitCode::bad_data, where + ": " + fmt::format(format, std::forward<Arguments>(arguments)...));
 }
 
-/// The file names no root: who receives least gives to all, who receives most is given to.
+/// The file does not name the root: the GPU that receives least broadcasts or scatters, the one that receives
+/// most gathers.
 int root_of(const msccl::Program& program) {
   std::vector<std::int64_t> received;
   for (const msccl::Gpu& gpu : program.gpus) {

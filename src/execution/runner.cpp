@@ -55,7 +55,7 @@ RunOutcome Runner::run() {
       deliver(std::move(*arrival));
       idle = false;
     }
-    // After a fault this rank only takes messages in, so that all come to rest.
+    // After a fault this rank only receives messages, so that all ranks become idle.
     for (std::size_t n = runnable_.size(); n > 0 && counters_[faults] == 0; --n) {
       const int lane = runnable_.front();
       runnable_.pop_front();
@@ -168,9 +168,9 @@ void Runner::wake(std::vector<int>& lanes) {
   lanes.clear();
 }
 
-/// Called while idle. Sums the counters of all ranks again and again. Where two sums in a row are the same
-/// and all that was sent had been received, no rank did anything between its two answers, and there was a
-/// moment between them when all were idle with nothing on the way: nothing will ever move again.
+/// Called while idle. Sums the counters of all ranks repeatedly. If two sums in a row are equal and every
+/// sent message has been received, no rank acted between its two answers, so that at some moment all ranks
+/// were idle with no message in flight: the program cannot continue.
 bool Runner::quiescent() {
   if (!summing_) {
     exchange_.start_sum(counters_);

@@ -55,7 +55,8 @@ class Runner {
   RunOutcome outcome_;
 };
 
-/// Who waits for whom, given where all lanes stand: a circle if there is one, else the first lanes.
+/// The lanes that wait for each other, given where all lanes stand: a cycle if there is one, else the first
+/// lanes.
 std::string describe_deadlock(const Program& program, const std::vector<int>& next, int slots);
 
 }  // namespace rondo::execution

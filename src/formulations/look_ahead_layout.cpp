@@ -42,7 +42,7 @@ void RoundLayout::find_blocked_epochs() {
 void RoundLayout::lay_out_chunk(std::size_t c) {
   const auto& chunk = problem_.chunks[c];
   const std::vector<int> at = earliest_epochs(problem_, chunk);
-  std::vector<char> closed(index(problem_.num_nodes), 0);  // by group: somebody there has it
+  std::vector<char> closed(index(problem_.num_nodes), 0);  // by group: a node of it has the chunk
   for (const auto& h : chunk.holders) closed[index(group(h.node))] = 1;
   std::vector<char> useful(index(problem_.num_nodes), 0);
   for (int n = 0; n < problem_.num_nodes; ++n) {

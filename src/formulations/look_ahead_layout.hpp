@@ -10,7 +10,7 @@
 
 namespace rondo {
 
-/// Which columns the model of a round has, and where (see look_ahead_round.cpp).
+/// The columns of a round's model and their positions (see look_ahead_round.cpp).
 class RoundLayout {
  public:
   explicit RoundLayout(const RoundProblem& problem);
@@ -35,7 +35,7 @@ class RoundLayout {
     int destination;
     int node;
     int column;
-    double epochs;  ///< won
+    double epochs;  ///< saved
   };
   const std::vector<Near>& near() const { return near_; }
   const std::vector<int>& paths_into(int n) const { return paths_into_[index(n)]; }
@@ -76,8 +76,8 @@ class RoundLayout {
 
   const RoundProblem problem_;
   std::vector<std::vector<int>> paths_into_;
-  std::vector<char> may_start_;  ///< way x epoch
-  std::vector<Starts> start_;    ///< chunk x way
+  std::vector<char> may_start_;  ///< path x epoch
+  std::vector<Starts> start_;    ///< chunk x path
   struct Held {
     int first = kNeverEpoch;
     int base = 0;

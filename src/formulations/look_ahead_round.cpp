@@ -7,35 +7,35 @@
 #include "look_ahead_layout.hpp"
 #include "rondo/formulations/formulations.hpp"
 
-// clang-format off
-/// Columns, for chunk c, path w, node n and epoch k of the round:
+/// Columns, for chunk c, path w, node n, destination d and epoch k of the round:
 ///
-///   start(c, w, k)   1 where c sets out on w in epoch k. Binary. Those that land after the round are the look-ahead
+// clang-format off
+///   start(c, w, k)   1 where c starts on w in epoch k; binary. Starts that land after the round are the look-ahead
 ///                    variables Q of TE-CCL, appendix D: they may land any number of rounds later.
 ///   held(c, n, k)    1 where n, which received c in this round, can send it in epoch k: the buffers
 ///   near(c, d, n)    1 where the destination d, not reached in this round, will be served from n: TE-CCL's P
 ///
 /// Rows:
 ///
-///   sum of start(c, w, k) over the paths into one group of nodes <= 1
-///       a second arrival serves nothing
+///   sum of start(c, w, k) over paths w into one group of nodes <= 1
+///       a second arrival of a chunk serves nothing
 ///   held(c, n, k) = held(c, n, k - 1) + sum over paths w into n of start(c, w, k - landing(w))
 ///   sum over k' <= k of start(c, w, k') <= held(c, source(w), k)
-///       where the source is not a holder when the round begins
-///   sum of the starts that are on a link at an instant <= 1
-///       for every instant at which one may start
-///   near(c, d, n) <= sum of the starts of c into n
-///   sum over n of near(c, d, n) + sum of the starts of c into d <= 1
-///
-/// Objective, minimised: the negative worth. Reaching a destination is worth the epochs that it saves against the
-/// nearest holder sending at the end of the round, plus the number of epochs of the round, since what has been
-/// delivered takes no more room on links. Coming nearer to a destination is worth gamma times the epochs of
-/// alpha-beta distance won.
+///       where the source of w does not hold c from the beginning
+///   sum of the starts that occupy a link at an instant <= 1
+///       for every instant at which a chunk may start on the link
+///   near(c, d, n) <= sum of starts of c into n
+///   sum over n of near(c, d, n) + sum of starts of c into d <= 1
 // clang-format on
+///
+/// Objective, minimised: the negative worth of the round. Reaching a destination is worth the epochs that it
+/// saves against the nearest holder sending at the end of the round, plus the epochs of a round, because a
+/// delivered chunk no longer needs links. Coming nearer to a destination is worth gamma times the epochs of
+/// alpha-beta distance saved.
 namespace rondo {
 namespace {
 
-/// In [0, 1), from a column's place: equal worths make branch and bound wander.
+/// A pseudo-random number in [0, 1) for a column: equal worths slow branch and bound down.
 double jitter(std::size_t c, std::size_t w, int k) {
   auto x = (c * 0x9e3779b97f4a7c15ULL) ^ (w * 0xc2b2ae3d27d4eb4fULL) ^
            (static_cast<std::uint64_t>(k) * 0x165667b19e3779f9ULL);
@@ -115,7 +115,7 @@ class RoundBuilder {
   void add_near() {
     std::size_t begin = 0;
     const auto& near = layout_.near();
-    while (begin < near.size()) {  // one (chunk, destination) after the other
+    while (begin < near.size()) {  // group by group of equal (chunk, destination)
       std::size_t end = begin;
       const int served = model_.add_row(-kInfinity, 1);
       for (; end < near.size() && near[end].chunk == near[begin].chunk &&
@@ -135,7 +135,7 @@ class RoundBuilder {
     }
   }
 
-  /// As in multicast_milp.cpp: it is enough to look at the instants at which something may start on the link.
+  /// As in multicast_milp.cpp, rows are needed only for instants at which a chunk may start on the link.
   void add_links() {
     struct Use {
       std::size_t path;

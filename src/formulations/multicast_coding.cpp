@@ -91,7 +91,7 @@ class Encoder {
     by_chunk_ = std::move(ordered);
   }
 
-  /// Sets the starts of the transfer if the schedule has all that this route's section needs.
+  /// Sets the starts of the transfer if the schedule has all sends that the section of this route needs.
   bool set_transfer(ChunkId c, int x, int k) {
     std::vector<int> taken;
     if (!collect(c, x, k, 0, taken)) return false;
@@ -102,8 +102,8 @@ class Encoder {
     return true;
   }
 
-  /// The routes that the schedule takes from x on, which must include a link that makes each section as slow
-  /// as it is. The topology of whole epochs rounds a link's latency by less than an epoch, hence
+  /// The routes of the schedule from x on. They must include, for each section, a link as slow as the
+  /// section. The topology of whole epochs rounds the latency of a link by less than an epoch, hence
   /// `links_before`.
   bool collect(ChunkId c, int x, int k, int links_before, std::vector<int>& taken) const {
     const TransferRoute& route = layout_.route(x);

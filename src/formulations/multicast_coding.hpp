@@ -10,12 +10,11 @@
 
 namespace rondo {
 
-/// Transfers one after another, the links of each in depth-first order, all under the epoch in which it
-/// starts.
+/// The transfers in order, the links of each depth-first, all with the epoch in which the transfer starts.
 FlowField decode_multicast(const MulticastLayout& layout, const Solution& solution);
 
-/// Values of all columns for a schedule of `snap_to_grid`'s topology; nothing where it does not satisfy
-/// `model`. The chunks of a contribution are renumbered in the order that the model asks for.
+/// Values of all columns for a schedule on the topology of snap_to_grid(); nothing where it does not satisfy
+/// `model`. The chunks of a contribution are renumbered in the order that the model requires.
 std::optional<std::vector<double>> encode_multicast(const MulticastLayout& layout, const LinearModel& model,
                                                     const Schedule& schedule);
 

@@ -52,7 +52,7 @@ MulticastLayout::MulticastLayout(const Instance& instance)
 void MulticastLayout::find_windows(const std::vector<int>& distance) {
   const int horizon = grid().num_epochs;
   const auto epochs = [&](GpuId from, GpuId to) { return distance[from.index() * num_gpus() + to.index()]; };
-  // The last epoch in which the chunk may come to `g` and still serve a destination other than `sender`.
+  // The last epoch in which the chunk may reach `g` and still serve a destination other than `sender`.
   const auto latest = [&](const Contribution& contribution, GpuId g, GpuId sender) {
     int last = -1;
     for (const GpuId d : contribution.destinations) {
@@ -70,7 +70,7 @@ void MulticastLayout::find_windows(const std::vector<int>& distance) {
     }
     const std::size_t start = start_window_.size();
     start_window_.resize(start + routes_.size());
-    for (std::size_t x = routes_.size(); x-- > 0;) {  // those that continue a route come after it
+    for (std::size_t x = routes_.size(); x-- > 0;) {  // continuations follow the route that they continue
       const TransferRoute& route = routes_[x];
       Window& window = start_window_[start + x];
       window.first = held_window_[held + source_[x].index()].first;

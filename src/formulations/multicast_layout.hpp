@@ -17,11 +17,11 @@ struct Window {
   bool contains(int epoch) const { return first <= epoch && epoch <= last; }
 };
 
-/// Which columns the multicast MILP has, and where. Columns that no useful schedule needs do not exist: a
-/// chunk cannot be at a GPU before its distance from the origin allows, and is of no use at one that wants it
-/// not and from which it reaches no destination in time.
+/// The columns of the multicast MILP and their positions. Columns that no useful schedule needs are left out:
+/// a chunk cannot be at a GPU before its distance from the origin allows, and it is useless at a GPU that is
+/// no destination of it and from which it reaches no destination in time.
 ///
-/// start(c, x, k): 1 where chunk c sets out in epoch k on the transfer that takes route x.
+/// start(c, x, k): 1 where chunk c starts in epoch k on the transfer that takes route x.
 /// held(c, g, k): 1 where GPU g holds chunk c when epoch k begins; only for GPUs other than the origin.
 class MulticastLayout {
  public:

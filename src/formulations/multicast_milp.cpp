@@ -7,26 +7,25 @@
 #include "multicast_layout.hpp"
 #include "rondo/formulations/formulations.hpp"
 
-// clang-format off
 /// Rows, for chunk c, routes x (transfer_routes.hpp), GPUs g and epochs k:
 ///
+// clang-format off
 ///   held(c, g, k) = held(c, g, k - 1) + sum over routes x into g of start(c, x, k - landing(x)) <= 1
-///       receive at most once: a second arrival of a chunk serves nothing
-///   sum over k' <= k of start(c, x, k') <= held(c, source(x), k)        for routes x that end at a GPU
-///       send only what is held, and to the same GPU at most once
+///       a GPU receives a chunk at most once: a second arrival serves nothing
+///   sum over k' <= k of start(c, x, k') <= held(c, source(x), k)          for routes x that end at a GPU
+///       a GPU sends only chunks that it holds, to the same GPU at most once
 ///   start(c, next, k) <= start(c, x, k) <= sum over next of start(c, next, k)      at switches that may copy
-///   start(c, x, k) = sum over next of start(c, next, k)                            at others
-///   sum of the starts that are on link l at instant t <= 1
-///       for every instant t at which something may start on l
-///   sum of rate * the starts that are on links of a group at instant t <= its bandwidth
-///       in the same way
-///   held(c, d, K) = 1                                                   for destinations d
+///   start(c, x, k) = sum over next of start(c, next, k)                            at other switches
+///   sum of the starts that occupy link l at instant t <= 1
+///   sum of rate x the starts that occupy links of a group at instant t <= bandwidth of the group
+///       for every instant t at which a chunk may start on the link, or on a link of the group
+///   held(c, d, K) = 1                                                     for destinations d
+// clang-format on
 ///
 /// Instants are real times, so that links behind a cut-through switch, where transfers begin between epochs,
-/// are counted exactly. The chunks of a contribution are interchangeable: they come to one of the
-/// destinations in order. There is no objective: the least number of epochs K is found by asking for fewer
-/// (TE-CCL minimises a weighted sum of arrivals, which is harder by far and does not find the least K).
-// clang-format on
+/// are counted exactly. The chunks of a contribution are interchangeable: one of the destinations receives
+/// them in order. There is no objective: the caller finds the least number of epochs K by trying fewer
+/// (TE-CCL minimises a weighted sum of arrivals, which is much harder and does not find the least K).
 namespace rondo {
 namespace {
 
@@ -59,7 +58,7 @@ class MilpBuilder {
     if (layout_.start_window(c, x).contains(k)) model_.add_entry(row, layout_.start_column(c, x, k), value);
   }
 
-  /// In the order in which the layout numbers them.
+  /// Columns in the order in which the layout numbers them.
   void add_columns() {
     for_each_chunk([&](ChunkId c) {
       for (int x = 0; x < num_routes(); ++x) {
@@ -74,7 +73,7 @@ class MilpBuilder {
         for (int k = window.first; k <= window.last; ++k) {
           model_.add_column(wanted && k == horizon() ? 1 : 0, 1, 0);
         }
-        // Wanted here, and out of reach in so few epochs: no column to ask it of.
+        // The chunk cannot reach this destination in so few epochs: it has no column here.
         if (wanted && window.size() == 0) model_.add_row(1, 1);
       }
     });
@@ -129,7 +128,7 @@ class MilpBuilder {
     for (int x = 0; x < num_routes(); ++x) add_rate(c, x);
   }
 
-  /// A section that begins on a link faster than its rate needs one of the links that make it so slow.
+  /// A section that begins on a link faster than its rate must include one of the links that limit the rate.
   void add_rate(ChunkId c, int x) {
     const TransferRoute& route = layout_.route(x);
     if (route.section != x || layout_.topology().link(route.link).bandwidth_GBps == route.rate_GBps) return;
@@ -146,8 +145,8 @@ class MilpBuilder {
     }
   }
 
-  /// One row an instant at which a transfer may start on one of the links of `routes`: the sum of weight *
-  /// start over the transfers that are on them then is at most `limit`.
+  /// One row for each instant at which a transfer may start on one of the links of `routes`: the sum of
+  /// weight * start over the transfers that occupy these links at that instant is at most `limit`.
   template <class Weight>
   void add_capacity(const std::vector<int>& routes, double limit, Weight weight) {
     const double tau_us = layout_.grid().tau_us;
@@ -167,7 +166,7 @@ class MilpBuilder {
         double most = 0;
         for (const int x : routes) {
           const TransferRoute& route = layout_.route(x);
-          // On the link at the instant: start + offset <= instant < start + offset + duration.
+          // It occupies the link at the instant: start + offset <= instant < start + offset + duration.
           const int last = static_cast<int>(std::floor((instant_us - route.offset_us + slack_us) / tau_us));
           for (int k = last;
                k >= 0 && k * tau_us + route.offset_us + route.duration_us > instant_us + slack_us; --k) {

@@ -82,7 +82,8 @@ LinkLoads::LinkLoads(const Instance& instance, const std::vector<Origin>& origin
     for (int o = 0; o < links.count(); ++o) {
       const auto at = static_cast<std::size_t>(o);
       const auto whole = static_cast<std::size_t>(orbit_[static_cast<std::size_t>(links.first[at])]);
-      // The flows of all origins of the orbit over one link: those of one origin over all of its images.
+      // The flows of all origins of an orbit over one link are those of one origin over all images of the
+      // link.
       const double weight = origins[i].size * links.size[at] / orbits_.size[whole];
       shares_[whole].push_back({i, o, weight});
     }

@@ -15,12 +15,12 @@ struct Origin {
   double size = 1;                   ///< origins in its orbit
   std::vector<double> wanted = {};   ///< bytes, per node
   double ready_us = 0;               ///< when it holds all of it
-  std::vector<int> link_orbit = {};  ///< per link; what its flow has equal
+  std::vector<int> link_orbit = {};  ///< per link; links of one orbit carry equal flows of this origin
   std::vector<int> node_orbit = {};
   OrbitTable links{{}};
   OrbitTable nodes{{}};
 
-  /// Links of an orbit that enter (leave) each node of the orbit that they enter (leave).
+  /// The number of links of an orbit that enter (leave) each node of the orbit at their heads (tails).
   double links_a_head(int link_orbit, const Link& member) const;
   double links_a_tail(int link_orbit, const Link& member) const;
 };
@@ -29,7 +29,7 @@ struct Origin {
 /// multicast demand, naming `model`.
 std::vector<Origin> origins_of(const Instance& instance, const char* model);
 
-/// Loads of links in terms of the flows of representatives.
+/// Loads of links as linear forms of the flows of representatives.
 class LinkLoads {
  public:
   /// The flow over an orbit of links of an origin counts `weight` times.
@@ -40,7 +40,7 @@ class LinkLoads {
   };
 
   LinkLoads(const Instance& instance, const std::vector<Origin>& origins);
-  /// What different flows put on all of `links` together.
+  /// The load that the flows put on all of `links` together.
   std::vector<Share> on(std::span<const LinkId> links) const;
   /// Orbits of links under the whole group.
   const OrbitTable& orbits() const { return orbits_; }

@@ -5,26 +5,27 @@
 #include "rondo/core/units.hpp"
 #include "rondo/formulations/formulations.hpp"
 
+// clang-format off
 /// minimise    T + w sum_{s,l} c_l f_{s,l}
-/// subject to  sum_{l into v} f_{s,l} - sum_{l out of v} f_{s,l} = bytes(s, v)   for every origin s, node v
-/// != s
-///             sum_s f_{s,l} <= bandwidth_l T                                     for every link l
-///             sum_{l in group} sum_s f_{s,l} <= bandwidth_group T                for every shared bandwidth
+/// subject to  sum_{l into v} f_{s,l} - sum_{l out of v} f_{s,l} = bytes(s, v)   for every origin s, node v != s
+///             sum_s f_{s,l} <= bandwidth_l T                                    for every link l
+///             sum_{l in group} sum_s f_{s,l} <= bandwidth_group T               for every shared bandwidth
 ///             f >= 0
+// clang-format on
 ///
 /// c_l is the time of one contribution on link l. Its weight w is so small that it only chooses among the
-/// flows of least T: those on short ways, which small sizes need.
+/// flows of least T: short paths, which small sizes need.
 ///
-/// Where flows are equal by symmetry, one column stands for all of them: f_{s,O} for a representative s of an
-/// orbit of origins and an orbit O of links under the stabiliser of s. Rows are those of representatives of
-/// orbits of nodes (under the same stabiliser) and of links (under the whole group, see LinkLoads).
+/// Where flows are equal by symmetry, one column represents all of them: f_{s,O} for a representative s of an
+/// orbit of origins and an orbit O of links under the stabiliser of s. There is one row for each orbit of
+/// nodes (under the same stabiliser) and of links (under the whole group, see LinkLoads).
 ///
 /// Flows are counted in contributions of average bytes and T in the time of one of them on the fastest link,
 /// so that all coefficients are at most 1.
 namespace rondo {
 namespace {
 
-/// Objective of one unit of T, and of every contribution's detour of one slowest link.
+/// Objective coefficients of one unit of T, and of a detour of every contribution over one slowest link.
 constexpr double kTimeCost = 1e3;
 constexpr double kDetourCost = 1;
 
@@ -43,14 +44,13 @@ Units units_of(const Topology& topology, const Demand& demand) {
   return units;
 }
 
-/// The columns: T, then one for every origin that sends and every orbit of links that do not lead back into
-/// it.
+/// The columns: T, then one for every origin that sends and every orbit of links that do not enter it.
 struct Layout {
   int time = 0;
   std::vector<Origin> origins;
   std::vector<std::vector<int>> flow;  ///< [origin's position][orbit of links], -1 where there is none
   std::vector<int> capacity_row;       ///< per link
-  std::vector<int> links_of_row;       ///< per link: those that its row stands for
+  std::vector<int> links_of_row;       ///< per link: the links that its row represents
 
   int column(std::size_t origin, std::size_t link) const {
     return flow[origin][static_cast<std::size_t>(origins[origin].link_orbit[link])];
@@ -97,7 +97,7 @@ void add_conservation(const Topology& topology, const Units& units, LinearModel&
       const int tail = row_of(link.src);
       const double in = origin.links_a_head(o, link);
       const double out = origin.links_a_tail(o, link);
-      if (head == tail) continue;  // between nodes of one orbit as much leaves as enters
+      if (head == tail) continue;  // within an orbit of nodes, inflow and outflow cancel
       model.add_entry(head, column, in);
       if (tail >= 0) model.add_entry(tail, column, -out);
     }

@@ -11,27 +11,31 @@
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/graph/digraph.hpp"
 
+// clang-format off
 /// maximise    x <= 1
 /// subject to  B_{s,v,k-1} + sum_{l into v} f_{s,l,k-landing(l)} = sum_{l out of v} f_{s,l,k} + B_{s,v,k}
 ///                                                    for every origin s, node v != s and time k = 0 .. K
 ///             B_{s,v,K} = bytes(s, v) x
-///             sum_s f_{s,l,k} <= bandwidth_l tau     for every link l and epoch k, and for every shared
-///             bandwidth B, f >= 0; B = 0 at switches
+///             sum_s f_{s,l,k} <= bandwidth_l tau     for every link l and epoch k, and for every shared bandwidth
+///             B, f >= 0; B = 0 at switches
+// clang-format on
 ///
-/// Demand is read at the end alone: buffers are unlimited, so that earlier reads would change nothing.
-/// What is equal by symmetry is decided once, as in steady_state_flow.cpp. Columns exist only where data of s
-/// can be and can still reach a destination by K. Flows are counted in contributions of average bytes.
+/// Demand is met at the end of the last epoch only: buffers are unlimited, so earlier deadlines would change
+/// nothing. Flows equal by symmetry share a column, as in steady_state_flow.cpp. Columns exist only where the
+/// data of s can be and can still reach a destination by K. Flows are counted in contributions of average
+/// bytes.
 ///
-/// Fixed flows count on the balances of their ends, times x.
+/// Fixed flows enter the balances of their two ends with the factor x.
 ///
 /// On a grid of intervals f_{s,l,k} is the same for all epochs k of an interval, and one column F = f x
-/// epochs stands for them. That only restricts the flow: it remains one on the epochs. Times between which
-/// nothing changes at a node, a stretch, then share one row, in which what arrives and leaves counts by
-/// epochs, and the buffer at its end; in between buffers lie between those at the ends.
+/// epochs
+/// represents them. This only restricts the flow, which remains a flow on the epochs. Consecutive times at
+/// which nothing changes at a node form a stretch and share one row, in which arrivals and departures are
+/// weighted by epochs; the buffer at its end has a column, and those inside it lie between the two ends.
 namespace rondo {
 namespace {
 
-/// Amounts, and entries of the matrix, below it are rounding errors.
+/// Amounts and matrix entries below this are rounding errors.
 constexpr double kRounding = 1e-9;
 
 Digraph reversed(const Digraph& graph) {
@@ -40,7 +44,7 @@ Digraph reversed(const Digraph& graph) {
   return result;
 }
 
-/// Where and when the data of one origin can be.
+/// The nodes and times at which the data of one origin can be.
 struct Window {
   std::vector<double> first;  ///< per node: the time from which it can be there
   std::vector<double> last;   ///< per node: the time by which it has to be there
@@ -96,12 +100,12 @@ class FlowBuilder {
     model_.implied_upper.push_back(implied_upper);
     return model_.add_column(0, upper, cost);
   }
-  /// Nothing is in two places at a time, and where cycles that take no time are cancelled, nothing crosses a
-  /// link twice in an epoch: no flow in an epoch and no buffer is more than all there is.
+  /// All bytes of the origin: an upper bound of every flow and buffer, since data is at one place at a time
+  /// and, without cycles of zero duration, crosses a link at most once in an epoch.
   double all_of(const Origin& origin) const {
     return std::accumulate(origin.wanted.begin(), origin.wanted.end(), 0.0) / unit_bytes_;
   }
-  /// What a link carries in an epoch.
+  /// Capacity of a link in an epoch.
   double capacity_of(double bandwidth_GBps) const {
     return bandwidth_GBps * kBytesPerUsPerGBps * grid_.tau_us / unit_bytes_;
   }
@@ -128,7 +132,7 @@ class FlowBuilder {
 
   Window window_of(const Origin& origin) const {
     const std::vector<double> length(landing_.begin(), landing_.end());
-    // From a root before the origin, and back from one behind all destinations.
+    // Distances from the origin, and back from all destinations.
     Digraph ahead = topology_.graph();
     Digraph back = reversed(ahead);
     const int root = ahead.num_nodes++;
@@ -239,7 +243,7 @@ class FlowBuilder {
     }
   }
 
-  /// What arrives by the end, and what is fixed: in terms of the share that is delivered.
+  /// The terms of demand and of fixed flows, both proportional to the share delivered.
   void add_demand(const Origin& origin, const std::vector<Balance>& balances) {
     const NodeId source = topology_.node_of(origin.gpu);
     std::map<int, double> entries;
@@ -269,7 +273,7 @@ class FlowBuilder {
     const NodeId source = topology_.node_of(origin.gpu);
     const Link& link = member_of(origin, orbit);
     const int landing = landing_of(origin, orbit);
-    std::map<int, double> entries;  // between nodes of one orbit what leaves may cancel what enters
+    std::map<int, double> entries;  // within an orbit of nodes, inflow and outflow may cancel
     const auto add = [&](NodeId node, int from, int to, double links) {
       if (node == source) return;
       const Balance& balance = balances[static_cast<std::size_t>(origin.node_orbit[node.index()])];
@@ -344,7 +348,7 @@ BuiltModel time_expanded_flow(const Instance& instance) {
     throw Error(ExitCode::internal, "a time-expanded flow needs a grid with its number of epochs");
   }
   const bool whole = instance.share.parts == 1;
-  // How many columns there are has to be known before entries are kept of a share of them.
+  // The number of columns must be known before the entries of a share of them are stored.
   const int columns = whole ? 0 : FlowBuilder(instance, {0, 0}).build().model.num_columns();
   return FlowBuilder(instance, whole ? ColumnRange{} : instance.share.of(columns)).build();
 }

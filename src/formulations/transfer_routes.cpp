@@ -33,8 +33,8 @@ class TransferRouteBuilder {
     return !topology_.is_gpu(n) && topology_.node(n).forwarding == Forwarding::cut_through;
   }
 
-  /// A section runs at the least bandwidth of the links that take part: one set of routes for each that can
-  /// be.
+  /// A section runs at the least bandwidth of the links that take part: one set of routes for each possible
+  /// rate.
   bool begin_section(LinkId link, int parent, double offset_us) {
     std::set<double, std::greater<>> rates;
     collect_bandwidths(link, topology_.link(link).bandwidth_GBps, rates);
@@ -66,7 +66,7 @@ class TransferRouteBuilder {
     on_path_[head.index()] = 0;
   }
 
-  /// Adds the route and all that continue it; nothing where no GPU can be reached. Returns whether one can.
+  /// Adds the route and its continuations, unless they reach no GPU. Returns whether they reach one.
   bool add_route(LinkId link, int parent, int section, double rate, double offset_us) {
     const Link& data = topology_.link(link);
     const NodeId head = data.dst;
@@ -75,7 +75,7 @@ class TransferRouteBuilder {
       throw Error(
           ExitCode::unavailable,
           fmt::format(
-              "more than {} ways through the switches of '{}' are too many for the multicast MILP; use "
+              "more than {} paths through the switches of '{}' are too many for the multicast MILP; use "
               "engine list or a smaller fabric",
               max_routes_, topology_.name()));
     }

@@ -8,9 +8,9 @@
 
 namespace rondo {
 
-/// One link of the ways that a transfer can take from a GPU through switches. A transfer is a tree of routes:
-/// one that leaves a GPU, and at every switch one or more that continue it. Nothing waits in a switch, so all
-/// times follow from the transfer's start.
+/// One link of the paths that a transfer can take from a GPU through switches. A transfer is a tree of
+/// routes: one that leaves a GPU, and at every switch one or more that continue it. Chunks do not wait in
+/// switches, so all times follow from the start of the transfer.
 struct TransferRoute {
   int parent = -1;   ///< the route that this one continues; -1: it leaves a GPU
   int section = -1;  ///< the route with which its cut-through section begins
@@ -18,16 +18,15 @@ struct TransferRoute {
   double rate_GBps = 0;  ///< of all links of the section
   double offset_us = 0;  ///< start on this link minus start of the transfer
   double duration_us = 0;
-  int landing =
-      0;  ///< epochs from the start of the transfer until the chunk is whole at a GPU; 0 where it is a switch
+  int landing = 0;  ///< epochs from the start of the transfer until a GPU has the whole chunk; 0 at a switch
   std::vector<int> onward = {};
 
   bool ends_at_gpu() const { return landing > 0; }
 };
 
-/// All routes of a topology, parents before those that continue them. A cut-through section that may run at
-/// several rates, depending on the links that take part, appears once a rate. Throws Error(unavailable)
-/// beyond `max_routes`.
+/// All routes of a topology, each before its continuations. A cut-through section that may run at several
+/// rates, depending on the links that take part, appears once for each rate. Throws Error(unavailable) beyond
+/// `max_routes`.
 std::vector<TransferRoute> transfer_routes(const Topology& topology, const EpochGrid& grid,
                                            std::size_t max_routes);
 

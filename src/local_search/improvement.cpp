@@ -18,29 +18,30 @@ namespace rondo {
 namespace {
 
 constexpr std::size_t kTriesPerRound = 8;
-/// Of list scheduling anew, in the fewest chunks.
+/// Variants of list scheduling that the first restart round tries, in the fewest chunks.
 constexpr double kRestartVariants = 32;
-/// Of the work or time that is left, for choosing among them.
+/// Share of the remaining work or time that this first round may take.
 constexpr double kShareOfChoosing = 0.25;
-/// Plans of more transfers are left to later levels, where starts of fewer are known.
+/// The search begins with the start of the most chunks that has at most this many transfers, where there is
+/// one.
 constexpr double kEasyTransfers = 4e4;
-/// Rounds in a row without a success that counts end a level, and so many rounds in all. A success counts
-/// that closes this share of the gap or takes this share of the pressure.
+/// A level ends after this many rounds in a row without a counting success, or after kMostRounds rounds. A
+/// success counts if it closes kShareOfGap of the gap or removes kShareOfPressure of the pressure.
 constexpr std::uint64_t kIdleRounds = 4;
 constexpr std::uint64_t kIdleRoundsInMostChunks = 24;
 constexpr std::uint64_t kMostRounds = 128;
 constexpr double kShareOfGap = 0.005;
 constexpr double kShareOfPressure = 1e-4;
-/// Of the work or time that is left, for every level but the last, and for scheduling anew in more chunks.
+/// Share of the remaining work or time that every level but the last may take, and each later restart round.
 constexpr double kShareOfWork = 0.5;
-/// Of the time limit: from then on there is time for splitting alone.
+/// Share of the time limit after which chunks are still split, but no further round begins.
 constexpr double kShareBeforeLastCall = 0.85;
-/// Splitting chunks, and making a plan of a start, take as long as about so many tries there.
+/// Estimated time of splitting all chunks, and of turning a start into a plan, in tries at that level.
 constexpr double kTriesPerSplit = 4;
 constexpr double kTriesPerStart = 12;
-/// What making a plan of the first start takes, before any try has been measured.
+/// Estimated time for making a plan of the first start, before any try has been measured.
 constexpr double kSecondsPerTransferOfStart = 2e-5;
-/// Of what no schedule in as many whole chunks can undercut, a finish time this near is taken for it.
+/// A finish time this near to the least one for that many whole chunks cannot be improved at this level.
 constexpr double kAtLeast = 1 + 1e-9;
 
 class Improver {
@@ -88,7 +89,8 @@ class Improver {
       } else if (last_level) {
         break;
       } else {
-        // Splitting costs little and often brings most: what has been found goes through all levels.
+        // Splitting costs little and often gives most of the improvement: the incumbent passes through all
+        // levels.
         state_.splits_in_vain = !next_level();
       }
       task_.progress(state_.rounds, state_.chunks, std::min(finish_us(), known_finish_us_));
@@ -120,7 +122,7 @@ class Improver {
 
   double finish_us() const { return incumbent_.plan.quality.finish_us; }
   double spent() const { return std::max(time_, state_.work / task_.work_limit); }
-  /// Of a round's tries, those that one rank does after one another.
+  /// Tries of a round that one rank makes one after another.
   double tries_in_turn() const {
     const double at_a_time = std::min<double>(communicator_.size(), kTriesPerRound);
     return std::ceil(kTriesPerRound / at_a_time);
@@ -132,7 +134,7 @@ class Improver {
   }
   double transfers(int chunks) const { return task_.demand.with_chunks(chunks).num_deliveries(); }
 
-  /// Takes a start for the incumbent; false where no plan can be made of it.
+  /// Makes a start the incumbent; returns false where no plan can be made of it.
   bool take(const ImprovementTask::Start& start) {
     PlanSpace space = with_chunks(space_, start.chunks);
     std::optional<TransferPlan> plan = plan_of(start.schedule(), space);
@@ -163,7 +165,7 @@ class Improver {
     for (const auto& start : starts_) {
       const bool fits = transfers(start.chunks) <= kMostPlannedTransfers;
       if (fits && (!first || transfers(start.chunks) <= kEasyTransfers)) first = &start;
-      // More chunks than of the best are no help.
+      // Starts in more chunks than the best one are no better.
       if (start.finish_us <= known_finish_us_) break;
     }
     if (!first) return false;
@@ -190,7 +192,7 @@ class Improver {
     return best;
   }
 
-  /// False where more chunks bring nothing.
+  /// Returns false where more chunks give no improvement.
   bool next_level() {
     const double before_us = finish_us();
     const ImprovementTask::Start* start = better_start_in_more_chunks();
@@ -217,7 +219,7 @@ class Improver {
     return closes_gap(better) || pressure - better.pressure_us > kShareOfPressure * pressure;
   }
 
-  /// How many variants of list scheduling anew, in the next number of chunks, what is left has room for.
+  /// Variants of list scheduling in the next number of chunks that the remaining work and time allow.
   std::size_t restart_variants() const {
     if (state_.restart_rounds >= task_.restart_chunks.size()) return 0;
     const double each = transfers(task_.restart_chunks[state_.restart_rounds]);
@@ -230,7 +232,7 @@ class Improver {
     return static_cast<std::size_t>(std::clamp(share * std::min(by_work, by_time), 0.0, most));
   }
 
-  /// Successive halving: of the variants in fewer chunks the better half goes on to more.
+  /// Successive halving: the better half of the variants is tried again in more chunks.
   void play_restart_round(std::size_t count) {
     const ImprovementState before = state_;
     const int chunks = task_.restart_chunks[state_.restart_rounds++];
@@ -248,7 +250,7 @@ class Improver {
       return std::pair(finish, std::move(restart));
     });
     if (task_.interrupted()) {
-      // What was cut short is not what an undisturbed search would have found.
+      // An interrupted round may differ from an undisturbed one, so its results are dropped.
       state_ = before;
       return;
     }
@@ -267,7 +269,7 @@ class Improver {
     remember(winner.find, [kept = Schedule{std::move(winner.sends), found.quality}] { return kept; });
   }
 
-  /// A restart that is the best so far.
+  /// Records a restart that is the best schedule so far.
   void remember(const RestartFind& find, std::function<Schedule()> schedule) {
     known_finish_us_ = find.finish_us;
     starts_.push_back({find.chunks, find.finish_us, std::move(schedule), find.variant});
@@ -301,16 +303,16 @@ class Improver {
 
   const ImprovementTask& task_;
   const Communicator& communicator_;
-  std::vector<ImprovementTask::Start> starts_;  ///< the task's and the fresh ones
-  double time_ = 0;                             ///< over, of the time limit, when the last round began
+  std::vector<ImprovementTask::Start> starts_;  ///< the task's, then the restarts that won
+  double time_ = 0;  ///< share of the time limit that was over when the last round began
   bool is_short_of_time_ = false;
-  /// Of the time limit, what a try and a fresh round took for each transfer.
+  /// Share of the time limit that a try, or a restart round, took for each transfer.
   double try_share_ = 0;
   double restart_share_ = task_.restart_share;
   PlanSpace space_;
   std::size_t hops_of_fabric_ = 0;
   double known_finish_us_ = std::numeric_limits<double>::infinity();
-  double least_us_ = 0;  ///< in as many chunks as the plan's
+  double least_us_ = 0;  ///< the least finish time in as many whole chunks as the plan's
   ImprovementState state_;
   SurveyedPlan incumbent_;
 };

@@ -18,7 +18,7 @@ auto members_of(SameAs<ImprovementOrigin> auto& o) {
   return std::tie(o.chunks, o.variant);
 }
 
-/// What a restart of list scheduling has found.
+/// The best result of one restart round.
 struct RestartFind {
   int chunks = 0;
   std::size_t variant = 0;
@@ -26,14 +26,14 @@ struct RestartFind {
 };
 struct RestartSchedule {
   RestartFind find = {};
-  std::vector<Send> sends = {};  ///< none where they would not be of use
+  std::vector<Send> sends = {};  ///< empty where the restart is later than the incumbent
 };
 
 auto members_of(SameAs<RestartSchedule> auto& s) {
   return std::tie(s.find, s.sends);
 }
 
-/// How far the search is after a whole number of rounds.
+/// The state of the search after a whole number of rounds.
 struct ImprovementState {
   std::uint64_t rounds = 0;
   std::uint64_t idle_rounds = 0;   ///< in a row, at this number of chunks
@@ -41,14 +41,14 @@ struct ImprovementState {
   std::uint64_t successes = 0;
   std::uint64_t tries = 0;
   double work = 0;
-  double level_end = 0;            ///< the share of work or time at which the level gives way to the next
-  std::size_t restart_rounds = 0;  ///< of the task's fresh chunk counts, those that are done
-  std::vector<std::size_t> restart_best = {};  ///< the last such round's variants, the best first
-  std::vector<RestartFind> restart = {};       ///< those that were the best of all when they came
-  int chunks = 0;                              ///< of the plan; 0: not begun
+  double level_end = 0;                        ///< the share of work or time at which the next level begins
+  std::size_t restart_rounds = 0;              ///< finished, of the task's restart_chunks
+  std::vector<std::size_t> restart_best = {};  ///< variants of the last restart round, best first
+  std::vector<RestartFind> restart = {};       ///< restarts that improved on all before them
+  int chunks = 0;                              ///< of the plan; 0: the search has not begun
   ImprovementOrigin origin = {};               ///< of the plan
-  bool splits_in_vain = false;  ///< more chunks brought nothing since the last success that counts
-  std::vector<std::vector<LinkId>> paths = {};  ///< the hops that a plan space does not begin with
+  bool splits_in_vain = false;  ///< more chunks gave no improvement since the last counting success
+  std::vector<std::vector<LinkId>> paths = {};  ///< hops of the plan that are not hops of the topology
 };
 
 auto members_of(SameAs<ImprovementState> auto& s) {

@@ -7,8 +7,8 @@
 
 namespace rondo {
 
-/// Which links are taken when, where later reservations may go before earlier ones: into what is left free.
-/// Read backwards, a hop occupies its links in the opposite order, and time runs from the finish to 0.
+/// The occupied intervals of every link. A later reservation may be inserted into a gap before earlier ones.
+/// Read backwards, a hop occupies its links in reverse order, and time runs from the finish to 0.
 class InsertionTimetable {
  public:
   enum class Reading { forwards, backwards };
@@ -24,7 +24,7 @@ class InsertionTimetable {
   struct Interval {
     double start_us, end_us;
   };
-  /// How long after the start of `hop` one of its links is taken.
+  /// Time from the start of `hop` until it occupies this link.
   double offset_us(const Hop& hop, const HopLink& part, double bytes) const {
     const double forwards = part.offset_us_of(bytes);
     return reading_ == Reading::forwards ? forwards
@@ -33,7 +33,7 @@ class InsertionTimetable {
   double first_room(LinkId link, double start_us, double occupied_us) const;
 
   Reading reading_;
-  std::vector<std::vector<Interval>> taken_;  ///< per link, by start; what touches is one interval
+  std::vector<std::vector<Interval>> taken_;  ///< per link, ascending; adjacent intervals are merged
   BandwidthGroups groups_;
 };
 

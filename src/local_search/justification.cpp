@@ -13,7 +13,7 @@ namespace {
 constexpr int kNobody = -2;
 constexpr int kOrigin = -1;
 
-/// Of equal keys the lower number first.
+/// Numbers in ascending order of their keys; ties by number.
 std::vector<int> order_of(const std::vector<double>& key) {
   std::vector<std::pair<double, int>> keyed(key.size());
   for (std::size_t i = 0; i < key.size(); ++i) keyed[i] = {key[i], static_cast<int>(i)};
@@ -23,7 +23,7 @@ std::vector<int> order_of(const std::vector<double>& key) {
   return order;
 }
 
-/// Transfers that wait for their causes, per cause in the order of their coming: one list through all.
+/// Transfers that wait for their causes: one linked list for each cause, in order of insertion.
 class WaitingList {
  public:
   explicit WaitingList(std::size_t transfers)
@@ -99,8 +99,8 @@ class ForwardPass {
       sum += freedom_.price[part.link.index()] * part.occupied_us(space_.bytes(t));
     return sum;
   }
-  /// Calls `look(hop, bringer, soonest possible arrival)` for the other hops to the same GPU that start where
-  /// the chunk is or will be.
+  /// Calls `look(hop, bringer, earliest possible arrival)` for every other hop to the same GPU whose source
+  /// holds the chunk, now or later.
   template <class Look>
   void for_other_hops(const PlannedTransfer& t, Look&& look) const {
     for (const int h : space_.into[space_.hop(t).dst.index()]) {
@@ -150,7 +150,7 @@ class ForwardPass {
 
 TransferPlan placed_forward(const TransferPlan& plan, const PlanSpace& space, const std::vector<double>& key,
                             const PlanFreedom& freedom) {
-  // What comes before its cause is placed right after it.
+  // A transfer that precedes its cause in the order is placed right after the cause.
   std::vector<int> order = order_of(key);
   std::vector<char> listed(order.size(), 0);
   WaitingList waiting(order.size());
@@ -172,7 +172,7 @@ TransferPlan placed_forward(const TransferPlan& plan, const PlanSpace& space, co
 
 std::vector<double> latest_starts(const TransferPlan& plan, const PlanSpace& space) {
   const std::size_t n = plan.transfers.size();
-  std::vector<double> before_end(n);  // of arrivals, as time runs backwards
+  std::vector<double> before_end(n);  // of arrivals, in reversed time
   for (std::size_t i = 0; i < n; ++i)
     before_end[i] = plan.quality.finish_us - space.arrival_us(plan.transfers[i]);
   InsertionTimetable timetable(*space.topology, InsertionTimetable::Reading::backwards);

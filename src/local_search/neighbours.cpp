@@ -11,16 +11,15 @@
 namespace rondo {
 namespace {
 
-/// Later than the incumbent by more than this share of its distance from the bound, a neighbour is not worth
-/// justifying.
+/// A neighbour that is later than the incumbent by more than this share of the gap in us is not justified.
 constexpr double kHopeless = 0.5;
 
-/// Hops that free transfers may look at, or so many for each transfer: each look costs about as much as
-/// placing a transfer, and a GPU behind switches has a hop from every other.
+/// Limits on the hops that all free transfers together may compare, in all and per transfer. A comparison
+/// costs about as much as placing a transfer, and a GPU behind switches has a hop from every other GPU.
 constexpr double kMostLooks = 2e6;
 constexpr double kLooksPerTransfer = 4;
 
-/// 2^x with x evenly from [least, most).
+/// 2^x with x uniform in [least, most).
 double power_of_two(Random& random, double least, double most) {
   return std::exp2(least + (most - least) * random.unit());
 }
@@ -29,7 +28,7 @@ bool one_in(Random& random, std::size_t n) {
   return random.below(n) == 0;
 }
 
-/// A GPU whose last arrival is within `within_us` of the finish.
+/// A random GPU whose last arrival is within `within_us` of the finish time.
 GpuId late_gpu(const TransferPlan& plan, const PlanSpace& space, double within_us, Random& random) {
   std::vector<char> late(space.topology->num_gpus(), 0);
   for (const PlannedTransfer& t : plan.transfers) {
@@ -42,7 +41,7 @@ GpuId late_gpu(const TransferPlan& plan, const PlanSpace& space, double within_u
   return GpuId{g};
 }
 
-/// Which transfers are freed.
+/// The random choice of the transfers that are freed.
 class Selection {
  public:
   Selection(const SurveyedPlan& incumbent, const PlanSpace& space, double chunk_us, Random& random)
@@ -97,7 +96,8 @@ class Selection {
   std::uint64_t salt_;
 };
 
-/// Has the given transfers brought from where the chunk comes anyway, if that is in time and much cheaper.
+/// Changes the hops of given transfers, without moving them in time: rewire() takes a hop from another GPU
+/// that holds the chunk, change_heads() reverses a hop.
 class Rewiring {
  public:
   Rewiring(const SurveyedPlan& incumbent, const PlanSpace& space, double exponent)
@@ -132,8 +132,9 @@ class Rewiring {
     }
   }
 
-  /// Where a chunk comes over a link that is taken for longer than another way in, to a GPU that hands it on:
-  /// one of those next to get it takes it over the other way, and hands it back. `key`: the order of placing.
+  /// Transfer i brings a chunk to a GPU that relays it, over a link with more load than another hop into the
+  /// next GPUs. One of these GPUs then receives the chunk first, over that other hop, and sends it back to
+  /// the first GPU. `key`: the order of placing.
   void change_heads(std::size_t i, std::vector<double>& key) {
     if (next_.empty()) list_next();
     const PlannedTransfer t = plan_.transfers[i];
@@ -174,7 +175,7 @@ class Rewiring {
     add_load(plan_.transfers[i], 1);
     add_load(plan_.transfers[j], 1);
     key[j] = std::min(key[i], key[j]);
-    // The others get it from where it is first now.
+    // The other GPUs receive the chunk from the one that now has it first.
     for (const int k : next_[i]) {
       const int hop = k == best_next ? -1 : hop_between(other, space_.hop(plan_.transfers[index(k)]).dst);
       if (hop < 0) continue;
@@ -222,7 +223,7 @@ class Rewiring {
       load_[part.link.index()] +=
           sign * part.occupied_us(space_.bytes(t)) / incumbent_.plan.quality.finish_us;
   }
-  /// The fastest; -1: none.
+  /// The hop of greatest bandwidth; -1: none.
   int hop_between(GpuId from, GpuId to) const {
     int best = -1;
     for (const int h : space_.into[to.index()]) {
@@ -243,8 +244,8 @@ class Rewiring {
   const PlanSpace& space_;
   std::size_t gpus_;
   double exponent_;
-  std::vector<double> load_ = incumbent_.load;  ///< with the changes
-  std::vector<std::vector<int>> next_;          ///< per transfer, what it causes
+  std::vector<double> load_ = incumbent_.load;  ///< after the changes
+  std::vector<std::vector<int>> next_;          ///< per transfer, the transfers that it causes
   TransferPlan plan_;
   std::vector<int> bringer_;
   std::size_t count_ = 0;
@@ -269,7 +270,7 @@ TransferPlan neighbour_of(const SurveyedPlan& incumbent, const PlanSpace& space,
     if (plan.quality.finish_us - finish > kHopeless * (finish - bound_us)) return plan;
     return justified(plan, space);
   };
-  double chunk_us = 0;  // a transfer's time on average
+  double chunk_us = 0;  // mean duration of a transfer
   for (const PlannedTransfer& t : transfers)
     chunk_us += space.duration_us(t) / static_cast<double>(transfers.size());
 
@@ -311,7 +312,7 @@ TransferPlan neighbour_of(const SurveyedPlan& incumbent, const PlanSpace& space,
     if (!selected(i)) continue;
     key[i] += disorder_us * (random.unit() - 0.5);
     freedom.free[i] = random.unit() < share ? 1 : 0;
-    // Placed later, more GPUs are known to have the chunk by then.
+    // When it is placed later, more GPUs hold the chunk and can send it.
     if (freedom.free[i] != 0)
       key[i] +=
           delay * (incumbent.due_us[i] - space.duration_us(transfers[i]) - incumbent.latest_start_us[i]);

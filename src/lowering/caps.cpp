@@ -13,7 +13,7 @@ using msccl::Program;
 const char* const kFewerSteps =
     "use fewer chunks (--chunks of rondo solve), fewer --instances or another engine";
 
-/// Runs over a program and keeps the first excess.
+/// Scans a program and keeps the first figure beyond a cap.
 class CapCheck {
  public:
   CapCheck(const Program& program, const Executor& executor, int max_steps)

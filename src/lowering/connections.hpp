@@ -22,7 +22,7 @@ struct Event {
 };
 
 enum class Order {
-  by_time,      ///< as the schedule has it: a GPU sends other things while a batch is on its way
+  by_time,      ///< as the schedule has it: a GPU sends other batches while one is in flight
   by_transfer,  ///< a batch arrives before the next one leaves: needs no room in the connections
 };
 

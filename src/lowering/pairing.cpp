@@ -32,7 +32,7 @@ std::vector<Event> events_by_time(const std::vector<Batch>& batches,
       follows(2 * after + 1, 2 * before + 1);
     }
   }
-  // At one time arrivals come first: what arrives may leave at once.
+  // At equal times arrivals precede departures: a batch may leave as soon as it arrives.
   using Key = std::tuple<double, bool, std::size_t>;
   std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
   const auto push = [&](std::size_t e) {

@@ -6,7 +6,7 @@
 
 namespace rondo::lowering {
 
-/// From a GPU to another on one channel, with its batches in order.
+/// One direction from a GPU to another on one channel, with its batches in order.
 struct Connection {
   int src = -1;
   int dst = -1;
@@ -18,7 +18,7 @@ struct Connection {
 struct Pair {
   int incoming = -1;
   int outgoing = -1;
-  std::vector<int> fused = {};  ///< batches of `outgoing` that leave as they come
+  std::vector<int> fused = {};  ///< batches of `outgoing` that leave as soon as they arrive
 };
 
 /// All departures and arrivals by time, after what they wait for; the batches of a connection arrive as they

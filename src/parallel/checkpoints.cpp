@@ -14,7 +14,7 @@ std::optional<Bytes> Checkpoints::newest(const Communicator& communicator, const
 
 bool Checkpoints::offer(const Communicator& communicator, const std::string& name,
                         const std::function<Bytes()>& state) {
-  // Clocks differ between ranks: all of them go by the largest.
+  // Clocks differ between ranks: all use the largest.
   if (!store_.keep || communicator.max(since_last_.seconds()) < every_s_) return false;
   keep(communicator, name, state);
   return true;

@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-/// Throws Error(internal) with MPI's own words unless `code` is success.
+/// Throws Error(internal) with the message of MPI unless `code` is success.
 inline void check(int code, const char* call) {
   if (code == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = {};

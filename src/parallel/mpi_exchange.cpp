@@ -40,7 +40,7 @@ class MpiExchange final : public Exchange {
   }
   ~MpiExchange() override {
     forget_sent();
-    // Nobody takes the rest any more (an error elsewhere). MPI may still read its bytes, which are given up.
+    // After an error elsewhere no rank receives the rest. MPI may still read its bytes, which are leaked.
     for (Outgoing& message : outgoing_) {
       MPI_Request_free(&message.request);
       new Bytes(std::move(message.bytes));
@@ -94,7 +94,7 @@ class MpiExchange final : public Exchange {
     MPI_Request request;
   };
 
-  /// Lets go of the messages at the front that are gone; those behind them follow soon.
+  /// Frees the messages at the front that have been sent; those behind them follow soon.
   void forget_sent() {
     while (!outgoing_.empty()) {
       int done = 0;

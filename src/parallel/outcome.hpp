@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-/// What a piece of work came to: bytes, or the error that every rank is to see alike.
+/// The result of a piece of work: bytes, or the error that every rank throws.
 struct Outcome {
   Bytes value = {};
   std::optional<Error> error = std::nullopt;

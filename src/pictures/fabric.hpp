@@ -29,8 +29,7 @@ struct DrawnLink {
   int src = 0;
   int dst = 0;
   std::vector<LinkId> links;
-  Point round =
-      {};  ///< the way (one step) in which a link leaves that goes round the edge of a torus; or zero
+  Point round = {};  ///< unit step in which a link around the edge of a torus leaves; else zero
 };
 
 /// The outline of a place whose nodes are drawn one by one.

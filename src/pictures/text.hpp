@@ -7,7 +7,7 @@
 
 namespace rondo::pictures {
 
-/// Valid UTF-8 without control characters, whatever the file held.
+/// Valid UTF-8 without control characters, for any input.
 std::string printable(std::string_view text);
 
 /// `printable` for element content and attribute values of XML and HTML.

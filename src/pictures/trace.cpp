@@ -154,7 +154,7 @@ std::string trace_json(const PictureSubject& subject) {
       "{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"title\":{},\"result\":{},\"arrows\":{}}},"
       "\n\"traceEvents\":[{}\n]}}\n",
       quoted(title_words(proven)), quoted(result_words(proven)),
-      quoted(arrows ? "a chunk's way from send to send"
+      quoted(arrows ? "a chunk's path from send to send"
                     : fmt::format("left out: there are more than {} sends", kMostArrows)),
       trace.text());
 }

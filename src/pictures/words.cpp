@@ -27,7 +27,7 @@ std::string list_words(const std::vector<std::string>& names) {
 std::string words_of(const ProvenSchedule& proven, const LatencyCertificate& latency) {
   const auto name = [&](GpuId g) { return node_label(proven.topology, proven.topology.node_of(g)); };
   return fmt::format(
-      "Data of {} is wanted at {}. The links on the quickest way between them have a latency of {} us "
+      "Data of {} is wanted at {}. The links on the quickest path between them have a latency of {} us "
       "together, "
       "before a single byte is counted.",
       name(latency.source), name(latency.destination), short_number(proven.lower_bound->us));

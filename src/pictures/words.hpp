@@ -4,7 +4,7 @@
 
 #include "rondo/core/schedule.hpp"
 
-/// What a schedule comes to, in sentences.
+/// A summary of a schedule in sentences.
 namespace rondo::pictures {
 
 /// "allgather of 1 GB over 16 GPUs of ndv2-2".

@@ -27,7 +27,7 @@ constexpr double kCutoffTolerance = 1e-9;
 enum CbcStatus { kFinished = 0, kStopped = 1, kStoppedByHandler = 5 };
 constexpr int kRelaxationUnbounded = 7;
 
-/// CBC asks at every node, solution and heuristic.
+/// CBC calls this at every node, solution and heuristic.
 class CbcStopHandler final : public CbcEventHandler {
  public:
   explicit CbcStopHandler(const StopRule& rule) : rule_(rule) {}
@@ -96,7 +96,7 @@ class CbcBackend final : public Solver {
     for (int j = 0; j < model.num_columns(); ++j) {
       if (model.integer[static_cast<std::size_t>(j)] != 0) osi.setInteger(j);
     }
-    // CBC itself does not ask while it solves the first relaxation and preprocesses.
+    // CBC calls no handler of its own while it preprocesses and solves the first relaxation.
     ClpStopHandler lp_handler(rule);
     osi.getModelPtr()->passInEventHandler(&lp_handler);
     CbcModel cbc(osi);
@@ -136,7 +136,7 @@ class CbcBackend final : public Solver {
     solution.iterations = rule.iterations();
     solution.nodes = cbc.getNodeCount();
     solution.seconds = rule.seconds();
-    // When a callback has stopped a relaxation, what CBC concludes from it proves nothing.
+    // After a callback has stopped a relaxation, the conclusions of CBC prove nothing.
     const bool finished = cbc.status() == kFinished && !rule.fired();
     if (std::optional<std::vector<double>> x = best_solution(cbc, model, start)) {
       solution.status = finished && cbc.isProvenOptimal() ? SolveStatus::optimal : SolveStatus::feasible;

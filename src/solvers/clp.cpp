@@ -72,7 +72,7 @@ class ClpBackend final : public Solver {
     Solution solution;
     solution.iterations = clp.numberIterations();
     solution.seconds = rule.seconds();
-    // What CLP concludes after a callback has stopped it proves nothing.
+    // After a callback has stopped CLP, its conclusions prove nothing.
     switch (rule.fired() ? kEvent : clp.status()) {
       case kOptimal:
         solution.status = SolveStatus::optimal;

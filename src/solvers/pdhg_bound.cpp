@@ -7,7 +7,7 @@ namespace rondo {
 namespace {
 
 constexpr int kMostSweeps = 200;
-/// What implied bounds give away to rounding errors.
+/// Relative margin of implied bounds against rounding errors.
 constexpr double kSlack = 1e-9;
 constexpr double kRounding = 1e-13;
 constexpr double kCutoffMargin = 1e-3;
@@ -122,11 +122,11 @@ double safe_dual_bound(MPI_Comm comm, const LinearModel& model, const PdhgProble
     return sum.value - kRounding * sum.magnitude;
   };
   const double bound = bound_of();
-  // A model built in shares brings its bounds along.
+  // A model built in shares carries its implied bounds.
   if (std::isfinite(bound) || !model.is_whole() || !model.implied_upper.empty())
     return std::isfinite(bound) ? bound : -kInfinity;
-  // Either the optimum is above a cutoff near the objective found, or all columns are within the bounds that
-  // the cutoff implies, where weak duality gives a finite bound: the lesser of both holds.
+  // Either the optimum is above a cutoff near the objective of the point, or all columns are within the
+  // bounds that the cutoff implies, where weak duality gives a finite bound: the smaller of both is valid.
   const double cutoff = objective + kCutoffMargin * (1 + std::abs(objective));
   bounds = implied_bounds(model, cutoff);
   const double implied = bound_of();

@@ -36,7 +36,7 @@ PdhgIteration::PdhgIteration(MPI_Comm comm, const PdhgProblem& problem, int num_
   eta_ = kStep / norm();
 }
 
-/// Of the scaled matrix, by power iteration; at most 1 (Pock and Chambolle).
+/// The norm of the scaled matrix, by power iteration; at most 1 (Pock and Chambolle).
 double PdhgIteration::norm() {
   for (std::size_t j = 0; j < bar_.size(); ++j) bar_[j] = 1 + 0.1 * static_cast<double>(j % 7);
   double estimate = 0;
@@ -61,7 +61,7 @@ void PdhgIteration::begin_at(Vector x, Vector y) {
   y0_ = y_;
 }
 
-/// One pass over each vector between the products: memory is what an iteration waits for.
+/// One pass over each vector between the products, since memory bandwidth limits an iteration.
 void PdhgIteration::resume(std::int64_t k, bool plain) {
   const double tau = eta_ / weight_.value();
   const double sigma = eta_ * weight_.value();

@@ -14,8 +14,8 @@ namespace rondo {
 ///   x+ = proj_[lower, upper](x - tau (c - A'y))
 ///   y+ = sigma (v - proj_[-row_upper, -row_lower](v)),  v = y / sigma - A (2 x+ - x)
 ///
-/// and a run from z_0 goes on with z_k+1 = (k + 1) / (k + 2) (2 T(z_k) - z_k) + 1 / (k + 2) z_0, or plainly
-/// with T(z_k). All members are collective but those that say so.
+/// and a run from z_0 continues with z_k+1 = (k + 1) / (k + 2) (2 T(z_k) - z_k) + 1 / (k + 2) z_0, or plainly
+/// with T(z_k). All members are collective except where stated.
 class PdhgIteration {
  public:
   using Vector = std::vector<double>;
@@ -27,11 +27,11 @@ class PdhgIteration {
 
   /// z becomes z_k+1.
   void resume(std::int64_t k, bool plain);
-  /// The same; before, T(z) is there to be asked about.
+  /// The same; T(z) can be queried before.
   void look();
   void resume_from_look(std::int64_t k, bool plain);
 
-  /// Of what look() has found: |z - T(z)| in the norm of the step sizes.
+  /// |z - T(z)| in the norm of the step sizes, after look().
   double moved() const;
   PdhgResiduals residuals();
   /// Whether T(z) - z is a ray that proves the model infeasible, or unbounded; after residuals().
@@ -40,7 +40,8 @@ class PdhgIteration {
     bool unbounded = false;
   };
   Rays rays() const;
-  /// Begins a run at T(z); the primal weight follows how far the last run has come unless `keep_weight`.
+  /// Begins a run at T(z). The primal weight adapts to the distances that the last run covered, unless
+  /// `keep_weight`.
   void restart(bool keep_weight);
 
   double primal_weight() const { return weight_.value(); }

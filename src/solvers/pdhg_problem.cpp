@@ -40,12 +40,13 @@ OwnColumns columns_of(const LinearModel& model, OwnRange range) {
   return columns;
 }
 
-/// Rank r begins where the fewest entries are in rows before it and columns from its first one on, or in rows
-/// behind it and columns before its first one.
+/// The rows of rank r begin where the fewest entries lie in earlier rows and columns of ranks >= r, or in
+/// later rows and columns of ranks < r.
 OwnRange rows_near_columns(MPI_Comm comm, const OwnColumns& columns, int num_rows) {
   const ColumnShare share = own_share(comm);
   std::vector<int> begins{0};
-  std::vector<double> ahead(static_cast<std::size_t>(num_rows));  // entries a row of later ranks less others
+  // Per row, entries of later ranks minus those of other ranks.
+  std::vector<double> ahead(static_cast<std::size_t>(num_rows));
   for (int r = 1; r < share.parts; ++r) {
     std::fill(ahead.begin(), ahead.end(), 0.0);
     for (const int row : columns.row) ahead[static_cast<std::size_t>(row)] += share.part >= r ? 1 : -1;

@@ -14,8 +14,8 @@ constexpr double kIntegral = 0.01;
 constexpr double kForget = 0.3;
 constexpr double kLeastDistance = 1e-12;
 constexpr double kGreatestDistance = 1e12;
-/// With costs and bounds scaled to norm 1. Beyond it the steps of one side drown in the other's rounding
-/// errors, and no balance is found again.
+/// Limit of the primal weight with costs and bounds scaled to norm 1. Beyond it the steps of one side vanish
+/// in the rounding errors of the other, and the weight cannot recover.
 constexpr double kGreatestWeight = 1e6;
 constexpr double kRayTolerance = 1e-8;
 

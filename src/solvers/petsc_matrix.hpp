@@ -42,8 +42,8 @@ struct OwnColumns {
 };
 
 /// A distributed matrix A; vectors are the owned pieces. A rank assembles its own columns, that is its rows
-/// of A', and only values of rows that other ranks own travel: in flows by origin those of the capacities,
-/// which are few.
+/// of A', and only values of rows that other ranks own travel; in flows by origin these are the few capacity
+/// rows.
 class PetscMatrix {
  public:
   /// Collective.

@@ -10,9 +10,9 @@
 #include "stop_rule.hpp"
 #include "unconstrained.hpp"
 
-/// Runs of the iteration, one after another: each ends by the rules of pdhg_rules.hpp and the next one begins
-/// where it has come to. A run that ends without progress twice is followed by one of plain steps T, whose
-/// differences become the rays that prove a model infeasible or unbounded.
+/// Runs of the iteration in sequence: each ends by the rules of pdhg_rules.hpp, and the next one begins at
+/// its last point. After two runs without progress follows a run of plain steps T, whose differences converge
+/// to the rays that prove a model infeasible or unbounded.
 namespace rondo {
 namespace {
 
@@ -20,7 +20,7 @@ constexpr int kLookEvery = 40;
 /// Products of large models take a tenth of a second and more.
 constexpr int kAskToStopEvery = 10;
 constexpr std::int64_t kMostIterations = 5'000'000;
-/// What is left of the first distance |z - T(z)| of a run that has not come far.
+/// Share of the first distance |z - T(z)| that remains after a run without progress.
 constexpr double kIdle = 0.9;
 
 using Vector = std::vector<double>;
@@ -43,15 +43,15 @@ class Pdhg {
     problem_.columns = {};  // the matrix has them
   }
 
-  /// `x`: where there is nothing to go on from.
+  /// `x`: the starting point where there is no state to resume from.
   Solution run(const Vector* x) {
     begin_at(start_ ? &start_->x : x, start_ ? &start_->row_dual : nullptr);
     start_.reset();
     PdhgRun run;
     for (;; ++iterations_, ++run.steps) {
       const std::int64_t done = iterations_ - first_;
-      // Runs that are short for what has gone before say little about the primal weight, and may take it
-      // where later ones do not find back from.
+      // Runs that are short compared to those before say little about the primal weight and may move it to
+      // values from which later runs do not recover.
       run.total_steps = iterations_;
       const bool look = done % kLookEvery == 0;
       if (done % kAskToStopEvery == 0 && must_stop()) {
@@ -116,7 +116,7 @@ class Pdhg {
     return fired[0] > 0;
   }
 
-  /// Of T(z); no_solution: go on.
+  /// The status of T(z); no_solution: the iteration continues.
   SolveStatus verdict() {
     const PdhgResiduals residuals = iteration_.residuals();
     if (options_.progress) options_.progress(progress_of(residuals));
@@ -133,8 +133,8 @@ class Pdhg {
             r.primal / (1 + r.bound_norm), r.dual / (1 + r.cost_norm)};
   }
 
-  /// Collective. All of it, of the model as it was given, within the bounds of its columns and the signs of
-  /// its rows' duals.
+  /// Collective. The whole solution of the model as given, within the bounds of its columns and the signs of
+  /// the duals of its rows.
   PdhgIterate iterate_at(Vector x, Vector y) const {
     for (std::size_t j = 0; j < x.size(); ++j) {
       const auto column = static_cast<std::size_t>(problem_.own_columns.begin) + j;
@@ -178,7 +178,7 @@ class Pdhg {
     return solution;
   }
 
-  /// A limit or an interruption came first; whoever interrupts does not wait for a bound.
+  /// The solution after a limit or an interruption; an interrupted run computes no bound.
   Solution unfinished(bool with_bound) {
     Solution solution = started();
     solution.status = SolveStatus::no_solution;
@@ -217,7 +217,7 @@ class Pdhg {
   bool plain_ = false;
 };
 
-/// Collective. Rows without entries and crossed bounds, which no iteration finds out about.
+/// Collective. Finds rows without entries and crossed bounds, which the iteration cannot detect.
 bool plainly_infeasible(MPI_Comm comm, const LinearModel& model) {
   for (std::size_t j = 0; j < model.cost.size(); ++j) {
     if (model.column_lower[j] > model.column_upper[j]) return true;

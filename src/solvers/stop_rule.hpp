@@ -16,7 +16,7 @@ inline int as_int(std::int64_t count) {
   return static_cast<int>(std::min<std::int64_t>(count, std::numeric_limits<int>::max()));
 }
 
-/// What the callbacks of a backend ask: is it time to stop? Lives as long as one call of solve().
+/// Tells the callbacks of a backend whether to stop. Lives as long as one call of solve().
 class StopRule {
  public:
   /// `max_iterations` counts the simplex iterations of all copies of a model, such as those of CBC's
@@ -47,7 +47,7 @@ class StopRule {
   mutable std::atomic<bool> fired_{false};
 };
 
-/// Stops CLP, which asks at every event, at least once an iteration.
+/// Stops CLP, which calls it at every event, at least once an iteration.
 class ClpStopHandler final : public ClpEventHandler {
  public:
   explicit ClpStopHandler(const StopRule& rule) : rule_(rule) {}

@@ -5,8 +5,8 @@
 
 namespace rondo {
 
-/// Solves a model without entries (no rows, no columns, or nothing but zeros) column by column, integer or
-/// not. COIN is not asked for these: its answers to them differ from version to version.
+/// Solves a model without entries (no rows, no columns, or only zeros) column by column, integer or not,
+/// because the answers of COIN to such models differ between versions.
 Solution solve_unconstrained(const LinearModel& model);
 
 }  // namespace rondo

@@ -147,10 +147,10 @@ class StructureCheck {
     }
     const Step& awaited = steps[static_cast<std::size_t>(dependency.step)];
     if (awaited.type == StepType::nop) {
-      findings_.add(where, "waits for tb {} step {}, a nop, which tells nobody that it is done",
-                    dependency.tb, dependency.step);
+      findings_.add(where, "waits for tb {} step {}, a nop, which signals no completion", dependency.tb,
+                    dependency.step);
     } else if (!awaited.has_dependents) {
-      findings_.add(where, "waits for tb {} step {}, whose hasdep is 0: it tells nobody that it is done",
+      findings_.add(where, "waits for tb {} step {}, whose hasdep is 0: it signals no completion",
                     dependency.tb, dependency.step);
     }
   }

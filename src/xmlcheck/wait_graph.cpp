@@ -83,7 +83,7 @@ WaitGraph build_wait_graph(const Program& program, int fifo_depth, Findings& fin
 
 namespace {
 
-/// Follows waits among the steps that never run until one comes again.
+/// Follows waits among the steps that never run until a step repeats.
 void report_ring(const WaitGraph& graph, const std::vector<int>& waits_left, Findings& findings) {
   const auto stuck = [&](int n) { return n >= 0 && waits_left[static_cast<std::size_t>(n)] > 0; };
   int at = 0;

@@ -11,7 +11,7 @@
 #include "program.hpp"
 #include "rondo/io/json_files.hpp"
 
-/// Runs that are stopped, and what goes on with them.
+/// Runs that are stopped, and the commands that continue them.
 namespace rondo::test {
 namespace {
 
@@ -80,7 +80,7 @@ TEST_F(Survival, AStoppedSearchEndsWithTheScheduleOfAnUndisturbedOne) {
   EXPECT_TRUE(contains(succeed({"info", "out"}), "state search"));
   const Outcome stopped = rondo(search("--resume --max-hours 1e-6"));
   EXPECT_EQ(stopped.exit_code, 75) << stopped.err;
-  EXPECT_TRUE(contains(stopped.err, "rondo resume out goes on")) << stopped.err;
+  EXPECT_TRUE(contains(stopped.err, "rondo resume out continues")) << stopped.err;
   succeed({"resume", "out"});
   EXPECT_EQ(digest(), undisturbed);
   EXPECT_EQ(report()["resumed_from"], Json::array({"search"}));

@@ -133,7 +133,7 @@ TEST(ExecuteSchedule, AMissingSendShowsInTheBytes) {
 TEST(ExecuteSchedule, WhatIsNeverThereIsNotWaitedFor) {
   std::vector<Hop> hops = kRing;
   hops.erase(hops.begin());  // chunk 0 never comes to GPU 1, which is to send it on
-  expect_in("chunk 0 from gpu 1 to gpu 2 (send) waits for data that never comes",
+  expect_in("chunk 0 from gpu 1 to gpu 2 (send) waits for data that never arrives",
             refusal_of(from_schedule(ring(hops), 3000)));
 }
 
@@ -203,7 +203,7 @@ TEST(ExecuteXml, AMessageThatNobodyTakesIsNamed) {
 
 TEST(ExecuteXml, AnExtraReceiveIsADeadlock) {
   const std::string text = refusal_of(pair(step(1, "r", "o0", "o0") + step(2, "r", "o0", "o0")));
-  expect_in("deadlock: 1 of 4 lanes cannot go on", text);
+  expect_in("deadlock: 1 of 4 lanes cannot continue", text);
   expect_in("gpu 1 tb 0 step 2 waits for gpu 0 to send, which has no step left that does", text);
 }
 

@@ -33,10 +33,10 @@ void write_round_file(const std::filesystem::path& folder, const RoundRecord& re
 /// and place, Error(io).
 RoundRecord read_round_file(const std::filesystem::path& path);
 
-/// What a run can go on from.
+/// The rounds from which a run can resume.
 struct RoundPrefix {
   std::vector<RoundRecord> rounds = {};  ///< 0, 1, ...
-  /// Why there are no more: "" when there simply is no further file, else what is wrong with the next one.
+  /// Why there are no more: "" when there is no further file, else the defect of the next one.
   std::string stopped_by = {};
 };
 

@@ -17,7 +17,7 @@ struct LockOwner {
   std::int64_t pid = 0;
   std::string job = {};          ///< the batch system's number of the job, "-" outside of one
   std::string place = {};        ///< boot of the machine and process namespace: where `pid` means something
-  std::int64_t started = 0;      ///< of the process, in the kernel's ticks since boot: a pid may come again
+  std::int64_t started = 0;      ///< of the process, in the kernel's ticks since boot: a pid may be reused
   std::string token = {};        ///< random, of this very lock
   std::uint64_t heartbeats = 0;  ///< counts up while the owner lives
 
@@ -28,18 +28,18 @@ struct LockOwner {
 /// The owner that FOLDER/lock names; nothing where there is no such file or it cannot be understood.
 std::optional<LockOwner> read_lock_owner(const std::filesystem::path& folder);
 
-/// What can be told of an owner from here without waiting.
+/// The state of an owner, as far as this process can tell without waiting.
 enum class OwnerState {
   alive,     ///< a process of this machine that runs
   dead,      ///< was a process of this machine
-  elsewhere  ///< on another machine or in another container: its heartbeat tells
+  elsewhere  ///< on another machine or in another container: its heartbeat decides
 };
 OwnerState state_of(const LockOwner& owner);
 
-/// FOLDER/lock, held from construction to destruction. On one machine the system's file lock decides, which
-/// goes with its process however that ends. Where the owner is another machine, on a file system whose locks
-/// may not reach that far, its heartbeat decides: the owner writes its number anew every few seconds, and is
-/// dead when it stands still for several.
+/// FOLDER/lock, held from construction to destruction. On one machine the file lock of the system decides; it
+/// ends with its process, however that ends. Where the owner runs on another machine, on a file system whose
+/// locks may not reach that far, its heartbeat decides: the owner writes an increasing number every few
+/// seconds, and counts as dead when the number does not change for several heartbeats.
 class RunLock {
  public:
   struct Timing {
@@ -47,13 +47,13 @@ class RunLock {
     int missed = 4;  ///< heartbeats after which an owner elsewhere counts as dead
   };
 
-  /// Takes over the lock of a dead owner. `notice` is told when that takes a while. Throws
-  /// Error(cannot_create) when another run holds the folder (naming it), or the file cannot be written.
+  /// Takes over the lock of a dead owner. Calls `notice` when that takes a while. Throws Error(cannot_create)
+  /// when another run holds the folder (naming it), or the file cannot be written.
   explicit RunLock(const std::filesystem::path& folder,
                    const std::function<void(const std::string& line)>& notice = {});
   RunLock(const std::filesystem::path& folder, const std::function<void(const std::string& line)>& notice,
           Timing timing);
-  /// Removes the file, if it is still this one's.
+  /// Removes the file, if it still belongs to this lock.
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;

@@ -9,32 +9,34 @@
 /// European Journal of Operational Research 165, 2005), with links as resources and causes as precedence.
 namespace rondo {
 
-/// What a forward pass may decide anew; empty vectors: nothing.
+/// The decisions that a forward pass may change; empty vectors: none.
 struct PlanFreedom {
-  std::vector<char> free = {};     ///< per transfer: whether it may come over another hop
-  std::vector<double> price = {};  ///< per link: us of delay that a us on it is worth
-  /// Per transfer, with `price`: of the hops by which the chunk is there in time the cheapest is taken.
-  /// Empty: the one by which it is there first, the price added.
+  std::vector<char> free = {};     ///< per transfer: whether it may take another hop
+  std::vector<double> price = {};  ///< per link: us of delay that equal a us of its time
+  /// Per transfer, with `price`: the cheapest hop is chosen among those that deliver the chunk by this time.
+  /// Empty: the hop with the least sum of arrival time and price is chosen.
   std::vector<double> due_us = {};
 };
 
-/// Places the transfers one after another in the order of `key`, each as early as its cause and the links
-/// allow between those placed before, and numbers them in that order. A transfer without its cause placed
-/// waits for it. `plan`'s starts are not looked at.
+/// Places the transfers one after another in the order of `key`, each at the earliest time that its cause and
+/// the links allow, gaps between earlier placements included, and numbers them in that order. A transfer is
+/// placed after its cause. The starts of `plan` have no influence.
 TransferPlan placed_forward(const TransferPlan& plan, const PlanSpace& space, const std::vector<double>& key,
                             const PlanFreedom& freedom = {});
 
-/// The latest starts without a later finish: placed as late as what they cause and the links allow, the last
-/// arrival first.
+/// The latest start of each transfer that leaves the finish time unchanged: transfers are placed backwards
+/// from the finish, the last arrival first, each as late as the transfers that it causes and the links allow.
 std::vector<double> latest_starts(const TransferPlan& plan, const PlanSpace& space);
 
-/// The latest arrivals that leave what they cause at the given latest starts, the finish for the others.
+/// The latest arrival of each transfer with which those that it causes can begin at their latest starts; the
+/// finish time where it causes none.
 std::vector<double> due_times(const TransferPlan& plan, const std::vector<double>& latest_start_us);
 
-/// Forward again by latest starts: ends no later, and often earlier. `plan` itself where it does not.
+/// A forward pass in the order of the latest starts; it never ends later and often ends earlier. Returns
+/// `plan` itself where it is no better.
 TransferPlan justified(const TransferPlan& plan, const PlanSpace& space);
 
-/// The share of the time until the finish in which each link is taken.
+/// Per link, the share of the finish time during which it is occupied.
 std::vector<double> link_loads(const TransferPlan& plan, const PlanSpace& space);
 
 }  // namespace rondo

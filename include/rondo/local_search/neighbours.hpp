@@ -7,7 +7,7 @@
 
 namespace rondo {
 
-/// What is known of a plan before its neighbours are looked at.
+/// A plan with the quantities that all of its neighbours are derived from.
 struct SurveyedPlan {
   TransferPlan plan;
   std::vector<double> latest_start_us;  ///< of justification.hpp
@@ -18,10 +18,11 @@ struct SurveyedPlan {
 SurveyedPlan survey(TransferPlan plan, const PlanSpace& space);
 
 /// A neighbour of the incumbent (Shaw, "Using constraint programming and local search methods to solve
-/// vehicle routing problems", CP 1998): of a time window all transfers, the critical ones, those at a GPU or
-/// a chassis that ends late, or those of a part of the chunks are freed: they change places in the order of
-/// placing, and some may come over other hops, the soonest or the cheapest in time, where heavily loaded
-/// links are dear. What comes close enough, by `bound_us`, is justified. The same `seed`, the same neighbour.
+/// vehicle routing problems", CP 1998). Transfers in a random time window are freed: all of them, the
+/// critical ones, those at a GPU or chassis that ends late, or those of a random part of the chunks. Freed
+/// transfers change their places in the order of placing, and some may take other hops: the one that arrives
+/// first, or the cheapest one in time, with prices that grow with the load of links. Neighbours that are near
+/// enough to `bound_us` are justified. The same `seed` gives the same neighbour.
 TransferPlan neighbour_of(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,
                           std::uint64_t seed);
 

@@ -10,34 +10,34 @@
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 
-/// A schedule as the decisions that it follows from, for search in the neighbourhood of one: which chunk
-/// takes which hop after which, whoever found it. All functions are pure.
+/// A schedule as the decisions behind it, for local search: which hop each chunk takes, and after which
+/// transfer, independent of the engine that found it. All functions are pure.
 namespace rondo {
 
 /// A chunk over one hop.
 struct PlannedTransfer {
   ChunkId chunk;
   int hop = 0;     ///< of PlanSpace::hops
-  int cause = -1;  ///< the transfer that brings the chunk to where this one starts; -1: that is its origin
+  int cause = -1;  ///< the transfer that brings the chunk to where this one starts; -1: the origin
   double start_us = 0;
 };
 
 /// Smaller is better.
 struct PlanQuality {
   double finish_us = 0;
-  /// Over links, the mean of (share of the finish time in which it is taken)^8 x (time of its last end):
-  /// falls where a link that limits the finish is freed of something, though others keep the finish where it
-  /// is.
+  /// The mean over links of (share of the finish time in which it is occupied)^8 x (end of its last
+  /// transfer). It falls when a link that limits the finish time loses load, even while other links keep the
+  /// finish time unchanged.
   double pressure_us = 0;
   friend auto operator<=>(const PlanQuality&, const PlanQuality&) = default;
 };
 
 struct TransferPlan {
-  std::vector<PlannedTransfer> transfers = {};  ///< a cause stands before what it causes
+  std::vector<PlannedTransfer> transfers = {};  ///< a cause precedes the transfers that it causes
   PlanQuality quality = {};
 };
 
-/// What plans of one demand are made of.
+/// The hops and chunks that plans of one demand consist of.
 struct PlanSpace {
   const Topology* topology = nullptr;
   Demand demand;
@@ -48,32 +48,33 @@ struct PlanSpace {
   const Hop& hop(const PlannedTransfer& t) const { return hops[static_cast<std::size_t>(t.hop)]; }
   double duration_us(const PlannedTransfer& t) const { return hop(t).duration_us(bytes(t)); }
   double arrival_us(const PlannedTransfer& t) const { return t.start_us + duration_us(t); }
-  /// Adds a hop over a path that none of the hops takes yet.
+  /// Adds a hop that is not in `hops` yet and returns its position.
   int add(Hop hop);
 };
 
-/// The hops of the topology (of HopTable, where there are not too many GPUs for it) for plans of `demand`.
-/// The topology has to outlive it.
+/// The hops of the topology (those of HopTable unless there are too many GPUs for a table) for plans of
+/// `demand`. The topology must outlive the result.
 PlanSpace make_plan_space(const Topology& topology, const Demand& demand);
 
 /// The same hops for plans in another number of chunks.
 PlanSpace with_chunks(const PlanSpace& space, int chunks_per_contribution);
 
-/// Of the transfers at their starts.
+/// The quality of transfers at their given starts.
 PlanQuality quality_of(const std::vector<PlannedTransfer>& transfers, const PlanSpace& space);
 
-/// The plan behind a schedule that the replay accepts, without what the demand does not need; paths that are
-/// not among the hops yet are added to `space`. Nothing where a switch copies, as such transfers have more
-/// than one end, or where a chunk waits in one.
+/// The plan of a schedule that the replay accepts, without transfers that serve no destination. Adds hops
+/// that the schedule uses and `space` lacks. Nothing where a switch copies, since such a transfer has more
+/// than one destination, or where a chunk waits in a switch.
 std::optional<TransferPlan> plan_of(const Schedule& schedule, PlanSpace& space);
 
 Schedule schedule_of(const TransferPlan& plan, const PlanSpace& space);
 
-/// The plan in chunks of half the bytes, both halves on the path of the whole, one right after the other;
-/// starts are an order, no times. `halves`: the space of twice as many chunks.
+/// The plan in chunks of half the bytes: both halves take the path of the whole chunk, one directly after the
+/// other. Their starts only define an order. `halves`: the space with twice as many chunks.
 TransferPlan split_in_halves(const TransferPlan& plan, const PlanSpace& halves);
 
-/// Drops transfers that neither bring a chunk to a destination for the first time nor cause one that does.
+/// Removes transfers that neither bring a chunk to a destination for the first time nor cause a transfer that
+/// does.
 void drop_useless(TransferPlan& plan, const PlanSpace& space);
 
 }  // namespace rondo

@@ -28,8 +28,8 @@ struct FixedFlow {
   double amount = 0;  ///< bytes, where all is delivered
 };
 
-/// What a formulation is built for. `grid` is absent for models without time. Flows by origin are built for
-/// the `orbits` and decoded for one origin of each; without them every origin and link is its own.
+/// The input of a formulation. `grid` is absent for models without time. Flows by origin are built for the
+/// `orbits` and decoded for one origin of each; without them every origin and link is its own orbit.
 struct Instance {
   std::shared_ptr<const Topology> topology;
   Demand demand;
@@ -50,11 +50,11 @@ std::vector<int> interval_bounds(const Instance& instance);
 /// A decoded solution, possibly fractional.
 struct FlowField {
   struct Entry {
-    int commodity = 0;  ///< what it counts is the formulation's: an origin GPU, or a chunk
+    int commodity = 0;  ///< an origin GPU or a chunk, as the formulation defines
     LinkId link;
     int epoch = 0;      ///< 0 in models without time; of an interval the first one
     double amount = 0;  ///< bytes of the origin's data; for a chunk, 1 = the whole chunk
-    int lands = 0;      ///< flows over time: the epoch (of its interval the first) in which it can go on
+    int lands = 0;      ///< flows over time: the epoch (first of its interval) from which it can be sent on
     int from = 0;       ///< flows over time: it is sent evenly in the epochs from .. to - 1
     int to = 0;
   };
@@ -64,7 +64,7 @@ struct FlowField {
   double finish_us = 0;  ///< the model's own finish time; not a schedule's
 };
 
-/// A linear model with the way back. All members are pure.
+/// A linear model with its decoder and encoder. All members are pure.
 struct BuiltModel {
   LinearModel model;
   std::function<FlowField(const Solution&)> decode;

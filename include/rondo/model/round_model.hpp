@@ -12,7 +12,7 @@
 namespace rondo {
 
 /// What one part of a topology decides in one round. Nodes are GPUs (0..num_nodes-1), links and chunks are
-/// numbered from 0 as well. A chunk that sets out on a path in epoch k occupies its links from k *
+/// numbered from 0 as well. A chunk that starts on a path in epoch k occupies the links of the path from k *
 /// tau_us + offset on and can be sent on in epoch k + landing, in this round or in any later one.
 struct RoundProblem {
   struct LinkUse {
@@ -68,7 +68,7 @@ struct RoundProblem {
 inline constexpr int kNeverEpoch = 1 << 28;
 
 /// Per node, the earliest epoch in which it can have the chunk; kNeverEpoch where no path leads to it within
-/// the round. Holders have it when they have it: nothing else brings it sooner.
+/// the round. For a holder this is the epoch of its Holder entry.
 std::vector<int> earliest_epochs(const RoundProblem& problem, const RoundProblem::Chunk& chunk);
 
 struct RoundStart {

@@ -19,9 +19,9 @@ struct StateStore {
   std::function<void(const std::string& name, const Bytes& state)> keep = {};
 };
 
-/// How the long phases of a run survive it: now and then each offers its state under a name of its own
-/// ("search", "columns"), and when it begins it asks for the newest. A state is what the phase would have at
-/// that place in an undisturbed run, on any number of ranks: nothing that a signal has cut short.
+/// Lets a later run resume the long phases of this one. Each phase regularly offers its state under its name
+/// ("search", "columns"), and requests the newest one when it begins. A state is the same as at that place of
+/// an undisturbed run, on any number of ranks: it contains no result that a signal cut short.
 class Checkpoints {
  public:
   /// Keeps nothing.
@@ -29,18 +29,18 @@ class Checkpoints {
   /// `every_s`: seconds between two states of a run; 0 keeps every one that is offered.
   Checkpoints(StateStore store, double every_s) : store_(std::move(store)), every_s_(every_s) {}
 
-  /// The names of all states begin so from here on: of a search that is a part of a longer run.
+  /// Prefix of the names of all later states, for a search that is a part of a longer run.
   void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
 
   /// Collective. The same bytes on every rank.
   std::optional<Bytes> newest(const Communicator& communicator, const std::string& name);
-  /// Collective. Keeps what `state` gives if it is time to. `state` is called on every rank, so that it may
-  /// gather; the root's bytes are kept. Returns whether they were.
+  /// Collective. Keeps the result of `state` if `every_s` has passed. Calls `state` on every rank, so that it
+  /// may gather; the root's bytes are kept. Returns whether they were.
   bool offer(const Communicator& communicator, const std::string& name, const std::function<Bytes()>& state);
-  /// Collective. The same without waiting for its time.
+  /// Collective. The same regardless of the time.
   void keep(const Communicator& communicator, const std::string& name, const std::function<Bytes()>& state);
 
-  /// What keeping took on this rank so far.
+  /// Seconds that this rank has spent on keeping states.
   double seconds() const { return seconds_; }
   /// The names of the states that newest() has found, in order.
   const std::vector<std::string>& resumed() const { return resumed_; }

@@ -51,8 +51,8 @@ class MpiSession {
   [[noreturn]] static void abort(int exit_code);
 };
 
-/// Collective. Runs `work` on the root alone and makes its outcome everybody's: where it throws Error, every
-/// rank throws the same Error; otherwise every rank gets the returned bytes.
+/// Collective. Runs `work` on the root alone and shares its outcome with all ranks: where it throws Error,
+/// every rank throws the same Error; otherwise every rank gets the returned bytes.
 Bytes on_root(const Communicator& communicator, const std::function<Bytes()>& work);
 
 Bytes to_bytes(const std::string& text);

@@ -14,7 +14,7 @@ namespace rondo {
 struct PartOutcome {
   Bytes value = {};
   std::optional<Error> error = std::nullopt;
-  int rank = 0;        ///< who worked on it
+  int rank = 0;        ///< that worked on it
   double seconds = 0;  ///< wall, on that rank
 };
 

@@ -14,9 +14,9 @@
 #include "rondo/core/error.hpp"
 #include "rondo/parallel/communicator.hpp"
 
-/// What ranks of one job say to each other: plain values one after another, in this machine's byte order.
+/// Messages between the ranks of one job: plain values in sequence, in the byte order of the machine.
 ///
-/// A struct that is not plain travels by its members, which stand once in its namespace, for writing and
+/// A struct that is not plain is sent member by member; its namespace names the members once for writing and
 /// reading:
 ///
 ///   auto members_of(SameAs<Example> auto& e) { return std::tie(e.number, e.name, e.parts); }
@@ -92,8 +92,8 @@ class MessageWriter {
   Bytes bytes_;
 };
 
-/// Takes them off again in the same order. Throws Error(bad_data) where there are no more bytes: a process
-/// that a hostile file has in its hands may say anything.
+/// Reads the values in the same order. Throws Error(bad_data) where there are no more bytes: a process that
+/// reads a hostile file may send anything.
 class MessageReader {
  public:
   explicit MessageReader(const Bytes& bytes) : bytes_(bytes) {}
@@ -104,7 +104,7 @@ class MessageReader {
     copy_out(&value, sizeof(T));
     return value;
   }
-  /// A std::vector or a std::string of what put_all() put.
+  /// A std::vector or a std::string that put_all() has written.
   template <class Values>
   Values get_all() {
     using Value = typename Values::value_type;

@@ -5,14 +5,14 @@
 
 namespace rondo {
 
-/// What ranks have said to each other.
+/// Time and volume of the exchange between ranks.
 struct ExchangeFigures {
   double seconds = 0;  ///< on this rank, from when the last one was ready
-  double bytes = 0;    ///< that all ranks together gave away; 0 where there is one rank
+  double bytes = 0;    ///< sent by all ranks together; 0 on one rank
 };
 
-/// Another communicator, with a count of what goes over it. Before every exchange the ranks meet, so that
-/// waiting for the slowest does not count as exchange.
+/// Measures the exchange over another communicator. A barrier before every exchange keeps the wait for the
+/// slowest rank out of the measured time.
 class MeteredCommunicator final : public Communicator {
  public:
   explicit MeteredCommunicator(const Communicator& inner) : inner_(inner) {}

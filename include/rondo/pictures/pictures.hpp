@@ -34,8 +34,8 @@ std::string trace_json(const PictureSubject& subject);
 std::string svg_picture(const PictureSubject& subject);
 
 /// One HTML page that needs nothing but itself: result, bound and certificate in words, a timeline that
-/// zooms, the topology, the utilisation of the links, and a chunk's way. At most about 5 MB, whatever the
-/// schedule: where not all sends fit, those of chunks spread evenly over the demand stay, and the rest is in
+/// zooms, the topology, the utilisation of the links, and a chunk's path. At most about 5 MB: where not
+/// all sends fit, those of chunks spread evenly over the demand stay, and the rest is in
 /// the aggregated timeline only, which the page says.
 std::string html_page(const PictureSubject& subject);
 

@@ -13,7 +13,7 @@
 
 namespace rondo {
 
-/// A line for people now and then, from the root rank only.
+/// Reports progress, one line at a time, on the root rank only.
 using Progress = std::function<void(const std::string& line)>;
 
 /// Where a run keeps what it has finished, and what it finds of an earlier start. By default nowhere.
@@ -36,7 +36,7 @@ struct RunContext {
   bool interrupt_came() const { return interrupt != nullptr && interrupt->load(); }
   /// Collective: signals reach some ranks earlier than others.
   bool interrupted() const { return communicator.max(interrupt_came() ? 1 : 0) > 0; }
-  /// Collective. Clocks differ between ranks: all of them go by the largest.
+  /// Collective. Clocks differ between ranks: all use the largest.
   double seconds() const { return communicator.max(clock.seconds()); }
   void tell(const std::string& line) const {
     if (communicator.is_root()) progress(line);

@@ -17,7 +17,7 @@
 /// The main job: a topology and a demand in, a proven schedule out.
 namespace rondo {
 
-/// What is to be solved, and how.
+/// A problem with its options.
 struct Problem {
   std::shared_ptr<const Topology> topology;
   Demand demand;  ///< one chunk a contribution; options.chunks splits it
@@ -48,7 +48,7 @@ struct SynthesisResult {
   struct Trade {
     double finish_us = 0;
     std::size_t sends = 0;
-    std::size_t most_sends_on_a_link = 0;  ///< what an executor's steps go by
+    std::size_t most_sends_on_a_link = 0;  ///< a lower bound of the steps of an executor's threadblock
   };
   std::map<int, Trade> by_chunks = {};   ///< the best of each number of chunks that was tried
   std::vector<RoundRecord> rounds = {};  ///< engine rounds: what each did, without its sends and state

@@ -12,7 +12,7 @@
 
 namespace rondo {
 
-/// What a run of PDHG goes on from; the numbers are those of the model as it was given.
+/// The state from which a run of PDHG resumes; the numbers are those of the model as given.
 struct PdhgIterate {
   std::vector<double> x = {};         ///< one a column
   std::vector<double> row_dual = {};  ///< one a row; sign as in Solution

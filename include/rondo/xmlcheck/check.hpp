@@ -9,7 +9,7 @@
 #include "rondo/msccl/executors.hpp"
 #include "rondo/msccl/program.hpp"
 
-/// Whether a program of any producer is right. Shares nothing with what makes programs.
+/// Checks programs of any producer. Shares no code with the lowering.
 namespace rondo::xmlcheck {
 
 struct Finding {

@@ -158,7 +158,7 @@ void RoundLoop::check_signal() const {
   if (communicator_.max(interrupt && interrupt->load() ? 1 : 0) > 0) {
     throw Error(
         ExitCode::stopped,
-        fmt::format("stopped by a signal after {} whole rounds; rondo resume goes on", window_.round));
+        fmt::format("stopped by a signal after {} whole rounds; rondo resume continues", window_.round));
   }
 }
 

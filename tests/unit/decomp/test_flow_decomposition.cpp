@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "../core/expect_error.hpp"
 #include "../engines/fabrics.hpp"
+#include "expect_error.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/decomp/decomposition.hpp"
 #include "rondo/flows/flow_parts.hpp"

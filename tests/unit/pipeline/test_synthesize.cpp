@@ -215,7 +215,7 @@ TEST(Synthesize, EngineThatDoesNotSupportTheDemandSaysSo) {
 
 TEST(Synthesize, ATimeLimitLeavesAScheduleWhereListSchedulingEnds) {
   // Its linear programs take far longer.
-  const auto torus = fabric("torus", {{"dims", "4x4x4"}});
+  const auto torus = generated("torus", {{"dims", "4x4x4"}});
   SolveOptions options;
   options.engine = "lp";
   options.time_limit_s = 0.05;
