@@ -4,7 +4,6 @@
 #include <lemon/preflow.h>
 #include <lemon/static_graph.h>
 
-#include <algorithm>
 #include <limits>
 #include <numeric>
 
@@ -17,10 +16,11 @@ struct Lemon {
   std::vector<int> arc_of;  ///< LEMON's arc -> ours
 
   explicit Lemon(const Digraph& from) : arc_of(from.arcs.size()) {
-    std::iota(arc_of.begin(), arc_of.end(), 0);
-    std::stable_sort(arc_of.begin(), arc_of.end(), [&](int a, int b) {
-      return from.arcs[static_cast<std::size_t>(a)].src < from.arcs[static_cast<std::size_t>(b)].src;
-    });
+    std::vector<std::size_t> next(static_cast<std::size_t>(from.num_nodes) + 1, 0);
+    for (const Arc& arc : from.arcs) ++next[static_cast<std::size_t>(arc.src) + 1];
+    std::partial_sum(next.begin(), next.end(), next.begin());
+    for (std::size_t a = 0; a < from.arcs.size(); ++a)
+      arc_of[next[static_cast<std::size_t>(from.arcs[a].src)]++] = static_cast<int>(a);
     std::vector<std::pair<int, int>> ends;
     ends.reserve(arc_of.size());
     for (const int a : arc_of) {
