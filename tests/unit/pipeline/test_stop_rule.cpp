@@ -52,6 +52,15 @@ TEST_F(StopRuleTest, TheTimeLimitEndsTheSearch) {
   EXPECT_EQ(late.limits_hit(), std::vector<std::string>{"time"});
 }
 
+TEST_F(StopRuleTest, TheTimeForWritingAScheduleIsLeftOut) {
+  problem.options.time_limit_s = 3600;
+  StopRule rule = this->rule();
+  while (context.clock.seconds() < 0.01) continue;
+  const double before = rule.time_share();
+  rule.expect(1e15);  // it would take all of the limit: a tenth is left
+  EXPECT_GE(rule.time_share(), 10 * before);
+}
+
 TEST_F(StopRuleTest, WithoutATimeLimitNoShareOfItIsOver) {
   EXPECT_EQ(rule().time_share(), 0);
 }
