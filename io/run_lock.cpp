@@ -72,7 +72,7 @@ class RunLock::Held {
   void check() const {
     if (lost_) {
       refuse(folder_,
-             "another run has taken it over, because this one gave no sign of life for too long; nothing "
+             "another run has taken it over, because this one gave no heartbeat for too long; nothing "
              "more is written");
     }
   }

@@ -48,7 +48,7 @@ std::string describe_lock(const fs::path& folder) {
     case OwnerState::elsewhere:
       break;
   }
-  return owner->description() + ", which cannot be asked from here; the next run waits for a sign of life";
+  return owner->description() + ", which is out of reach from here; the next run waits for its heartbeat";
 }
 
 /// How far the rounds are.
