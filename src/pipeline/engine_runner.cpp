@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "rondo/core/error.hpp"
-#include "rondo/engines/engines.hpp"
 #include "time_shares.hpp"
 
 namespace rondo {
@@ -22,10 +21,15 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   options_.symmetry = asked.symmetry;
   options_.steady = bounds.steady;
   options_.bound_us = bounds.best().us;
-  options_.translations = translations_of(instance_, options_);
   for (const EngineInfo& engine : engine_registry()) {
     const bool applicable = asked.engine == "auto" && engine.applicable(instance_, options_);
-    if (applicable || asked.engine == engine.name) engines_.push_back(engine);
+    if (!applicable && asked.engine != engine.name) continue;
+    engines_.push_back(engine);
+    if (!engine.work_share) continue;
+    engines_.back().work = [work = engine.work, share = engine.work_share(instance_, options_)](
+                               const Demand& demand, const std::string& policy) {
+      return share * work(demand, policy);
+    };
   }
   prepared_.resize(engines_.size());
   if (tools.on_all_ranks) prepare_all();

@@ -1,8 +1,8 @@
 #include "rondo/pipeline/registry.hpp"
 
 #include "rondo/core/error.hpp"
-#include "rondo/decomp/translations.hpp"
 #include "rondo/engines/engines.hpp"
+#include "rondo/engines/plain_allgather.hpp"
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/solvers/solvers.hpp"
 
@@ -12,34 +12,25 @@ namespace {
 double deliveries(const Demand& demand, const std::string&) {
   return demand.num_deliveries();
 }
-/// Rotated schedules are decided for a part and copied.
+/// Schedules by orbits are decided for the representatives and copied.
 double flow_work(const Demand& demand, const std::string& policy) {
-  return demand.num_deliveries() * (policy.rfind("rotated", 0) == 0 ? 0.25 : 1);
+  return demand.num_deliveries() * (policy.starts_with("orbits") ? 0.25 : 1);
 }
 /// List scheduling looks through the chunks for every send.
 double scanning_work(const Demand& demand, const std::string&) {
   return demand.num_deliveries() * (1 + static_cast<double>(demand.num_chunks()) / 1024);
 }
-/// A lifted decision costs little; what remains is to write all of its translations down.
-double writing_work(const Demand& demand, const std::string&) {
-  return demand.num_deliveries() / 4;
-}
 /// Packing takes many maximum flows.
 double tree_work(const Demand& demand, const std::string&) {
   return 4 * demand.num_deliveries();
 }
-/// Up to so many GPUs everything is tried; beyond, AllGather is left to what does not scan over all chunks,
-/// and to one decision for all translations where there are any.
+/// Up to so many GPUs everything is tried; beyond, AllGather is left to what does not scan over all chunks.
 constexpr std::size_t kFewGpus = 64;
 bool is_large_allgather(const Instance& instance) {
   return instance.topology->num_gpus() > kFewGpus && is_plain_allgather(instance);
 }
-bool applicable_to_lift(const Instance& instance, const EngineOptions& options) {
-  return is_plain_allgather(instance) && translations_of(instance, options)->order() > 1;
-}
-bool applicable_to_queue(const Instance& instance, const EngineOptions& options) {
-  return is_plain_allgather(instance) &&
-         !(is_large_allgather(instance) && applicable_to_lift(instance, options));
+bool applicable_to_queue(const Instance& instance, const EngineOptions&) {
+  return is_plain_allgather(instance);
 }
 /// Without copies routes are known beforehand, and `flow` finds better ones, unless the problem is small.
 bool copies_or_small(const Instance& instance, const EngineOptions&) {
@@ -67,11 +58,11 @@ const std::vector<EngineInfo>& engine_registry() {
   static const std::vector<EngineInfo> engines{
       {"list", "event-driven list scheduling in continuous time; any demand", list_policies(),
        copies_or_small, scanning_work, true, kContinuousTime, prepare_list},
-      {"queue", "list scheduling with a queue of chunks a hop, for AllGather of hundreds of GPUs",
-       lift_policies(), applicable_to_queue, deliveries, true, kContinuousTime, prepare_queue},
-      {"lift",
-       "as queue, with one decision for all translations of a symmetric fabric; AllGather, to 4096 GPUs",
-       lift_policies(), applicable_to_lift, writing_work, true, kContinuousTime, prepare_lift},
+      {"queue",
+       "list scheduling with a queue of chunks a hop, one decision for all automorphisms of a symmetric "
+       "fabric; AllGather, to 4096 GPUs",
+       queue_policies(), applicable_to_queue, deliveries, true, kContinuousTime, prepare_queue, false,
+       queue_decisions},
       {"trees",
        "spanning trees packed at the optimal rate (Edmonds), list-scheduled; AllGather, to 64 GPUs",
        {},

@@ -266,17 +266,17 @@ TEST_F(Commands, SeveralRanksProveTheBoundOfADamagedFabricByColumns) {
   succeed({"verify", "damaged"});
 }
 
-TEST_F(Commands, RotatedSchedulesVerify) {
+TEST_F(Commands, SchedulesByOrbitsVerify) {
   const std::string problem =
       "solve --topology star:chassis=3,gpus=4 --collective alltoall --size 1MB --engine flow --policy "
-      "rotated "
-      "--output turned";
+      "orbits "
+      "--output copied";
   succeed(split(problem), 2);
-  EXPECT_EQ(read_json(at("turned/report.json"))["metrics"]["rotations"], 3);
-  succeed({"verify", "turned"});
+  EXPECT_EQ(read_json(at("copied/report.json"))["metrics"]["automorphisms"], 3);
+  succeed({"verify", "copied"});
   const Outcome whole = rondo(split(problem + " --symmetry off --force"));
   EXPECT_EQ(whole.exit_code, 69);
-  EXPECT_TRUE(contains(whole.err, "rotat")) << whole.err;
+  EXPECT_TRUE(contains(whole.err, "automorphisms")) << whole.err;
 }
 
 TEST_F(Commands, InfoTellsWhatAFileIs) {

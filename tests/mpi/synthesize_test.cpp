@@ -54,7 +54,7 @@ TEST(Synthesize, AutoAllGatherOnADamagedFabric) {
   expect_same_in_two_chunks(damaged(*torus(), 0.1, 1), Collective::allgather, "auto");
 }
 TEST(Synthesize, AllGatherOfEachEngine) {
-  for (const std::string engine : {"queue", "lift", "trees"}) {
+  for (const std::string engine : {"queue", "trees"}) {
     SCOPED_TRACE(engine);
     expect_same_in_two_chunks(torus(), Collective::allgather, engine);
     expect_same_in_two_chunks(generated("star", {{"chassis", "2"}, {"gpus", "3"}}), Collective::allgather,

@@ -96,16 +96,4 @@ std::optional<FlowOrbits> flow_orbits(const Topology& topology, const Demand& de
 std::vector<FlowField::Entry> entries_of(const Topology& topology, const Symmetry& symmetry,
                                          const FlowField& field, GpuId origin);
 
-/// The members of a group of symmetries of which none but the identity leaves a GPU or a link in its place:
-/// what a representative of each orbit of chunks does, all others can do at the same time without ever
-/// meeting on a link. Members are checked; the identity comes first. Only the identity where no such group is
-/// found.
-///
-/// Looked for are, in this order: turning the chassis around (each one onto the next, switches between them
-/// staying in place; where there are no chassis, the switches that GPUs hang on with their GPUs, or the GPUs
-/// themselves); then, with GPUs on the same links kept apart, groups of at most kMaxListedElements elements
-/// are searched whole.
-std::vector<Permutation> find_rotations(const Topology& topology, const DemandPattern& pattern);
-inline constexpr std::size_t kMaxListedElements = 100'000;
-
 }  // namespace rondo

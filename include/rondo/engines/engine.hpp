@@ -18,7 +18,6 @@
 namespace rondo {
 
 struct SteadyFlow;
-class Translations;
 
 /// How an engine is to work. The same options give the same schedule.
 struct EngineOptions {
@@ -29,9 +28,7 @@ struct EngineOptions {
   bool policy_is_asked = false;  ///< named by the caller: no reason to leave it out
   bool symmetry = true;          ///< whether the symmetry of topology and demand is made use of
   std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the instance where it is known already
-  /// Of the instance where they are known already.
-  std::shared_ptr<const Translations> translations = nullptr;
-  double bound_us = 0;  ///< a lower bound, where one is known
+  double bound_us = 0;                                 ///< a lower bound, where one is known
 };
 
 struct EngineResult {

@@ -12,20 +12,18 @@ namespace rondo {
 PreparedEngine prepare_list(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 const std::vector<std::string>& list_policies();
 
-/// AllGather of equal parts on topologies without shared bandwidth: list scheduling with a queue of chunks a
-/// hop; `lift` makes one decision for all translations of the topology, where there are any. Policies of both
-/// in lift_policies().
+/// Plain AllGather (is_plain_allgather): list scheduling with a queue of chunks a hop, one decision for all
+/// automorphisms of a free group (find_free_group) where there is one, unless options.symmetry is off.
+/// Policies in queue_policies().
 PreparedEngine prepare_queue(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
-PreparedEngine prepare_lift(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
-const std::vector<std::string>& lift_policies();
-/// Whether the two engines take it.
-bool is_plain_allgather(const Instance& instance);
-/// What `lift` goes by: options.translations, or else those that it finds; the identity alone where symmetry
-/// is off or neither engine takes the instance.
-std::shared_ptr<const Translations> translations_of(const Instance& instance, const EngineOptions& options);
+const std::vector<std::string>& queue_policies();
+/// The work of a schedule that makes its decisions for all automorphisms at once, as a part of that of a
+/// schedule that makes them one by one: a decision costs little then, what remains is to write the images. 1
+/// where symmetry is off or none is found.
+double queue_decisions(const Instance& instance, const EngineOptions& options);
 
-/// AllGather of equal parts on topologies without shared bandwidth: spanning out-trees packed exactly at the
-/// greatest rate that whole chunks allow, then list-scheduled along the trees.
+/// Plain AllGather (is_plain_allgather): spanning out-trees packed exactly at the greatest rate that whole
+/// chunks allow, then list-scheduled along the trees.
 PreparedEngine prepare_trees(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 bool applicable_to_trees(const Instance& instance);
 

@@ -32,9 +32,11 @@ struct EngineInfo {
   EngineTraits traits;
   Engine prepare = nullptr;
   bool works_in_rounds = false;  ///< by round_steps.hpp, on all ranks at once; then `prepare` is absent
+  /// The part of `work` that the symmetry of an instance leaves; absent: all of it.
+  std::function<double(const Instance&, const EngineOptions&)> work_share = {};
 };
 
-/// "list", "queue", "lift", "trees", "flow", "lp", "milp", "rounds"; `auto` is the pipeline's own.
+/// "list", "queue", "trees", "flow", "lp", "milp", "rounds"; `auto` is the pipeline's own.
 const std::vector<EngineInfo>& engine_registry();
 /// Throws Error(usage) listing the known names.
 const EngineInfo& find_engine(const std::string& name);

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "lifting.hpp"
+#include "orbit_problem.hpp"
 #include "policy_table.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/engines/engines.hpp"
@@ -18,11 +18,11 @@ struct FlowPolicy {
   std::string name;
   RoutingStart start;
   RouteOrder order;
-  bool rotated = false;  ///< decided for representatives and turned around
+  bool by_orbits = false;  ///< decided for the representatives of orbits, see orbit_problem.hpp
 };
 
-/// Where there are rotations, whole problems of more chunks than that are left out unless asked for.
-constexpr std::size_t kMostWholeChunks = 20'000;
+/// Where there is a free group, whole problems of more chunks than that are left out unless asked for.
+constexpr std::size_t kMaxWholeChunks = 20'000;
 /// Of the time that is left, what rounding may take; the rest is for list scheduling.
 constexpr double kShareOfRounding = 0.5;
 
@@ -33,8 +33,8 @@ const std::vector<FlowPolicy>& flow_policy_table() {
       {"load", RoutingStart::model, RouteOrder::load},
       {"shortest", RoutingStart::shortest, RouteOrder::bottleneck},
       {"shortest-load", RoutingStart::shortest, RouteOrder::load},
-      {"rotated", RoutingStart::model, RouteOrder::bottleneck, true},
-      {"rotated-load", RoutingStart::model, RouteOrder::load, true},
+      {"orbits", RoutingStart::model, RouteOrder::bottleneck, true},
+      {"orbits-load", RoutingStart::model, RouteOrder::load, true},
   };
   return table;
 }
@@ -75,15 +75,15 @@ class FlowScheduler {
   FlowScheduler(const Instance& instance, std::shared_ptr<const SteadyFlow> steady, bool symmetry)
       : topology_(instance.topology), demand_(instance.demand), steady_(std::move(steady)) {
     if (!symmetry || steady_->symmetry.is_trivial()) return;
-    std::vector<Permutation> rotations = find_rotations(*topology_, steady_->pattern);
-    if (rotations.size() > 1) part_ = fold_problem(*topology_, demand_, std::move(rotations));
+    FreeGroup group = find_free_group(*topology_, steady_->pattern);
+    if (group.order() > 1) part_ = orbit_problem(*topology_, demand_, std::move(group));
   }
 
-  /// Nothing where the policy does not suit the problem, which another one solves better, and once `call` is
-  /// interrupted.
+  /// Nothing where the policy is not applicable to the problem or another one solves it better, and once
+  /// `call` is interrupted.
   std::optional<Realised> realise(const Demand& demand, const FlowPolicy& policy, const EngineOptions& call) {
-    if (policy.rotated) return rotated(demand, policy, call);
-    if (part_ && demand.num_chunks() > kMostWholeChunks && !call.policy_is_asked) return std::nullopt;
+    if (policy.by_orbits) return realise_by_orbits(demand, policy, call);
+    if (part_ && demand.num_chunks() > kMaxWholeChunks && !call.policy_is_asked) return std::nullopt;
     if (!table_) table_ = steady_routes(*topology_, demand_, *steady_);
     const Deadline deadline(call.limits);
     const RoutedChunks routed = round_to_chunks(*topology_, demand, *table_, start(policy), call.seed,
@@ -94,32 +94,33 @@ class FlowScheduler {
     return Realised{std::move(*schedule), routed.greatest_load_us};
   }
 
-  std::size_t num_rotations() const { return part_ ? part_->rotations.size() : 1; }
+  std::size_t num_automorphisms() const { return part_ ? part_->group.order() : 1; }
 
  private:
   RoutingStart start(const FlowPolicy& policy) const {
     return steady_->field ? policy.start : RoutingStart::shortest;
   }
 
-  std::optional<Realised> rotated(const Demand& demand, const FlowPolicy& policy, const EngineOptions& call) {
-    if (part_ && !routes_) routes_ = fold_routes(*part_, steady_routes(*topology_, part_->demand, *steady_));
+  std::optional<Realised> realise_by_orbits(const Demand& demand, const FlowPolicy& policy,
+                                            const EngineOptions& call) {
+    if (part_ && !routes_) routes_ = orbit_routes(*part_, steady_routes(*topology_, part_->demand, *steady_));
     if (!part_ || !*routes_) {
       if (!call.policy_is_asked) return std::nullopt;
       throw Error(
           ExitCode::unavailable,
-          fmt::format("policy {} turns a schedule around, but no rotation of this fabric and demand was "
-                      "found, or none that routes can follow; use another policy",
+          fmt::format("policy {} copies the schedule of each orbit's representative, but no automorphisms of "
+                      "this fabric and demand were found that keep all copies apart; use another policy",
                       policy.name));
     }
     const Demand part = part_->demand.with_chunks(demand.chunks_per_contribution());
-    const FoldedRoutes& routes = **routes_;
+    const OrbitRoutes& routes = **routes_;
     const Deadline deadline(call.limits);
-    const RoutedChunks routed = round_to_chunks(part_->topology, part, routes.folded, start(policy),
+    const RoutedChunks routed = round_to_chunks(part_->topology, part, routes.representatives, start(policy),
                                                 call.seed, deadline.after(kShareOfRounding));
-    const auto starts = start_routes(part_->topology, routes.folded.hops, part,
-                                     merge_hops(routes.folded, routed), policy.order, call.seed, deadline);
+    const auto starts = start_routes(part_->topology, routes.representatives.hops, part,
+                                     merge_hops(routes.representatives, routed), policy.order, call.seed, deadline);
     if (!starts) return std::nullopt;
-    return Realised{unfold(*part_, *topology_, demand, part, routes.real.hops, routed, *starts),
+    return Realised{images_of(*starts, *part_, *topology_, demand, part, routes.real.hops, routed),
                     routed.greatest_load_us};
   }
 
@@ -127,8 +128,8 @@ class FlowScheduler {
   Demand demand_;
   std::shared_ptr<const SteadyFlow> steady_;
   std::optional<RouteTable> table_;
-  std::optional<FoldedProblem> part_;
-  std::optional<std::optional<FoldedRoutes>> routes_;
+  std::optional<OrbitProblem> part_;
+  std::optional<std::optional<OrbitRoutes>> routes_;
 };
 
 }  // namespace
@@ -160,7 +161,7 @@ PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& optio
     notes.remarks.push_back(fmt::format("engine flow balanced shortest routes: {}", steady->why_not));
   }
   const auto scheduler = std::make_shared<FlowScheduler>(instance, steady, options.symmetry);
-  notes.metrics["rotations"] = static_cast<double>(scheduler->num_rotations());
+  notes.metrics["automorphisms"] = static_cast<double>(scheduler->num_automorphisms());
   return [scheduler, notes](const Demand& demand, const EngineOptions& call) {
     EngineResult result = notes;
     auto realised = scheduler->realise(demand, find_policy(flow_policy_table(), call.policy, "flow"), call);

@@ -1,7 +1,8 @@
+#include "deliveries.hpp"
+
 #include <algorithm>
 #include <numeric>
 
-#include "list_scheduler.hpp"
 #include "rondo/core/random.hpp"
 
 namespace rondo {

@@ -56,30 +56,26 @@ void HolderTable::land(std::size_t chunk, GpuId gpu) {
 
 bool HolderTable::better_wait(std::size_t chunk, std::size_t receiver, double duration_us,
                               double t_us) const {
-  if (near_us(chunk, receiver) >= duration_us * (1 - 1e-5)) return false;
+  if (near_us(chunk, receiver) >= duration_us * kNearer) return false;
   if (!rules_.soonest) return true;
   const std::size_t i = chunk * num_gpus_ + receiver;
   // What has landed counts among the holders, from now on.
   const double relayed =
       expected_[i].lands_us > t_us ? expected_[i].arrives_us : std::numeric_limits<double>::infinity();
-  return std::min(relayed, t_us + held_near_us_[i]) < t_us + duration_us * (1 - 1e-5);
+  return std::min(relayed, t_us + held_near_us_[i]) < t_us + duration_us * kNearer;
 }
 
 void HolderTable::update_key(std::size_t chunk) {
-  // 24 bits of holders and 24 bits of distance of the farthest waiting receiver (farther = smaller).
   const auto holders = static_cast<std::uint64_t>(holders_[chunk]);
   if (rules_.chunks == ChunkOrder::rarest && !rules_.distance_breaks_ties) {
-    key_[chunk] = holders << 40;
+    key_[chunk] = make_key(holders, 0);
     return;
   }
   const std::size_t i = chunk / static_cast<std::size_t>(demand_.chunks_per_contribution());
   double farthest = 0;
   for (const GpuId g : deliveries_.receivers[i]) farthest = std::max(farthest, near_us(chunk, g.index()));
-  const double diameter = diameter_us_[size_class_[i]];
-  const auto levels = static_cast<double>((1 << 24) - 1);
-  const auto closeness = static_cast<std::uint64_t>(levels * (1 - std::min(1.0, farthest / diameter)));
-  key_[chunk] = rules_.chunks == ChunkOrder::rarest ? (holders << 40) | (closeness << 16)
-                                                    : (closeness << 40) | (holders << 16);
+  const std::uint64_t close = closeness(farthest, diameter_us_[size_class_[i]]);
+  key_[chunk] = rules_.chunks == ChunkOrder::rarest ? make_key(holders, close) : make_key(close, holders);
 }
 
 }  // namespace rondo

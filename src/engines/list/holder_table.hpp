@@ -4,7 +4,8 @@
 #include <limits>
 #include <vector>
 
-#include "list_scheduler.hpp"
+#include "deliveries.hpp"
+#include "list_rules.hpp"
 
 namespace rondo {
 

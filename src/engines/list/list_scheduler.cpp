@@ -22,7 +22,7 @@ class ListScheduler {
   ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
                 const Deliveries& deliveries, const ListRules& rules, double from_us);
   void resume(const PartialSchedule& partial);
-  /// Nothing where `patience`, unless null, is over first.
+  /// Nothing where `deadline`, unless null, is over first.
   std::optional<Schedule> run(const Deadline* deadline);
 
  private:
@@ -36,29 +36,20 @@ class ListScheduler {
       return std::tie(t_us, kind, where, chunk) > std::tie(o.t_us, o.kind, o.where, o.chunk);
     }
   };
-  struct Choice {
-    int hop = -1;
-    int chunk = -1;
-    bool fallback = false;
-    std::uint64_t key = ~std::uint64_t{0};
-    int alternatives = 0;  ///< chunks that the hop could carry without falling back
-  };
-
   struct Transfer {
     Move move;
     double arrival_us;
   };
 
+  void fill_wakes();
   void wake_when_free(const Send& send);
   void start(const Move& move);
   Schedule useful_sends() const;
   void apply_events_until(double t_us);
-  void wake_hops_of_link(LinkId link);
   void serve_receivers(double t_us);
   bool serve(std::size_t receiver, double t_us);
-  Choice best_chunk(int hop, std::size_t receiver, double t_us) const;
-  bool goes_first(const Choice& a, const Choice& b) const;
-  bool may_fall_back(const Hop& hop, std::size_t receiver, double duration_us) const;
+  /// Nothing where the hop has nothing to send.
+  std::optional<Choice> best_chunk(int hop, std::size_t receiver, double t_us) const;
 
   const Topology& topology_;
   const HopTable& hops_;
@@ -73,18 +64,18 @@ class ListScheduler {
 
   HolderTable holders_;
   WakeTable wakes_;
-  double smallest_bytes_;                  ///< of a chunk
-  std::vector<ChunkSet> holds_;            ///< per GPU: chunks that are there
-  std::vector<ChunkSet> lacks_;            ///< per GPU: wanted chunks that nobody has promised yet
-  std::vector<double> lacking_bytes_;      ///< per GPU
-  std::vector<double> in_bandwidth_GBps_;  ///< per GPU
-  std::vector<char> stalled_;              ///< per hop: had nothing to send when last looked at
-  std::vector<char> waiting_;              ///< per GPU: to be served at this event
+  double smallest_bytes_;              ///< of a chunk
+  std::vector<ChunkSet> holds_;        ///< per GPU: chunks that are there
+  std::vector<ChunkSet> lacks_;        ///< per GPU: wanted chunks that nobody has promised yet
+  std::vector<double> lacking_bytes_;  ///< per GPU
+  std::vector<double> in_GBps_;        ///< per GPU
+  std::vector<char> stalled_;          ///< per hop: had nothing to send when last looked at
+  std::vector<char> waiting_;          ///< per GPU: to be served at this event
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::vector<Send> sends_;          ///< of transfer 0, 1, ..., one a link of its hop
   std::vector<Transfer> transfers_;  ///< by start
   std::size_t missing_ = 0;          ///< deliveries nobody has promised yet
-  bool any_way_ = false;             ///< nothing moves under the rules: anything that helps may be sent
+  bool rules_are_off_ = false;       ///< no transfer keeps the rules: any one that helps may start
   double latest_us_ = 0;             ///< arrival so far
   double now_us_ = 0;                ///< time of the event at hand
 };
@@ -102,18 +93,14 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       random_(rules.seed),
       timetable_(topology),
       holders_(hops, demand, deliveries, rules),
-      wakes_(topology, hops, holders_.chunk_sizes()),
+      wakes_(topology.num_links()),
       smallest_bytes_(*std::ranges::min_element(holders_.chunk_sizes())),
       lacking_bytes_(num_gpus_, 0.0),
-      in_bandwidth_GBps_(num_gpus_, 0.0),
       stalled_(hops.hops().size(), 0),
       waiting_(num_gpus_, 1) {
   const auto chunks_each = static_cast<std::size_t>(demand.chunks_per_contribution());
-  for (std::size_t g = 0; g < num_gpus_; ++g) {
-    for (const LinkId l : topology.in_links(topology.node_of(GpuId{g}))) {
-      in_bandwidth_GBps_[g] += topology.link(l).bandwidth_GBps;
-    }
-  }
+  for (std::size_t g = 0; g < num_gpus_; ++g) in_GBps_.push_back(bandwidth_into_GBps(topology, GpuId{g}));
+  fill_wakes();
 
   holds_.assign(num_gpus_, no_chunks(num_chunks_));
   lacks_.assign(num_gpus_, no_chunks(num_chunks_));
@@ -130,6 +117,21 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
                     static_cast<int>(c)});
     }
   }
+}
+
+void ListScheduler::fill_wakes() {
+  for (const Hop& hop : hops_.hops()) {
+    for (const HopLink& part : hop.links) {
+      for (const double bytes : holders_.chunk_sizes())
+        wakes_.add(part.link.index(), part.offset_us_of(bytes), hop.dst.value);
+    }
+  }
+  for (const SharedBandwidth& group : topology_.shared_bandwidth()) {
+    std::vector<std::size_t> links;
+    for (const LinkId l : group.links) links.push_back(l.index());
+    wakes_.share(links);
+  }
+  wakes_.finish();
 }
 
 void ListScheduler::resume(const PartialSchedule& partial) {
@@ -153,7 +155,7 @@ void ListScheduler::resume(const PartialSchedule& partial) {
 
 void ListScheduler::wake_when_free(const Send& send) {
   const double not_before_us = std::max(now_us_, from_us_);
-  for (const double offset : wakes_.offsets_us(send.link)) {
+  for (const double offset : wakes_.offsets_us(send.link.index())) {
     events_.push({std::max(not_before_us, send.end_us - offset), EventKind::link_free, send.link.value, 0});
   }
 }
@@ -175,16 +177,13 @@ void ListScheduler::start(const Move& move) {
   holders_.promise(move.chunk.index(), hop.dst, arrival, now_us_);
 }
 
-void ListScheduler::wake_hops_of_link(LinkId link) {
-  for (const int h : wakes_.hops(link)) waiting_[hops_.hop(h).dst.index()] = 1;
-}
-
 void ListScheduler::apply_events_until(double t_us) {
   while (!events_.empty() && events_.top().t_us <= t_us) {
     const Event event = events_.top();
     events_.pop();
     if (event.kind == EventKind::link_free) {
-      wake_hops_of_link(LinkId{event.where});
+      for (const int g : wakes_.receivers(static_cast<std::size_t>(event.where)))
+        waiting_[static_cast<std::size_t>(g)] = 1;
       continue;
     }
     const GpuId gpu{event.where};
@@ -198,46 +197,32 @@ void ListScheduler::apply_events_until(double t_us) {
   }
 }
 
-bool ListScheduler::may_fall_back(const Hop& hop, std::size_t receiver, double duration_us) const {
-  const double own = transmission_us(1, 1) / hop.links.back().us_per_byte;
-  const double others = in_bandwidth_GBps_[receiver] - own;
-  if (others <= 1e-9 * own) return true;
-  return transmission_us(lacking_bytes_[receiver], others) >= duration_us;
-}
-
-ListScheduler::Choice ListScheduler::best_chunk(int h, std::size_t receiver, double t_us) const {
+std::optional<Choice> ListScheduler::best_chunk(int h, std::size_t receiver, double t_us) const {
   const Hop& hop = hops_.hop(h);
   const ChunkSet& there = holds_[hop.src.index()];
   const ChunkSet& wanted = lacks_[receiver];
-  const std::uint64_t salt = receiver * 0x2545F491ULL + rules_.seed;
   const bool count = rules_.senders == SenderOrder::fullest;
-  Choice best{h, -1, true};
-  int alternatives = 0;
+  std::optional<Choice> best;
+  std::size_t alternatives = 0;
   for (std::size_t w = 0; w < wanted.size(); ++w) {
     for (std::uint64_t bits = there[w] & wanted[w]; bits != 0; bits &= bits - 1) {
       const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      const std::uint64_t key = holders_.key(c) | (mix_bits(c * 0x9e3779b97f4a7c15ULL + salt) & 0xffff);
+      const std::uint64_t key = holders_.key(c) | chance(c, receiver, rules_.seed);
       // Distances are looked up last: they are far apart in memory.
-      if (!count && !best.fallback && key >= best.key) continue;
+      if (!count && best && !best->fallback && key >= best->key) continue;
       const double duration = hop.duration_us(demand_.bytes(ChunkId{c}));
       const bool fallback = holders_.better_wait(c, receiver, duration, t_us);
       alternatives += fallback ? 0 : 1;
-      if (fallback && (!best.fallback || (!any_way_ && !may_fall_back(hop, receiver, duration)))) continue;
-      if (best.chunk < 0 || (best.fallback && !fallback) || key < best.key) {
-        best = {h, static_cast<int>(c), fallback, key};
-      }
+      if (fallback && ((best && !best->fallback) ||
+                       (!rules_are_off_ && !others_are_busy_longer(hop, in_GBps_[receiver],
+                                                                   lacking_bytes_[receiver], duration))))
+        continue;
+      if (!best || (best->fallback && !fallback) || key < best->key)
+        best = Choice{h, static_cast<std::uint32_t>(c), fallback, key};
     }
   }
-  best.alternatives = alternatives;
+  if (best) best->alternatives = alternatives;
   return best;
-}
-
-bool ListScheduler::goes_first(const Choice& a, const Choice& b) const {
-  if (a.fallback != b.fallback) return b.fallback;
-  if (rules_.senders == SenderOrder::fullest && a.alternatives != b.alternatives) {
-    return a.alternatives > b.alternatives;
-  }
-  return a.key < b.key;
 }
 
 bool ListScheduler::serve(std::size_t receiver, double t_us) {
@@ -247,60 +232,44 @@ bool ListScheduler::serve(std::size_t receiver, double t_us) {
     if (stalled_[i]) continue;
     const Hop& hop = hops_.hop(h);
     if (!timetable_.can_start(hop, smallest_bytes_, t_us)) continue;
-    const Choice choice = best_chunk(h, receiver, t_us);
-    if (choice.chunk < 0) {
+    const std::optional<Choice> choice = best_chunk(h, receiver, t_us);
+    if (!choice) {
       stalled_[i] = 1;
       continue;
     }
-    if ((best.hop < 0 || goes_first(choice, best)) &&
-        timetable_.can_start(hop, demand_.bytes(ChunkId{choice.chunk}), t_us))
-      best = choice;
+    if ((best.hop < 0 || goes_first(*choice, best, rules_.senders)) &&
+        timetable_.can_start(hop, demand_.bytes(ChunkId{std::size_t{choice->chunk}}), t_us))
+      best = *choice;
   }
   if (best.hop < 0) return false;
 
-  start({ChunkId{best.chunk}, best.hop, t_us});
+  start({ChunkId{std::size_t{best.chunk}}, best.hop, t_us});
   return true;
 }
 
 void ListScheduler::serve_receivers(double t_us) {
-  std::vector<std::pair<double, std::size_t>> order;
-  for (bool progress = true; progress;) {
-    progress = false;
-    order.clear();
-    for (std::size_t g = 0; g < num_gpus_; ++g) {
-      if (waiting_[g]) order.emplace_back(-lacking_bytes_[g], g);
-    }
-    random_.shuffle(std::span(order));
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (const auto& [need, g] : order) {
-      if (serve(g, t_us)) {
-        progress = true;
-      } else {
-        waiting_[g] = 0;
-      }
-    }
-  }
+  serve_in_turn(
+      waiting_, lacking_bytes_, random_, [&](std::size_t g) { return serve(g, t_us); }, [](std::size_t) {});
 }
 
 std::optional<Schedule> ListScheduler::run(const Deadline* deadline) {
   while (missing_ > 0) {
     if (deadline && deadline->is_over()) return std::nullopt;
     if (events_.empty()) {
-      if (any_way_) {
+      if (rules_are_off_) {
         throw Error(ExitCode::unavailable, "list scheduling: " + std::to_string(missing_) +
-                                               " deliveries have no way that the fabric's shared bandwidth "
+                                               " deliveries have no path that the fabric's shared bandwidth "
                                                "allows; raise the groups' bandwidth "
                                                "to at least that of one of their links");
       }
-      any_way_ = true;
+      rules_are_off_ = true;
       std::fill(stalled_.begin(), stalled_.end(), 0);
       std::fill(waiting_.begin(), waiting_.end(), 1);
       now_us_ = latest_us_;
       serve_receivers(now_us_);
       continue;
     }
-    any_way_ = false;
+    rules_are_off_ = false;
     const double t = now_us_ = events_.top().t_us;
     apply_events_until(t + 1e-9 + 1e-12 * t);
     serve_receivers(t);

@@ -1,26 +1,37 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
-
-#include "rondo/core/hops.hpp"
 
 namespace rondo {
 
 /// What to look at again when a link falls idle.
 class WakeTable {
  public:
-  /// `chunk_sizes`: bytes that chunks may have.
-  WakeTable(const Topology& topology, const HopTable& hops, const std::vector<double>& chunk_sizes);
+  explicit WakeTable(std::size_t num_links) : links_(num_links) {}
 
-  /// Hops that may start then: over the link, or over another one that it shares bandwidth with.
-  std::span<const int> hops(LinkId link) const { return hops_[link.index()]; }
+  /// A hop to `receiver` uses the link from `offset_us` after its start.
+  void add(std::size_t link, double offset_us, int receiver);
+  /// Hops over one of the links may wait for any of them. After all add(), once a group.
+  void share(std::span<const std::size_t> links);
+  /// After all add() and share(), before the look-ups.
+  void finish();
+
+  /// Receivers behind the hops that may start when the link falls idle, ascending.
+  std::span<const int> receivers(std::size_t link) const { return links_[link].receivers; }
   /// How long after their starts those hops use their link, us, ascending.
-  std::span<const double> offsets_us(LinkId link) const { return offsets_us_[link.index()]; }
+  std::span<const double> offsets_us(std::size_t link) const { return links_[link].offsets_us; }
 
  private:
-  std::vector<std::vector<int>> hops_;           ///< per link
-  std::vector<std::vector<double>> offsets_us_;  ///< per link
+  struct Waiting {
+    std::vector<double> offsets_us = {};
+    std::vector<int> receivers = {};
+  };
+  static void append(Waiting& to, const Waiting& from);
+
+  std::vector<Waiting> links_;
+  std::vector<std::pair<std::size_t, Waiting>> shared_;  ///< links and what they wait for besides their own
 };
 
 }  // namespace rondo

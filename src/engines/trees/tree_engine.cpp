@@ -3,6 +3,7 @@
 
 #include "rondo/core/error.hpp"
 #include "rondo/engines/engines.hpp"
+#include "rondo/engines/plain_allgather.hpp"
 #include "tree_packing.hpp"
 #include "tree_scheduler.hpp"
 

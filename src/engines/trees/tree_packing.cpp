@@ -278,7 +278,7 @@ class Packer {
 TreePacking pack_trees(const Topology& topology, int chunks, double bytes) {
   if (topology.num_gpus() > kMaxTreeGpus) {
     throw Error(ExitCode::unavailable,
-                fmt::format("engine trees packs trees of up to {} GPUs, not {}; use --engine queue or lift",
+                fmt::format("engine trees packs trees of up to {} GPUs, not {}; use --engine queue",
                             kMaxTreeGpus, topology.num_gpus()));
   }
   return Packer(topology, chunks, bytes).run();

@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <set>
+#include <map>
+#include <optional>
+#include <string>
 
 #include "rondo/core/generators.hpp"
+#include "rondo/decomp/free_group.hpp"
 #include "rondo/decomp/orbits.hpp"
 
 namespace rondo {
@@ -34,7 +37,7 @@ std::vector<NodeId> nodes(std::vector<int> values) {
   return {values.begin(), values.end()};
 }
 
-TEST(Symmetry, OneWayRingTurns) {
+TEST(Symmetry, ShiftsOfAOneWayRing) {
   const Topology ring = one_way_ring();
   const Symmetry symmetry = find_symmetry(ring, alltoall(ring));
   EXPECT_NEAR(symmetry.log10_order, std::log10(4), 1e-9);
@@ -48,7 +51,7 @@ TEST(Symmetry, OneSlowLinkLeavesNothing) {
     const Symmetry symmetry = find_symmetry(ring, alltoall(ring));
     EXPECT_TRUE(symmetry.is_trivial());
     EXPECT_EQ(count(symmetry.node_orbit), 4);
-    EXPECT_EQ(find_rotations(ring, demand_pattern(alltoall(ring))).size(), 1U);
+    EXPECT_EQ(find_free_group(ring, demand_pattern(alltoall(ring))).order(), 1U);
   }
 }
 
@@ -149,43 +152,141 @@ TEST(FlowOrbits, StarOfThree) {
   EXPECT_EQ(orbits.link_orbit, (std::vector{0, 0, 0, 1, 1, 1}));
 }
 
-/// Every member is a symmetry, none but the first leaves a GPU or a link in its place, and products are
-/// members.
-void expect_rotations(const Topology& topology, std::size_t members) {
-  const DemandPattern pattern = demand_pattern(alltoall(topology));
-  const std::vector<Permutation> rotations = find_rotations(topology, pattern);
-  ASSERT_EQ(rotations.size(), members) << topology.name();
-  std::set<std::vector<NodeId>> known;
-  for (const Permutation& p : rotations) known.insert(p.node);
-  EXPECT_EQ(known.size(), members);
-  for (std::size_t r = 0; r < members; ++r) {
-    EXPECT_TRUE(is_automorphism(topology, pattern, rotations[r]));
-    EXPECT_TRUE(known.contains(composed(rotations[r], rotations[1]).node));
-    for (std::size_t n = 0; n < topology.num_nodes(); ++n) {
-      if (topology.is_gpu(NodeId{n})) {
-        EXPECT_EQ(rotations[r].node[n] == NodeId{n}, r == 0);
+/// Elements are automorphisms, products and inverses are right, and nothing but the identity maps a GPU or a
+/// link to itself.
+void expect_free_group(const Topology& topology, std::size_t order,
+                       const std::optional<Demand>& demand = std::nullopt) {
+  const FreeGroup group = find_free_group(topology, demand_pattern(demand ? *demand : alltoall(topology)));
+  ASSERT_EQ(group.order(), order) << topology.name();
+  EXPECT_EQ(group.num_gpu_orbits() * order, topology.num_gpus());
+  EXPECT_EQ(group.num_link_orbits() * order, topology.num_links());
+  const auto gpu_at = [&](NodeId n) { return topology.gpu_of(n); };
+  for (int a = 0; a < static_cast<int>(order); ++a) {
+    EXPECT_EQ(group.product(a, group.inverse(a)), 0);
+    for (std::size_t l = 0; l < topology.num_links(); ++l) {
+      const Link& from = topology.links()[l];
+      const LinkId there = group.image(LinkId{l}, a);
+      const Link& to = topology.link(there);
+      EXPECT_EQ(there == LinkId{l}, a == 0);
+      EXPECT_EQ(from.bandwidth_GBps, to.bandwidth_GBps);
+      if (topology.is_gpu(from.src)) {
+        EXPECT_EQ(gpu_at(to.src), group.image(gpu_at(from.src), a));
       }
+      if (topology.is_gpu(from.dst)) {
+        EXPECT_EQ(gpu_at(to.dst), group.image(gpu_at(from.dst), a));
+      }
+      for (int b = 0; b < static_cast<int>(order); ++b)
+        EXPECT_EQ(group.image(group.image(LinkId{l}, b), a), group.image(LinkId{l}, group.product(a, b)));
     }
-    for (std::size_t l = 0; l < topology.num_links(); ++l)
-      EXPECT_EQ(rotations[r].link[l] == LinkId{l}, r == 0);
   }
 }
 
-TEST(Rotations, MoveEveryGpuAndLink) {
-  expect_rotations(one_way_ring(), 4);
-  expect_rotations(generate_topology("torus", {{"dims", "3x4"}}), 12);
-  expect_rotations(generate_topology("full", {{"gpus", "5"}}), 5);
-  expect_rotations(generate_topology("star", {{"chassis", "3"}, {"intra", "ndv2"}}), 3);
-  expect_rotations(generate_topology("rails", {{"boxes", "3"}, {"rails", "2"}, {"gpus", "4"}}), 3);
-  expect_rotations(generate_topology("fat_tree", {{"leaves", "3"}, {"gpus", "2"}, {"spines", "2"}}), 3);
-  expect_rotations(generate_topology("hypercube", {{"dimensions", "3"}}), 8);
+TEST(FreeGroup, ShiftsOfAOneWayRing) {
+  const Topology ring = one_way_ring();
+  const FreeGroup found = find_free_group(ring, demand_pattern(alltoall(ring)));
+  ASSERT_EQ(found.order(), 4U);
+  EXPECT_EQ(found.num_gpu_orbits(), 1U);
+  // Link g leads from GPU g to the next: both move alike.
+  for (int e = 0; e < 4; ++e) {
+    EXPECT_EQ(found.image(LinkId{1}, e).value, (1 + e) % 4);
+    EXPECT_EQ(found.place(GpuId{e}).element, e);
+    EXPECT_EQ(found.product(3, e), (3 + e) % 4);
+    EXPECT_EQ(found.inverse(e), (4 - e) % 4);
+  }
 }
 
-TEST(Rotations, SharedBandwidthIsNotMetTwice) {
-  // Both links share: turning them into each other would use the bus twice.
-  const Topology pair = fabric({{}, {}}, {link(0, 1), link(1, 0)}, {{"bus", {LinkId{0}, LinkId{1}}, 1}});
+TEST(FreeGroup, FoundInEveryRegularFamily) {
+  const auto expect = [](std::size_t order, const std::string& family,
+                         const std::map<std::string, std::string>& parameters) {
+    expect_free_group(generate_topology(family, parameters), order);
+  };
+  expect(12, "torus", {{"dims", "3x4"}});
+  expect(24, "torus", {{"dims", "4x3x2"}});
+  expect(5, "full", {{"gpus", "5"}});
+  expect(8, "hypercube", {{"dimensions", "3"}});
+  expect(3, "star", {{"chassis", "3"}, {"intra", "ndv2"}});
+  expect(24, "rails", {{"boxes", "3"}});
+  expect(12, "rails", {{"boxes", "3"}, {"rails", "2"}, {"gpus", "4"}});
+  expect(9, "dragonfly", {{"groups", "9"}});
+  expect(4, "fat_tree", {{"leaves", "4"}, {"gpus", "3"}});
+  expect(8, "mesh", {{"dims", "4x4x2"}});
+  expect(2, "mesh", {{"dims", "4x3"}});
+  expect(1, "mesh", {{"dims", "3x3"}});
+}
+
+/// The same links over nodes that are numbered otherwise: node n becomes `image[n]`.
+Topology renumbered(const Topology& topology, const std::vector<int>& image) {
+  TopologyData data = topology.data();
+  for (std::size_t n = 0; n < image.size(); ++n)
+    data.nodes[static_cast<std::size_t>(image[n])] = topology.nodes()[n];
+  for (Link& l : data.links) {
+    l.src = NodeId{image[l.src.index()]};
+    l.dst = NodeId{image[l.dst.index()]};
+  }
+  return Topology(std::move(data));
+}
+
+TEST(FreeGroup, FoundWhateverTheNumbers) {
+  // 0 -> 2 -> 1 -> 4 -> 3 -> 0 has no shift or reflection of digits.
+  expect_free_group(
+      fabric(std::vector<Node>(5), {link(0, 2), link(2, 1), link(1, 4), link(4, 3), link(3, 0)}), 5);
+  // Chassis of a star, its GPUs dealt over the numbers.
+  const Topology star = generate_topology("star", {{"chassis", "3"}, {"gpus", "2"}});
+  expect_free_group(renumbered(star, {0, 3, 1, 5, 2, 4, 6}), 3);
+}
+
+TEST(FreeGroup, NotCommutative) {
+  // The Cayley graph of the permutations of three things: a shift of order 3 and a swap, one way each. Its
+  // automorphisms are the group itself.
+  const int shift[] = {1, 2, 0, 5, 3, 4};
+  const int swap[] = {3, 4, 5, 0, 1, 2};
+  std::vector<Link> links;
+  for (int g = 0; g < 6; ++g) {
+    links.push_back(link(g, shift[g], 1));
+    links.push_back(link(g, swap[g], 2));
+  }
+  const Topology cayley = fabric(std::vector<Node>(6), links);
+  const std::vector<Permutation> generators = find_symmetry(cayley, alltoall(cayley)).generators;
+  const auto group = FreeGroup::generated_by(cayley, generators);
+  ASSERT_TRUE(group);
+  ASSERT_EQ(group->order(), 6U);
+  int commuting = 0;
+  for (int a = 0; a < 6; ++a) {
+    for (int b = 0; b < 6; ++b) {
+      commuting += group->product(a, b) == group->product(b, a);
+      for (int g = 0; g < 6; ++g)
+        EXPECT_EQ(group->image(group->image(GpuId{g}, b), a), group->image(GpuId{g}, group->product(a, b)));
+    }
+  }
+  EXPECT_EQ(commuting, 18);  // of the 36 pairs: 6 times the number of conjugacy classes
+}
+
+TEST(FreeGroup, AutomorphismsWithFixedGpusGenerateNone) {
+  // The mirror image of a star of three GPUs fixes GPU 0.
+  const Topology star = fabric({{}, {}, {}, network_switch()},
+                               {link(0, 3), link(1, 3), link(2, 3), link(3, 0), link(3, 1), link(3, 2)});
+  const Permutation mirror{nodes({0, 2, 1, 3}),
+                           {LinkId{0}, LinkId{2}, LinkId{1}, LinkId{3}, LinkId{5}, LinkId{4}}};
+  ASSERT_TRUE(is_automorphism(star, demand_pattern(alltoall(star)), mirror));
+  EXPECT_FALSE(FreeGroup::generated_by(star, std::vector{mirror}));
+  expect_free_group(star, 3);
+}
+
+TEST(FreeGroup, NoneWhereATrunkIsFixed) {
+  // Swapping 0, 1 and 2, 3 at once is an automorphism, but all that goes from left to right shares one link.
+  const Topology trunk = fabric({{}, {}, {}, {}, network_switch(), network_switch()},
+                                {link(0, 4), link(1, 4), link(4, 5), link(5, 2), link(5, 3), link(2, 4),
+                                 link(3, 4), link(5, 0), link(5, 1)});
+  expect_free_group(trunk, 1);
+}
+
+TEST(FreeGroup, KeepsSharedBandwidthApart) {
+  // Both links share: an automorphism that swaps them would use the bus twice.
+  const std::vector<Link> links{link(0, 1), link(1, 0)};
+  const Topology pair = fabric({{}, {}}, links, {{"bus", {LinkId{0}, LinkId{1}}, 1}});
   EXPECT_FALSE(find_symmetry(pair, alltoall(pair)).is_trivial());
-  EXPECT_EQ(find_rotations(pair, demand_pattern(alltoall(pair))).size(), 1U);
+  expect_free_group(pair, 1);
+  expect_free_group(fabric({{}, {}}, links, {{"bus0", {LinkId{0}}, 1}, {"bus1", {LinkId{1}}, 1}}), 2);
 }
 
 }  // namespace

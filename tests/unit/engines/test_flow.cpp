@@ -164,7 +164,7 @@ TEST(Flow, AnInterruptedCallHasNoSchedule) {
   std::atomic<bool> interrupt = false;
   EngineOptions options;
   options.limits.interrupt = &interrupt;
-  for (const char* policy : {"bottleneck", "rotated"}) {
+  for (const char* policy : {"bottleneck", "orbits"}) {
     options.policy = policy;
     interrupt = false;
     EXPECT_TRUE(prepared(demand, options).schedule);

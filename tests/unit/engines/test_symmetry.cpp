@@ -114,19 +114,19 @@ double replayed_finish(const Fabric& topology, const Demand& demand, const Sched
   return replayed.finish_us;
 }
 
-EngineOptions rotated(std::uint64_t seed = 0) {
+EngineOptions by_orbits(std::uint64_t seed = 0) {
   EngineOptions options;
-  options.policy = "rotated";
+  options.policy = "orbits";
   options.seed = seed;
   return options;
 }
 
-TEST(Rotated, OneWayRingByHand) {
+TEST(Orbits, OneWayRingByHand) {
   // Every GPU sends to the farthest first; all links are busy from 0 to 3000 us.
   const auto ring = one_way_ring(3);
   const Demand demand = alltoall(ring, 3 * kMB);
-  const EngineResult result = prepare_flow({ring, demand}, {}, tools())(demand, rotated());
-  EXPECT_EQ(result.metrics.at("rotations"), 3);
+  const EngineResult result = prepare_flow({ring, demand}, {}, tools())(demand, by_orbits());
+  EXPECT_EQ(result.metrics.at("automorphisms"), 3);
   const auto& sends = result.schedule->sends;
   ASSERT_EQ(sends.size(), 9U);
   for (int g = 0; g < 3; ++g) {
@@ -138,14 +138,14 @@ TEST(Rotated, OneWayRingByHand) {
   EXPECT_DOUBLE_EQ(replayed_finish(ring, demand, *result.schedule), 3001);
 }
 
-TEST(Rotated, SchedulesAreValidAndMeetTheBound) {
+TEST(Orbits, SchedulesAreValidAndMeetTheBound) {
   for (const Fabric& topology : symmetric_fabrics()) {
     const Demand demand = alltoall(topology, 1e9);
     const PreparedEngine engine = prepare_flow({topology, demand}, {}, tools());
     const double bound_us = lower_bounds({topology, demand}, tools()).best().us;
     for (const int chunks : {1, 4}) {
       const Demand split = demand.with_chunks(chunks);
-      const EngineResult result = engine(split, rotated(3));
+      const EngineResult result = engine(split, by_orbits(3));
       ASSERT_TRUE(result.schedule) << topology->name();
       const double finish_us = replayed_finish(topology, split, *result.schedule);
       if (chunks == 4 && topology->shared_bandwidth().empty()) {
@@ -155,7 +155,7 @@ TEST(Rotated, SchedulesAreValidAndMeetTheBound) {
   }
 }
 
-TEST(Rotated, SeveralContributionsOfAPairAndReadyTimes) {
+TEST(Orbits, SeveralContributionsOfAPairAndReadyTimes) {
   // Around the ring: 2 MB and 1 MB to the next GPU, the latter ready at 500 us.
   const auto ring = one_way_ring(4);
   std::vector<Contribution> contributions;
@@ -164,27 +164,28 @@ TEST(Rotated, SeveralContributionsOfAPairAndReadyTimes) {
     contributions.push_back({GpuId{g}, kMB, {GpuId{(g + 1) % 4}}, 500});
   }
   const Demand demand(Collective::custom, 12 * kMB, 4, contributions, 2);
-  const EngineResult result = prepare_flow({ring, demand.with_chunks(1)}, {}, tools())(demand, rotated());
-  EXPECT_EQ(result.metrics.at("rotations"), 4);
+  const EngineResult result = prepare_flow({ring, demand.with_chunks(1)}, {}, tools())(demand, by_orbits());
+  EXPECT_EQ(result.metrics.at("automorphisms"), 4);
   EXPECT_DOUBLE_EQ(replayed_finish(ring, demand, *result.schedule), 3001);
 }
 
-TEST(Rotated, NothingToTurn) {
+TEST(Orbits, NoFreeGroup) {
   const auto line = fabric({gpu(), gpu(), gpu()}, {link(0, 1), link(1, 2), link(2, 1), link(1, 0)});
   const Demand demand = alltoall(line, 3 * kMB);
   const PreparedEngine engine = prepare_flow({line, demand}, {}, tools());
-  EXPECT_FALSE(engine(demand, rotated()).schedule);
-  EngineOptions asked = rotated();
+  EXPECT_FALSE(engine(demand, by_orbits()).schedule);
+  EngineOptions asked = by_orbits();
   asked.policy_is_asked = true;
   EXPECT_THROW(engine(demand, asked), Error);
   EngineOptions off;
   off.symmetry = false;
   const auto ring = one_way_ring(3);
-  EXPECT_FALSE(prepare_flow({ring, alltoall(ring, 3 * kMB)}, off, tools())(alltoall(ring, 3 * kMB), rotated())
-                   .schedule);
+  EXPECT_FALSE(
+      prepare_flow({ring, alltoall(ring, 3 * kMB)}, off, tools())(alltoall(ring, 3 * kMB), by_orbits())
+          .schedule);
 }
 
-TEST(Rotated, WholeProblemsAreLeftOutWhereTheyAreLarge) {
+TEST(Orbits, WholeProblemsAreLeftOutWhereTheyAreLarge) {
   const auto torus = generated("torus", {{"dims", "4x4"}});
   const Demand demand = alltoall(torus, 1e9);
   const PreparedEngine engine = prepare_flow({torus, demand}, {}, tools());
@@ -194,12 +195,12 @@ TEST(Rotated, WholeProblemsAreLeftOutWhereTheyAreLarge) {
   EXPECT_FALSE(engine(demand.with_chunks(100), whole).schedule);
 }
 
-TEST(Rotated, DegradedFabricsAreSolvedWhole) {
+TEST(Orbits, DegradedFabricsAreSolvedWhole) {
   const auto star = std::make_shared<const Topology>(
       degrade(generate_topology("star", {{"chassis", "2"}, {"gpus", "4"}}), 0.3, 0.5, 1));
   const Demand demand = alltoall(star, 1e8);
   const PreparedEngine engine = prepare_flow({star, demand}, {}, tools());
-  EXPECT_FALSE(engine(demand, rotated()).schedule);
+  EXPECT_FALSE(engine(demand, by_orbits()).schedule);
   EngineOptions whole;
   EXPECT_TRUE(engine(demand, whole).schedule);
 }

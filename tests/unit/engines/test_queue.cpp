@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "fabrics.hpp"
-#include "list/lifted_scheduler.hpp"
-#include "list/lifted_transfers.hpp"
+#include "list/orbit_images.hpp"
+#include "list/queue_scheduler.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
@@ -25,9 +25,9 @@ Demand allgather(const Topology& topology, double chunk_bytes, int chunks = 1) {
 }
 
 /// Schedules, replays and returns the finish time.
-double finish_of(Engine engine, const std::shared_ptr<const Topology>& topology, const Demand& demand,
+double finish_of(const std::shared_ptr<const Topology>& topology, const Demand& demand,
                  const EngineOptions& options = {}) {
-  const EngineResult result = engine({topology, demand}, options, {})(demand, options);
+  const EngineResult result = prepare_queue({topology, demand}, options, {})(demand, options);
   const ReplayResult replayed = replay(*topology, demand, result.schedule->sends);
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
   EXPECT_TRUE(times_equal(replayed.finish_us, result.schedule->finish_us));
@@ -39,73 +39,34 @@ double finish_of(Engine engine, const std::shared_ptr<const Topology>& topology,
   return replayed.finish_us;
 }
 
-Translations translations_of(const Topology& topology) {
-  return Translations::find(topology, demand_pattern(allgather(topology, 1)));
+EngineOptions without_symmetry(const std::string& policy = {}) {
+  EngineOptions options;
+  options.policy = policy;
+  options.symmetry = false;
+  return options;
 }
 
-TEST(Translations, TurnsOfARing) {
-  const auto ring = one_way_ring(4);
-  const Translations found = translations_of(*ring);
-  ASSERT_EQ(found.order(), 4U);
-  EXPECT_EQ(found.num_gpu_orbits(), 1U);
-  // Link g leads from GPU g to the next: both move alike.
-  for (int e = 0; e < 4; ++e) {
-    EXPECT_EQ(found.image(LinkId{1}, e).value, (1 + e) % 4);
-    EXPECT_EQ(found.place(GpuId{e}).element, e);
-    EXPECT_EQ(found.plus(3, e), (3 + e) % 4);
-    EXPECT_EQ(found.minus(1, e), (1 + 4 - e) % 4);
-  }
-}
-
-TEST(Translations, FoundInEveryRegularFamily) {
-  const auto order = [](const std::string& family, const Parameters& parameters) {
-    return translations_of(*generated(family, parameters)).order();
-  };
-  EXPECT_EQ(order("torus", {{"dims", "4x3x2"}}), 24U);
-  EXPECT_EQ(order("hypercube", {{"dimensions", "4"}}), 16U);
-  EXPECT_EQ(order("star", {{"chassis", "6"}, {"intra", "ndv2"}}), 6U);
-  EXPECT_EQ(order("rails", {{"boxes", "3"}}), 24U);
-  EXPECT_EQ(order("dragonfly", {{"groups", "9"}}), 9U);
-  EXPECT_EQ(order("fat_tree", {{"leaves", "4"}, {"gpus", "3"}}), 4U);
-  EXPECT_EQ(order("mesh", {{"dims", "4x4x2"}}), 8U);
-  EXPECT_EQ(order("mesh", {{"dims", "4x3"}}), 2U);
-  EXPECT_EQ(order("mesh", {{"dims", "3x3"}}), 1U);
-}
-
-TEST(Translations, OneSlowLinkLeavesTheIdentity) {
-  EXPECT_EQ(
-      translations_of(*fabric({gpu(), gpu(), gpu()}, {link(0, 1), link(1, 2), link(2, 0, 0.5)})).order(), 1U);
-}
-
-TEST(Translations, TrunkThatStaysWhereItIsMakesNone) {
-  // Turning 0, 1 and 2, 3 alike is an automorphism, but all that goes from left to right shares one link.
-  const auto trunk = fabric({gpu(), gpu(), gpu(), gpu(), network_switch(), network_switch()},
-                            {link(0, 4), link(1, 4), link(4, 5), link(5, 2), link(5, 3), link(2, 4),
-                             link(3, 4), link(5, 0), link(5, 1)});
-  EXPECT_EQ(translations_of(*trunk).order(), 1U);
-}
-
-TEST(Lift, RingOneWayPassesEveryChunkOn) {
+TEST(Queue, RingOneWayPassesEveryChunkOn) {
   const auto ring = one_way_ring(4);
   // Three steps of 1000 us + 1 us; the link is free again after 1000 us, but the next chunk comes at 1001.
-  EXPECT_DOUBLE_EQ(finish_of(prepare_lift, ring, allgather(*ring, kMB)), 3003);
-  EXPECT_DOUBLE_EQ(finish_of(prepare_queue, ring, allgather(*ring, kMB)), 3003);
+  EXPECT_DOUBLE_EQ(finish_of(ring, allgather(*ring, kMB)), 3003);
+  EXPECT_DOUBLE_EQ(finish_of(ring, allgather(*ring, kMB), without_symmetry()), 3003);
 }
 
-TEST(Lift, StarMeetsTheDownlinkBound) {
+TEST(Queue, StarMeetsTheDownlinkBound) {
   const auto star = fabric({gpu(), gpu(), gpu(), network_switch()},
                            {link(0, 3), link(1, 3), link(2, 3), link(3, 0), link(3, 1), link(3, 2)});
   // Every downlink carries two chunks of 1000 us; then both latencies.
-  EXPECT_DOUBLE_EQ(finish_of(prepare_lift, star, allgather(*star, kMB)), 2002);
+  EXPECT_DOUBLE_EQ(finish_of(star, allgather(*star, kMB)), 2002);
 }
 
-TEST(Lift, TorusMeetsItsBoundInWholeSteps) {
+TEST(Queue, TorusMeetsItsBoundInWholeSteps) {
   const auto torus = generated("torus", {{"dims", "4x4"}, {"bandwidth_GBps", "1"}, {"latency_us", "0"}});
   // 15 chunks over 4 links: 4 steps of 1000 us.
-  EXPECT_DOUBLE_EQ(finish_of(prepare_lift, torus, allgather(*torus, kMB)), 4000);
+  EXPECT_DOUBLE_EQ(finish_of(torus, allgather(*torus, kMB)), 4000);
 }
 
-TEST(Lift, EveryPolicyMakesValidSchedules) {
+TEST(Queue, EveryPolicyMakesValidSchedules) {
   const auto whole = generated("torus", {{"dims", "4x4"}});
   const std::vector<std::shared_ptr<const Topology>> fabrics{
       whole,
@@ -117,37 +78,39 @@ TEST(Lift, EveryPolicyMakesValidSchedules) {
       std::make_shared<const Topology>(
           with_switch_forwarding(generate_topology("fat_tree", {}), Forwarding::store_and_forward))};
   for (const auto& topology : fabrics) {
-    for (const std::string& policy : lift_policies()) {
+    for (const std::string& policy : queue_policies()) {
       EngineOptions options;
       options.policy = policy;
       options.seed = 7;
       for (const int chunks : {1, 3}) {
         const Demand demand = allgather(*topology, 1e5, chunks);
-        finish_of(prepare_lift, topology, demand, options);
-        finish_of(prepare_queue, topology, demand, options);
+        for (const bool symmetry : {true, false}) {
+          options.symmetry = symmetry;
+          finish_of(topology, demand, options);
+        }
       }
     }
   }
 }
 
-TEST(Lift, ThinnedOutPeersStillReachAll) {
+TEST(Queue, ThinnedOutPeersStillReachAll) {
   // 40 GPUs behind one switch: of 39 peers those 1, 2, 4, ... numbers away remain.
   const auto star = generated("star", {{"chassis", "40"}, {"gpus", "1"}});
-  const Translations group = translations_of(*star);
+  const FreeGroup group = find_free_group(*star, demand_pattern(allgather(*star, 1)));
   ASSERT_EQ(group.order(), 40U);
-  const LiftedHops all(*star, group, 100);
-  const LiftedHops few(*star, group, 20);
+  const OrbitHops all(*star, group, 100);
+  const OrbitHops few(*star, group, 20);
   EXPECT_EQ(all.hops().size(), 39U);
   EXPECT_EQ(few.hops().size(), 10U);
   const Demand demand = allgather(*star, kMB);
   const Deadline deadline;
   const Schedule schedule =
-      all_translations(*star, group, few, demand, *lifted_moves(*star, group, few, demand, {}, deadline));
+      images_of(*representative_moves(*star, group, few, demand, {}, deadline), *star, group, few, demand);
   const ReplayResult replayed = replay(*star, demand, schedule.sends);
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
 }
 
-TEST(Lift, NoReceiverIsLeftWithASlowSender) {
+TEST(Queue, NoReceiverIsLeftWithASlowSender) {
   // Some links of 64 GPUs have half to nine tenths of their bandwidth, none of those into a chassis among
   // them: 875 MB through eight of 25 GB/s take 4375 us. A chassis that a slow sender elsewhere fed all the
   // time would end 13 % later.
@@ -158,11 +121,11 @@ TEST(Lift, NoReceiverIsLeftWithASlowSender) {
     EngineOptions options;
     options.seed = seed;
     options.policy = "furthest";
-    EXPECT_LT(finish_of(prepare_queue, rails, demand, options), 1.09 * 4375) << seed;
+    EXPECT_LT(finish_of(rails, demand, options), 1.09 * 4375) << seed;
   }
 }
 
-TEST(Lift, SlowSendersAreForSlowReceivers) {
+TEST(Queue, SlowSendersAreForSlowReceivers) {
   // Four GPUs around a switch, half the bandwidth out of GPU 0 and into GPU 1.
   TopologyData data{"test", "", {gpu(), gpu(), gpu(), gpu(), network_switch()}, {}, {}};
   for (int g = 0; g < 4; ++g) data.links.push_back(link(g, 4, g == 0 ? 0.5 : 1));
@@ -185,9 +148,9 @@ TEST(Lift, SlowSendersAreForSlowReceivers) {
   EXPECT_LT(from_slow_to_slow["furthest"], 48);
 }
 
-TEST(Lift, RefusesWhatItDoesNotSupport) {
+TEST(Queue, RefusesWhatItDoesNotSupport) {
   const auto shared = fabric({gpu(), gpu()}, {link(0, 1), link(1, 0)}, {{"bus", {LinkId{0}, LinkId{1}}, 1}});
-  EXPECT_THROW(prepare_lift({shared, allgather(*shared, kMB)}, {}, {}), Error);
+  EXPECT_THROW(prepare_queue({shared, allgather(*shared, kMB)}, {}, {}), Error);
   const auto ring = one_way_ring(3);
   EXPECT_THROW(prepare_queue({ring, make_demand(Collective::alltoall, kMB, 3, 1)}, {}, {}), Error);
 }

@@ -1,12 +1,12 @@
-#include "lifted_transfers.hpp"
+#include "orbit_images.hpp"
 
 #include <algorithm>
 #include <tuple>
 
 namespace rondo {
 
-Schedule all_translations(const Topology& topology, const Translations& translations, const LiftedHops& hops,
-                          const Demand& demand, const std::vector<Move>& moves) {
+Schedule images_of(const std::vector<Move>& moves, const Topology& topology, const FreeGroup& group,
+                   const OrbitHops& hops, const Demand& demand) {
   struct Part {
     double start_us;
     const Move* move;
@@ -24,7 +24,7 @@ Schedule all_translations(const Topology& topology, const Translations& translat
   }
   std::ranges::stable_sort(parts, {}, &Part::start_us);
 
-  const std::size_t order = translations.order();
+  const std::size_t order = group.order();
   const auto chunks = static_cast<std::size_t>(demand.chunks_per_contribution());
   std::vector<std::size_t> contribution(demand.num_gpus());  // per origin
   for (std::size_t i = 0; i < contribution.size(); ++i)
@@ -35,16 +35,16 @@ Schedule all_translations(const Topology& topology, const Translations& translat
     const double start = parts[i].start_us;
     for (; i < parts.size() && parts[i].start_us == start; ++i) {
       const auto& [start_us, move, part] = parts[i];
-      const LiftedHop& hop = hops.hop(move->hop);
+      const OrbitHop& hop = hops.hop(move->hop);
       const std::size_t chunk = move->chunk.index();
       const double end = start + part->occupied_us(bytes);
       const std::size_t q = chunk / order;
       for (std::size_t d = 0; d < order; ++d) {  // the sender is element d
-        const int receiver = translations.plus(static_cast<int>(d), hop.shift);
-        const int element = translations.plus(static_cast<int>(chunk % order), receiver);
-        const GpuId origin = translations.gpu(static_cast<int>(q / chunks), element);
+        const int receiver = group.product(static_cast<int>(d), hop.shift);
+        const int element = group.product(receiver, static_cast<int>(chunk % order));
+        const GpuId origin = group.gpu(static_cast<int>(q / chunks), element);
         schedule.sends.push_back({ChunkId{contribution[origin.index()] * chunks + q % chunks},
-                                  translations.image(part->link, static_cast<int>(d)), start, end,
+                                  group.image(part->link, static_cast<int>(d)), start, end,
                                   end + topology.link(part->link).latency_us});
       }
     }

@@ -1,4 +1,4 @@
-#include "lifting.hpp"
+#include "orbit_problem.hpp"
 
 #include <algorithm>
 #include <map>
@@ -28,10 +28,9 @@ class ContributionIndex {
     }
   }
 
-  std::uint32_t image(std::size_t contribution, const Topology& topology, const Permutation& p) const {
-    const auto of = [&](GpuId g) { return topology.gpu_of(p.node[topology.node_of(g).index()]); };
+  std::uint32_t image(std::size_t contribution, const FreeGroup& group, int element) const {
     const Contribution& c = demand_.contributions()[contribution];
-    const std::pair wanted{of(c.origin), of(c.destinations.front())};
+    const std::pair wanted{group.image(c.origin, element), group.image(c.destinations.front(), element)};
     const auto first = std::lower_bound(order_.begin(), order_.end(), wanted,
                                         [&](std::uint32_t i, const auto& pair) { return key(i) < pair; });
     return *(first + rank_[contribution]);
@@ -48,17 +47,17 @@ class ContributionIndex {
   std::vector<std::ptrdiff_t> rank_;  ///< among those of the same ends
 };
 
-/// One group for all that fold alike, over representative links.
-Topology with_folded_groups(const Topology& topology, const std::vector<LinkId>& fold) {
+/// Links that share bandwidth, replaced by their representatives, once each.
+Topology with_representative_groups(const Topology& topology, const FreeGroup& group) {
   if (topology.shared_bandwidth().empty()) return topology;
   TopologyData data = topology.data();
   std::set<std::pair<std::vector<LinkId>, double>> known;
   data.shared_bandwidth.clear();
-  for (SharedBandwidth group : topology.shared_bandwidth()) {
-    for (LinkId& l : group.links) l = fold[l.index()];
-    std::sort(group.links.begin(), group.links.end());
-    if (known.emplace(group.links, group.bandwidth_GBps).second)
-      data.shared_bandwidth.push_back(std::move(group));
+  for (SharedBandwidth shared : topology.shared_bandwidth()) {
+    for (LinkId& l : shared.links) l = group.link(group.place(l).orbit, 0);
+    std::sort(shared.links.begin(), shared.links.end());
+    if (known.emplace(shared.links, shared.bandwidth_GBps).second)
+      data.shared_bandwidth.push_back(std::move(shared));
   }
   return Topology(std::move(data));
 }
@@ -85,59 +84,41 @@ bool all_connected(const Demand& demand, const Topology& topology, const std::ve
 
 }  // namespace
 
-FoldedProblem fold_problem(const Topology& topology, const Demand& demand,
-                           std::vector<Permutation> rotations) {
-  std::vector<LinkId> fold;
-  for (std::size_t l = 0; l < topology.num_links(); ++l) {
-    LinkId least{l};
-    for (const Permutation& p : rotations) least = std::min(least, p.link[l]);
-    fold.push_back(least);
-  }
-  std::vector<char> represents(topology.num_gpus(), 1);
-  for (std::size_t g = 0; g < represents.size(); ++g) {
-    const NodeId node = topology.node_of(GpuId{g});
-    for (const Permutation& p : rotations) {
-      if (p.node[node.index()] < node) represents[g] = 0;
-    }
-  }
+OrbitProblem orbit_problem(const Topology& topology, const Demand& demand, FreeGroup group) {
   std::vector<Contribution> chosen;
-  std::vector<std::size_t> number;
+  std::vector<std::size_t> number;  // in the whole
   for (std::size_t i = 0; i < demand.contributions().size(); ++i) {
     const Contribution& c = demand.contributions()[i];
-    if (!represents[c.origin.index()]) continue;
+    if (group.place(c.origin).element != 0) continue;
     chosen.push_back(c);
     number.push_back(i);
   }
   const ContributionIndex index(demand);
-  std::vector<std::vector<std::uint32_t>> images;
-  for (const Permutation& p : rotations) {
-    std::vector<std::uint32_t>& of_rotation = images.emplace_back();
-    for (const std::size_t i : number) of_rotation.push_back(index.image(i, topology, p));
+  std::vector<std::vector<std::uint32_t>> images(group.order());
+  for (std::size_t e = 0; e < group.order(); ++e) {
+    for (const std::size_t i : number) images[e].push_back(index.image(i, group, static_cast<int>(e)));
   }
-  Topology folded = with_folded_groups(topology, fold);
-  return {std::move(rotations),
-          std::move(folded),
-          std::move(fold),
+  Topology reduced = with_representative_groups(topology, group);
+  return {std::move(group), std::move(reduced),
           Demand(Collective::custom, demand.size_bytes(), demand.num_gpus(), std::move(chosen), 1),
-          std::move(number),
           std::move(images)};
 }
 
-std::optional<FoldedRoutes> fold_routes(const FoldedProblem& problem, const RouteTable& table) {
-  FoldedRoutes routes;
+std::optional<OrbitRoutes> orbit_routes(const OrbitProblem& problem, const RouteTable& table) {
+  OrbitRoutes routes;
   std::vector<int> kept(table.hops.size(), -1);
   for (std::size_t h = 0; h < table.hops.size(); ++h) {
-    Hop folded = table.hops[h];
-    for (HopLink& part : folded.links) part.link = problem.fold[part.link.index()];
-    const std::vector<LinkId> links = links_of(folded);
+    Hop hop = table.hops[h];
+    for (HopLink& part : hop.links) part.link = problem.representative(part.link);
+    const std::vector<LinkId> links = links_of(hop);
     if (std::set<LinkId>(links.begin(), links.end()).size() < links.size()) continue;
     kept[h] = static_cast<int>(routes.real.hops.size());
     routes.real.hops.push_back(table.hops[h]);
-    routes.folded.hops.push_back(std::move(folded));
+    routes.representatives.hops.push_back(std::move(hop));
   }
   if (!all_connected(problem.demand, problem.topology, routes.real.hops)) return std::nullopt;
   for (const std::vector<Route>& of_contribution : table.of_contribution) {
-    std::vector<Route>& good = routes.folded.of_contribution.emplace_back();
+    std::vector<Route>& good = routes.representatives.of_contribution.emplace_back();
     for (Route route : of_contribution) {
       for (int& h : route.hops) h = kept[static_cast<std::size_t>(h)];
       if (std::find(route.hops.begin(), route.hops.end(), -1) == route.hops.end())
@@ -147,19 +128,19 @@ std::optional<FoldedRoutes> fold_routes(const FoldedProblem& problem, const Rout
   return routes;
 }
 
-RoutedChunks merge_hops(const RouteTable& folded, const RoutedChunks& routed) {
+RoutedChunks merge_hops(const RouteTable& representatives, const RoutedChunks& routed) {
   RoutedChunks merged = routed;
   std::map<std::vector<LinkId>, int> first;
   for (Route& route : merged.routes) {
     for (int& h : route.hops)
-      h = first.try_emplace(links_of(folded.hops[static_cast<std::size_t>(h)]), h).first->second;
+      h = first.try_emplace(links_of(representatives.hops[static_cast<std::size_t>(h)]), h).first->second;
   }
   return merged;
 }
 
-Schedule unfold(const FoldedProblem& problem, const Topology& topology, const Demand& whole,
-                const Demand& part, const std::vector<Hop>& hops, const RoutedChunks& routed,
-                const RouteStarts& starts) {
+Schedule images_of(const RouteStarts& starts, const OrbitProblem& problem, const Topology& topology,
+                   const Demand& whole, const Demand& part, const std::vector<Hop>& hops,
+                   const RoutedChunks& routed) {
   const auto chunks = static_cast<std::size_t>(whole.chunks_per_contribution());
   Schedule schedule;
   schedule.finish_us = starts.finish_us;
@@ -169,17 +150,17 @@ Schedule unfold(const FoldedProblem& problem, const Topology& topology, const De
     return hops[static_cast<std::size_t>(routed.routes[route].hops[start.position])];
   };
   for (const RouteStart& start : starts.starts) sends += hop_of(start).links.size();
-  schedule.sends.reserve(sends * problem.rotations.size());
+  schedule.sends.reserve(sends * problem.group.order());
   std::vector<Send> own;
   for (const RouteStart& start : starts.starts) {
     const auto chunk = static_cast<std::size_t>(start.chunk);
     own.clear();
     append_sends(topology, hop_of(start), ChunkId{chunk}, part.bytes(ChunkId{chunk}), start.start_us, own);
-    for (std::size_t r = 0; r < problem.rotations.size(); ++r) {
-      const ChunkId image{problem.images[r][chunk / chunks] * chunks + chunk % chunks};
+    for (std::size_t e = 0; e < problem.group.order(); ++e) {
+      const ChunkId image{problem.images[e][chunk / chunks] * chunks + chunk % chunks};
       for (Send send : own) {
         send.chunk = image;
-        send.link = problem.rotations[r].link[send.link.index()];
+        send.link = problem.group.image(send.link, static_cast<int>(e));
         schedule.sends.push_back(send);
       }
     }

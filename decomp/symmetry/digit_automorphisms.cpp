@@ -1,17 +1,14 @@
-#include "rondo/decomp/translations.hpp"
+#include "digit_automorphisms.hpp"
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <optional>
-#include <tuple>
+#include <vector>
 
 #include "fabric_graph.hpp"
 
 namespace rondo {
 namespace {
-
-constexpr std::size_t kMaxOrder = 4096;  ///< the table of differences takes its square
 
 bool alike(const Link& a, const Link& b) {
   return a.bandwidth_GBps == b.bandwidth_GBps && a.latency_us == b.latency_us;
@@ -21,7 +18,7 @@ bool alike(const Node& a, const Node& b) {
   return a.kind == b.kind && node_figures(a) == node_figures(b);
 }
 
-/// Extends a permutation of the GPUs over the switches.
+/// Extends a permutation of the GPUs to the switches.
 class Extension {
  public:
   Extension(const Topology& topology, const std::vector<int>& gpus)
@@ -40,7 +37,7 @@ class Extension {
  private:
   NodeId image(NodeId n) const { return image_[n.index()]; }
 
-  /// Breadth first from the GPUs: a switch goes where its neighbours' images have a like one.
+  /// Breadth first from the GPUs: the image of a switch is a like one beside the images of its neighbours.
   bool map_switches() {
     std::vector<NodeId> queue;
     for (std::size_t g = 0; g < topology_.num_gpus(); ++g) queue.push_back(topology_.node_of(GpuId{g}));
@@ -95,8 +92,8 @@ class Extension {
   std::vector<char> taken_;    ///< per node: some switch's image
 };
 
-/// One digit of the GPU numbers, (number / stride) mod period, and what is done to it: turned by one or,
-/// where it has an end and a beginning as in a mesh, reflected.
+/// One digit of the GPU numbers, (number / stride) mod period, and its automorphism: a cyclic shift by one
+/// or, where it has an end and a beginning as in a mesh, a reflection.
 struct Digit {
   int stride;
   int period;
@@ -106,11 +103,9 @@ struct Digit {
   int image(int value) const { return is_reflected ? period - 1 - value : (value + 1) % period; }
 };
 
-}  // namespace
-
-class TurnSearch {
+class DigitSearch {
  public:
-  TurnSearch(const Topology& topology, const DemandPattern& pattern)
+  DigitSearch(const Topology& topology, const DemandPattern& pattern)
       : topology_(topology), pattern_(pattern), links_(topology) {
     const int n = static_cast<int>(topology.num_gpus());
     for (int d = 1; d <= n; ++d) {
@@ -118,20 +113,19 @@ class TurnSearch {
     }
   }
 
-  Translations run() {
+  FreeGroup run() const {
     std::vector<Digit> digits = best_digits();
     for (;;) {
-      Translations found;
-      std::vector<Translations::Turn> turns;
-      for (const Digit& digit : digits) turns.push_back(*turn(digit));
-      if (found.make(topology_, turns)) return found;
-      // The turns do not go together: give up the one that matters least.
+      std::vector<Permutation> generators;
+      for (const Digit& digit : digits) generators.push_back(*automorphism(digit));
+      if (auto group = FreeGroup::generated_by(topology_, generators)) return std::move(*group);
+      // Together they do not act freely: leave out the one that matters least.
       digits.erase(std::ranges::min_element(digits, {}, &Digit::order));
     }
   }
 
  private:
-  std::optional<Translations::Turn> turn(const Digit& digit) const {
+  std::optional<Permutation> automorphism(const Digit& digit) const {
     std::vector<int> gpus(topology_.num_gpus());
     for (std::size_t g = 0; g < gpus.size(); ++g) {
       const int number = static_cast<int>(g);
@@ -142,11 +136,11 @@ class TurnSearch {
     if (!nodes) return std::nullopt;
     auto images = links_.with_links(std::move(*nodes));
     if (!images || !is_automorphism(topology_, pattern_, *images)) return std::nullopt;
-    return Translations::Turn{digit.order(), std::move(*images)};
+    return images;
   }
 
-  /// Of the digits that may be turned or reflected, those apart from each other whose orders have the
-  /// greatest product.
+  /// Of the digits that have an automorphism, those apart from each other whose orders have the greatest
+  /// product.
   std::vector<Digit> best_digits() const {
     struct Best {
       std::size_t order = 1;
@@ -164,7 +158,7 @@ class TurnSearch {
           // A reflection keeps the middle of an odd number.
           if (is_reflected && digit.period % 2 != 0) continue;
           const std::size_t order = below.order * static_cast<std::size_t>(digit.order());
-          if (order <= best.order || order > kMaxOrder || !turn(digit)) continue;
+          if (order <= best.order || order > FreeGroup::kMaxOrder || !automorphism(digit)) continue;
           best = {order, below.digits};
           best.digits.push_back(digit);
         }
@@ -179,70 +173,10 @@ class TurnSearch {
   std::vector<int> divisors_;
 };
 
-bool Translations::make(const Topology& topology, const std::vector<Turn>& turns) {
-  order_ = 1;
-  std::vector<std::size_t> weights;
-  for (const Turn& turn : turns) {
-    weights.push_back(order_);
-    order_ *= static_cast<std::size_t>(turn.period);
-  }
-  const auto lay_out = [&](std::size_t count, auto image, std::vector<int>& at, std::vector<Place>& places) {
-    places.assign(count, {-1, -1});
-    for (std::size_t first = 0; first < count; ++first) {
-      if (places[first].orbit >= 0) continue;
-      const std::size_t begin = at.size();
-      for (std::size_t e = 0; e < order_; ++e) {
-        int where = static_cast<int>(first);
-        if (e > 0) {
-          const auto t = static_cast<std::size_t>(std::ranges::upper_bound(weights, e) - weights.begin() - 1);
-          where = image(turns[t], static_cast<std::size_t>(at[begin + e - weights[t]]));
-        }
-        Place& place = places[static_cast<std::size_t>(where)];
-        if (place.orbit >= 0) return false;
-        place = {static_cast<int>(begin / order_), static_cast<int>(e)};
-        at.push_back(where);
-      }
-    }
-    return true;
-  };
-  const auto image_of_gpu = [&](const Turn& turn, std::size_t g) {
-    return topology.gpu_of(turn.images.node[topology.node_of(GpuId{g}).index()]).value;
-  };
-  const auto image_of_link = [](const Turn& turn, std::size_t l) { return turn.images.link[l].value; };
-  if (!lay_out(topology.num_gpus(), image_of_gpu, gpus_, gpu_place_) ||
-      !lay_out(topology.num_links(), image_of_link, links_, link_place_)) {
-    return false;
-  }
-  minus_.resize(order_ * order_);
-  for (std::size_t b = 0; b < order_; ++b) {
-    for (std::size_t a = 0; a < order_; ++a) {
-      std::size_t difference = 0;
-      for (std::size_t t = 0; t < turns.size(); ++t) {
-        const auto period = static_cast<std::size_t>(turns[t].period);
-        difference += (a / weights[t] % period + period - b / weights[t] % period) % period * weights[t];
-      }
-      minus_[b * order_ + a] = static_cast<std::uint16_t>(difference);
-    }
-  }
-  // Every turn has to move what it moves by one step of its own digit, wherever it starts.
-  for (std::size_t t = 0; t < turns.size(); ++t) {
-    const int step = static_cast<int>(weights[t]);
-    for (std::size_t l = 0; l < topology.num_links(); ++l) {
-      if (image(LinkId{l}, step) != turns[t].images.link[l]) return false;
-    }
-  }
-  return true;
-}
+}  // namespace
 
-Translations Translations::identity(const Topology& topology) {
-  Translations result;
-  result.make(topology, {});
-  return result;
-}
-
-Translations Translations::find(const Topology& topology, const DemandPattern& pattern) {
-  if (!topology.shared_bandwidth().empty() || pattern.irregular) return identity(topology);
-  return TurnSearch(topology, pattern).run();
+FreeGroup group_of_digits(const Topology& topology, const DemandPattern& pattern) {
+  return DigitSearch(topology, pattern).run();
 }
 
 }  // namespace rondo

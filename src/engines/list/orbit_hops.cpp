@@ -1,4 +1,4 @@
-#include "lifted_hops.hpp"
+#include "orbit_hops.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,31 +12,29 @@ namespace {
 
 constexpr std::size_t kFewPeers = 32;
 
-bool links_apart(const Hop& hop, const Translations& translations) {
+bool links_apart(const Hop& hop, const FreeGroup& group) {
   std::set<int> orbits;
-  return std::ranges::all_of(hop.links, [&](const HopLink& part) {
-    return orbits.insert(translations.place(part.link).orbit).second;
-  });
+  return std::ranges::all_of(
+      hop.links, [&](const HopLink& part) { return orbits.insert(group.place(part.link).orbit).second; });
 }
 
 }  // namespace
 
-LiftedHops::LiftedHops(const Topology& topology, const Translations& translations, std::size_t max_hops)
-    : translations_(translations) {
-  const auto orbits = static_cast<int>(translations.num_gpu_orbits());
+OrbitHops::OrbitHops(const Topology& topology, const FreeGroup& group, std::size_t max_hops) : group_(group) {
+  const auto orbits = static_cast<int>(group.num_gpu_orbits());
   for (const std::size_t max_peers : {kAllPeers, kFewPeers}) {
     const std::size_t max_paths = max_peers == kAllPeers ? 4 : 1;
     hops_.clear();
-    out_.assign(translations.num_gpu_orbits(), {});
-    in_.assign(translations.num_gpu_orbits(), {});
+    out_.assign(group.num_gpu_orbits(), {});
+    in_.assign(group.num_gpu_orbits(), {});
     for (int orbit = 0; orbit < orbits; ++orbit) {
-      for (Hop& hop : hops_from(topology, translations.gpu(orbit, 0), max_paths, max_peers)) {
-        if (!links_apart(hop, translations)) continue;
-        const Translations::Place to = translations.place(hop.dst);
+      for (Hop& hop : hops_from(topology, group.gpu(orbit, 0), max_paths, max_peers)) {
+        if (!links_apart(hop, group)) continue;
+        const FreeGroup::Place to = group.place(hop.dst);
         const int h = static_cast<int>(hops_.size());
         out_[static_cast<std::size_t>(orbit)].push_back(h);
         in_[static_cast<std::size_t>(to.orbit)].push_back(h);
-        hops_.push_back({orbit, to.orbit, to.element, std::move(hop)});
+        hops_.push_back({orbit, to.orbit, to.element, group.inverse(to.element), std::move(hop)});
       }
       if (max_peers == kAllPeers && hops_.size() > max_hops) break;
     }
@@ -44,19 +42,19 @@ LiftedHops::LiftedHops(const Topology& topology, const Translations& translation
   }
 }
 
-bool LiftedHops::reach_all() const {
-  // Translations move every GPU of an orbit to any other of it: enough that one GPU reaches all, and all it.
-  const std::size_t orbits = translations_.num_gpu_orbits();
+bool OrbitHops::reach_all() const {
+  // The group maps every GPU of an orbit to any other of it: it is enough that one GPU reaches all, and all
+  // reach it.
+  const std::size_t orbits = group_.num_gpu_orbits();
   const auto count_reached = [&](bool forwards) {
-    std::vector<char> seen(orbits * translations_.order(), 0);
+    std::vector<char> seen(orbits * group_.order(), 0);
     std::vector<std::size_t> reached{0};  // (element, orbit)
     seen[0] = 1;
     for (std::size_t i = 0; i < reached.size(); ++i) {
       const int element = static_cast<int>(reached[i] / orbits);
       for (const int h : (forwards ? out_ : in_)[reached[i] % orbits]) {
-        const LiftedHop& hop = hops_[static_cast<std::size_t>(h)];
-        const int there =
-            forwards ? translations_.plus(element, hop.shift) : translations_.minus(element, hop.shift);
+        const OrbitHop& hop = hops_[static_cast<std::size_t>(h)];
+        const int there = group_.product(element, forwards ? hop.shift : hop.back);
         const auto next =
             static_cast<std::size_t>(there) * orbits + static_cast<std::size_t>(forwards ? hop.to : hop.from);
         if (std::exchange(seen[next], 1) == 0) reached.push_back(next);
@@ -64,18 +62,18 @@ bool LiftedHops::reach_all() const {
     }
     return reached.size();
   };
-  const std::size_t gpus = orbits * translations_.order();
+  const std::size_t gpus = orbits * group_.order();
   return count_reached(true) == gpus && count_reached(false) == gpus;
 }
 
-std::vector<float> LiftedHops::relay_us(double bytes) const {
-  const std::size_t orbits = translations_.num_gpu_orbits();
-  const std::size_t gpus = orbits * translations_.order();
+std::vector<float> OrbitHops::relay_us(double bytes) const {
+  const std::size_t orbits = group_.num_gpu_orbits();
+  const std::size_t gpus = orbits * group_.order();
   std::vector<double> duration;
-  for (const LiftedHop& hop : hops_) duration.push_back(hop.hop.duration_us(bytes));
+  for (const OrbitHop& hop : hops_) duration.push_back(hop.hop.duration_us(bytes));
   std::vector<float> result(orbits * gpus, std::numeric_limits<float>::infinity());
   std::vector<double> distance(gpus);  // (element, orbit)
-  const auto at = [&](Translations::Place p) {
+  const auto at = [&](FreeGroup::Place p) {
     return static_cast<std::size_t>(p.element) * orbits + static_cast<std::size_t>(p.orbit);
   };
   using Reached = std::pair<double, std::size_t>;
@@ -90,20 +88,15 @@ std::vector<float> LiftedHops::relay_us(double bytes) const {
       if (so_far > distance[where]) continue;
       const int element = static_cast<int>(where / orbits);
       for (const int h : out_[where % orbits]) {
-        const LiftedHop& hop = hops_[static_cast<std::size_t>(h)];
-        const std::size_t next = at({hop.to, translations_.plus(element, hop.shift)});
+        const OrbitHop& hop = hops_[static_cast<std::size_t>(h)];
+        const std::size_t next = at({hop.to, group_.product(element, hop.shift)});
         const double d = so_far + duration[static_cast<std::size_t>(h)];
         if (d >= distance[next]) continue;
         distance[next] = d;
         queue.push({d, next});
       }
     }
-    for (std::size_t e = 0; e < translations_.order(); ++e) {
-      const auto mirrored = static_cast<std::size_t>(translations_.minus(0, static_cast<int>(e)));
-      for (std::size_t b = 0; b < orbits; ++b) {
-        result[a * gpus + e * orbits + b] = static_cast<float>(distance[mirrored * orbits + b]);
-      }
-    }
+    std::ranges::copy(distance, result.begin() + static_cast<std::ptrdiff_t>(a * gpus));
   }
   return result;
 }

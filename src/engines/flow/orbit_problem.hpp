@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
+#include "rondo/decomp/free_group.hpp"
+#include "rondo/flows/route_table.hpp"
+#include "route_scheduling.hpp"
+
+/// Schedules of unicast demand on a symmetric topology, decided for one contribution of each orbit under a
+/// free group, on the links that represent their orbits. The images of a contribution take the images of its
+/// links at the same times, and no two of them meet on a link.
+namespace rondo {
+
+/// A problem reduced to the representatives of its orbits.
+struct OrbitProblem {
+  FreeGroup group;
+  Topology topology;  ///< nodes and links as they are; shared bandwidth that of representative links
+  Demand demand;      ///< the contributions of representative origins, whose data goes anywhere
+  /// [element][contribution of `demand`]: number of the image among the contributions of the whole
+  std::vector<std::vector<std::uint32_t>> images;
+
+  LinkId representative(LinkId l) const { return group.link(group.place(l).orbit, 0); }
+};
+
+/// `group` has to be of automorphisms of topology and demand.
+OrbitProblem orbit_problem(const Topology& topology, const Demand& demand, FreeGroup group);
+
+/// The routes of representative contributions. Hops that use two links of one orbit are left out: their
+/// images would occupy each other's links.
+struct OrbitRoutes {
+  RouteTable real;             ///< over links as they are
+  RouteTable representatives;  ///< the same hops and routes, over the representatives of their links
+};
+/// Nothing where some contribution cannot do without the hops that are left out.
+std::optional<OrbitRoutes> orbit_routes(const OrbitProblem& problem, const RouteTable& table);
+
+/// The routes with one hop for all that use the same representative links, so that their chunks wait in one
+/// queue.
+RoutedChunks merge_hops(const RouteTable& representatives, const RoutedChunks& routed);
+
+/// The schedule of all images. `starts` are those of `routed`, chunks of `part`, which is `problem.demand` in
+/// as many chunks as `whole`; `hops` the real ones.
+Schedule images_of(const RouteStarts& starts, const OrbitProblem& problem, const Topology& topology,
+                   const Demand& whole, const Demand& part, const std::vector<Hop>& hops,
+                   const RoutedChunks& routed);
+
+}  // namespace rondo

@@ -1,0 +1,87 @@
+#include "list_rules.hpp"
+
+#include "policy_table.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/engines/engines.hpp"
+
+namespace rondo {
+namespace {
+
+struct ListPolicy {
+  std::string name;
+  ListRules rules;
+};
+
+const std::vector<ListPolicy>& list_policy_table() {
+  static const std::vector<ListPolicy> table{
+      {"rarest", {ChunkOrder::rarest, SenderOrder::best_chunk}},
+      {"rarest-full", {ChunkOrder::rarest, SenderOrder::fullest}},
+      {"rarest-far-full", {ChunkOrder::rarest, SenderOrder::fullest, true}},
+      {"furthest", {ChunkOrder::furthest, SenderOrder::best_chunk}},
+      {"soonest", {ChunkOrder::furthest, SenderOrder::best_chunk, false, true}},
+      {"furthest-full", {ChunkOrder::furthest, SenderOrder::fullest}},
+  };
+  return table;
+}
+
+const std::vector<ListPolicy>& queue_policy_table() {
+  static const std::vector<ListPolicy> table{
+      {"rarest", {ChunkOrder::rarest, SenderOrder::best_chunk}},
+      {"furthest-scarce", {ChunkOrder::furthest, SenderOrder::scarcest}},
+      {"rarest-full", {ChunkOrder::rarest, SenderOrder::fullest}},
+      {"rarest-scarce", {ChunkOrder::rarest, SenderOrder::scarcest}},
+      {"furthest", {ChunkOrder::furthest, SenderOrder::best_chunk}},
+      {"furthest-fit", {ChunkOrder::furthest, SenderOrder::fitting}},
+      {"nearest", {ChunkOrder::nearest, SenderOrder::best_chunk}},
+      {"oldest-full", {ChunkOrder::oldest, SenderOrder::fullest}},
+      {"oldest-scarce", {ChunkOrder::oldest, SenderOrder::scarcest}},
+  };
+  return table;
+}
+
+}  // namespace
+
+const std::vector<std::string>& list_policies() {
+  static const std::vector<std::string> names = names_of(list_policy_table());
+  return names;
+}
+
+const std::vector<std::string>& queue_policies() {
+  static const std::vector<std::string> names = names_of(queue_policy_table());
+  return names;
+}
+
+ListRules list_rules(const std::string& policy, std::uint64_t seed) {
+  ListRules rules = find_policy(list_policy_table(), policy, "list").rules;
+  rules.seed = seed;
+  return rules;
+}
+
+ListRules queue_rules(const std::string& policy, std::uint64_t seed) {
+  ListRules rules = find_policy(queue_policy_table(), policy, "queue").rules;
+  rules.seed = seed;
+  return rules;
+}
+
+bool goes_first(const Choice& a, const Choice& b, SenderOrder senders) {
+  if (a.fallback != b.fallback) return b.fallback;
+  if (senders == SenderOrder::fullest && a.alternatives != b.alternatives)
+    return a.alternatives > b.alternatives;
+  if (senders == SenderOrder::scarcest && a.alternatives != b.alternatives)
+    return a.alternatives < b.alternatives;
+  return a.key < b.key;
+}
+
+double bandwidth_into_GBps(const Topology& topology, GpuId gpu) {
+  double sum = 0;
+  for (const LinkId l : topology.in_links(topology.node_of(gpu))) sum += topology.link(l).bandwidth_GBps;
+  return sum;
+}
+
+bool others_are_busy_longer(const Hop& hop, double in_GBps, double lacking_bytes, double duration_us) {
+  const double own = hop.links.back().rate_GBps();
+  const double others = in_GBps - own;
+  return others <= 1e-9 * own || transmission_us(lacking_bytes, others) >= duration_us;
+}
+
+}  // namespace rondo

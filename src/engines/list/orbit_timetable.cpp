@@ -1,0 +1,53 @@
+#include "orbit_timetable.hpp"
+
+#include <algorithm>
+
+#include "rondo/core/schedule.hpp"
+
+namespace rondo {
+
+OrbitTimetable::OrbitTimetable(const FreeGroup& group, const OrbitHops& hops, double chunk_bytes)
+    : free_from_us_(group.num_link_orbits(), 0.0), wakes_(group.num_link_orbits()) {
+  std::vector<double> least_us(free_from_us_.size(), kInfinity);  // that a chunk occupies a link
+  for (const OrbitHop& hop : hops.hops()) {
+    duration_us_.push_back(hop.hop.duration_us(chunk_bytes));
+    first_use_.push_back(uses_.size());
+    for (const HopLink& part : hop.hop.links) {
+      const int link = group.place(part.link).orbit;
+      const auto l = static_cast<std::size_t>(link);
+      uses_.push_back({link, part.offset_us_of(chunk_bytes), part.occupied_us(chunk_bytes)});
+      wakes_.add(l, uses_.back().offset_us, hop.to);
+      least_us[l] = std::min(least_us[l], uses_.back().occupied_us);
+    }
+  }
+  first_use_.push_back(uses_.size());
+  wakes_.finish();
+  const auto excess_of = [&](const Use& use) {
+    return use.occupied_us / least_us[static_cast<std::size_t>(use.link)] - 1;
+  };
+  for (std::size_t h = 0; h < hops.hops().size(); ++h) {
+    const auto links = uses(static_cast<int>(h));
+    double& excess = excess_.emplace_back(0);
+    for (const Use& use : links) excess = std::max(excess, excess_of(use));
+    slow_link_.push_back(excess_of(links.back()) > kSlow - 1 ? links.front().link : -1);
+  }
+}
+
+bool OrbitTimetable::is_idle(int h, double t_us) const {
+  return std::ranges::all_of(uses(h), [&](const Use& use) {
+    const double start = t_us + use.offset_us;
+    return free_from_us_[static_cast<std::size_t>(use.link)] <= start + time_slack_us(start);
+  });
+}
+
+void OrbitTimetable::occupy(int h, double t_us, std::vector<Wake>& wakes) {
+  for (const Use& use : uses(h)) {
+    const auto l = static_cast<std::size_t>(use.link);
+    const double start = t_us + use.offset_us;
+    const double end = free_from_us_[l] = start + use.occupied_us;
+    for (const double offset : wakes_.offsets_us(l))
+      wakes.push_back({use.link, std::max(t_us, end - offset)});
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,68 @@
+#include <memory>
+#include <utility>
+
+#include "orbit_images.hpp"
+#include "queue_scheduler.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/engines/engines.hpp"
+#include "rondo/engines/plain_allgather.hpp"
+
+namespace rondo {
+namespace {
+
+/// Queue entries that a schedule of one chunk a GPU may cost: hops of all orbits, times chunks.
+constexpr double kMaxEntries = 2e6;
+
+/// What all chunk counts, policies and seeds share.
+struct Prepared {
+  std::shared_ptr<const Topology> topology;
+  FreeGroup group;
+  OrbitHops hops;  ///< refers to `group`
+
+  Prepared(const Instance& instance, FreeGroup free_group)
+      : topology(instance.topology),
+        group(std::move(free_group)),
+        hops(*topology, group,
+             static_cast<std::size_t>(kMaxEntries / static_cast<double>(topology->num_gpus()))) {}
+};
+
+FreeGroup group_of(const Instance& instance, const EngineOptions& options) {
+  return options.symmetry ? find_free_group(*instance.topology, demand_pattern(instance.demand))
+                          : FreeGroup::trivial(*instance.topology);
+}
+
+std::shared_ptr<const Prepared> prepared(const Instance& instance, const EngineOptions& options) {
+  auto result = std::make_shared<const Prepared>(instance, group_of(instance, options));
+  // Hops that would occupy the links of their own images are left out: the others may not be enough.
+  if (result->group.order() > 1 && !result->hops.reach_all())
+    result = std::make_shared<const Prepared>(instance, FreeGroup::trivial(*instance.topology));
+  return result;
+}
+
+}  // namespace
+
+double queue_decisions(const Instance& instance, const EngineOptions& options) {
+  return group_of(instance, options).order() > 1 ? 0.25 : 1;
+}
+
+PreparedEngine prepare_queue(const Instance& instance, const EngineOptions& options, const Toolbox&) {
+  if (!is_plain_allgather(instance)) {
+    throw Error(
+        ExitCode::unavailable,
+        "engine queue does AllGather of equal parts on fabrics without shared bandwidth; use --engine "
+        "list");
+  }
+  return [shared = prepared(instance, options)](const Demand& demand, const EngineOptions& call) {
+    const ListRules rules = queue_rules(call.policy, call.seed);
+    EngineResult result;
+    const auto& [topology, group, hops] = *shared;
+    const Deadline deadline(call.limits);
+    const auto moves = representative_moves(*topology, group, hops, demand, rules, deadline);
+    if (moves) result.schedule = images_of(*moves, *topology, group, hops, demand);
+    if (!moves) result.limits_hit.push_back(deadline.ended_by());
+    result.metrics["automorphisms"] = static_cast<double>(group.order());
+    return result;
+  };
+}
+
+}  // namespace rondo
