@@ -117,8 +117,9 @@ class FlowScheduler {
     const Deadline deadline(call.limits);
     const RoutedChunks routed = round_to_chunks(part_->topology, part, routes.representatives, start(policy),
                                                 call.seed, deadline.after(kShareOfRounding));
-    const auto starts = start_routes(part_->topology, routes.representatives.hops, part,
-                                     merge_hops(routes.representatives, routed), policy.order, call.seed, deadline);
+    const auto starts =
+        start_routes(part_->topology, routes.representatives.hops, part,
+                     merge_hops(routes.representatives, routed), policy.order, call.seed, deadline);
     if (!starts) return std::nullopt;
     return Realised{images_of(*starts, *part_, *topology_, demand, part, routes.real.hops, routed),
                     routed.greatest_load_us};

@@ -49,7 +49,7 @@ TEST(Deadlines, EndAtTheirTimeOrByTheirInterrupt) {
 TEST(Deadlines, ListSchedulersGiveUp) {
   const auto topology = damaged_torus();
   const Instance instance{topology, of_all(Collective::allgather, *topology)};
-  for (const Engine& prepare : {Engine(prepare_list), Engine(prepare_queue), Engine(prepare_lift)}) {
+  for (const Engine& prepare : {Engine(prepare_list), Engine(prepare_queue)}) {
     EngineOptions options;
     const PreparedEngine engine = prepare(instance, options, tools());
     EXPECT_TRUE(engine(instance.demand, options).schedule.has_value());
