@@ -38,19 +38,19 @@ const std::string& word_of(const OptionValue& value, const std::string& what) {
   refuse_value(what, shown(value), "a word");
 }
 
-Range positive() {
+OptionRange above_zero() {
   return {0, std::numeric_limits<double>::max(), true, "more than 0"};
 }
 
-Range not_negative() {
+OptionRange zero_or_more() {
   return {0, std::numeric_limits<double>::max(), false, "0 or more"};
 }
 
-Range fraction() {
+OptionRange fraction() {
   return {0, std::numeric_limits<double>::max(), false, "0 or more", true};
 }
 
-double within(const Range& range, double value, const std::string& what) {
+double within(const OptionRange& range, double value, const std::string& what) {
   const bool enough = range.without_least ? value > range.least : value >= range.least;
   if (!enough || !(value <= range.most)) refuse_value(what, shown(value), range.wanted);
   return value;
@@ -97,7 +97,7 @@ OptionField epoch_field() {
               options.epochs.rule = rule;
               return;
             }
-            options.epochs.tau_us = within(positive(), number_of(value, what), what);
+            options.epochs.tau_us = within(above_zero(), number_of(value, what), what);
             options.epochs.rule = EpochRule::fixed;
           }};
 }

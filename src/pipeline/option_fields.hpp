@@ -16,19 +16,19 @@ std::int64_t whole_of(const OptionValue& value, const std::string& what);
 double number_of(const OptionValue& value, const std::string& what);
 const std::string& word_of(const OptionValue& value, const std::string& what);
 
-struct Range {
+struct OptionRange {
   double least = 0;
   double most = 0;
   bool without_least = false;  ///< more than the least
   std::string wanted = {};     ///< in words, for messages
   bool in_percent = false;     ///< may be written so
 };
-Range positive();
-Range not_negative();
+OptionRange above_zero();
+OptionRange zero_or_more();
 /// The same; "1%" is 0.01.
-Range fraction();
+OptionRange fraction();
 /// Returns the value. Throws Error(usage).
-double within(const Range& range, double value, const std::string& what);
+double within(const OptionRange& range, double value, const std::string& what);
 void check_whole(std::int64_t value, std::int64_t least, std::int64_t most, const std::string& what);
 
 /// A whole number from `least` to `most`, or `special`, written as (and in problem.json) `shown`.
@@ -58,7 +58,7 @@ OptionField whole_field(Access access, std::int64_t least, std::int64_t most,
 
 /// A number in a range; of an optional member also nothing.
 template <class Access>
-OptionField number_field(Access access, const Range& range) {
+OptionField number_field(Access access, const OptionRange& range) {
   return {[=](const SolveOptions& options) -> OptionValue {
             const auto& member = access(options);
             if constexpr (std::is_same_v<std::remove_cvref_t<decltype(member)>, double>) {

@@ -173,7 +173,7 @@ std::vector<SolveOption> make_options() {
        all_engines, nullptr},
       {"min-chunk-bytes", "min_chunk_bytes", kSearch, "BYTES", "--chunks auto never splits below it",
        number_field(
-           [](auto& o) -> auto& { return o.min_chunk_bytes; }, positive()),
+           [](auto& o) -> auto& { return o.min_chunk_bytes; }, above_zero()),
        all_engines, why_min_chunk_bytes_idle},
       {"gap", "gap", kStop, "G", "finish / lower bound - 1 that is good enough: 0.01 or 1%",
        number_field(
@@ -182,13 +182,13 @@ std::vector<SolveOption> make_options() {
       {"time-limit", "time_limit_s", kStop, "S",
        "wall time in seconds; the schedule may then differ from run to run",
        number_field(
-           [](auto& o) -> auto& { return o.time_limit_s; }, positive()),
+           [](auto& o) -> auto& { return o.time_limit_s; }, above_zero()),
        all_engines, nullptr},
       {"improve-work", "improve_work", kStop, "W",
        "sends that large-neighbourhood search on the best schedule may try, 0: none; ten times as much with "
        "--gap, no limit with --time-limit; of demand with several destinations a chunk",
        number_field(
-           [](auto& o) -> auto& { return o.improve_work; }, not_negative()),
+           [](auto& o) -> auto& { return o.improve_work; }, zero_or_more()),
        [](const EngineInfo& engine) { return engine.supports_local_search; }, why_improve_work_idle},
       {"max-nodes", "max_nodes", kStop, "N",
        "branch-and-bound nodes of a call of the MILP solver (default: the engine's)",
@@ -219,7 +219,7 @@ std::vector<SolveOption> make_options() {
        nullptr},
       {"epoch-multiplier", "epoch_multiplier", kEpochs, "X", "multiplies the epoch",
        number_field(
-           [](auto& o) -> auto& { return o.epochs.multiplier; }, positive()),
+           [](auto& o) -> auto& { return o.epochs.multiplier; }, above_zero()),
        on_epoch_grid, nullptr},
       {"epochs", "epochs", kEpochs, "K",
        "epochs in all; 0: as few as suffice (lp), as many as an incumbent takes (milp)",
@@ -266,7 +266,7 @@ std::vector<SolveOption> make_options() {
       {"round-work", "round_work", kRounds, "W",
        "work of all models together, rows x (iterations + columns); 4e8 is about a minute of CPU",
        number_field(
-           [](auto& o) -> auto& { return o.rounds.model_work; }, positive()),
+           [](auto& o) -> auto& { return o.rounds.model_work; }, above_zero()),
        in_rounds, nullptr},
   };
 }
