@@ -49,8 +49,8 @@ class BlockPool {
   std::size_t size() const { return columns_.size(); }
   /// One weight a column.
   void take_weights(std::vector<double> weight);
-  /// Drops the columns that were used longest ago until at most `most` are unused; returns flags of what is
-  /// kept, or nothing where all is.
+  /// Where there are more than 2 x `most` columns, keeps the `most` that had a weight last, and all that have
+  /// one; returns a flag a column, 1 for those kept, or nothing where all are.
   std::vector<char> prune(std::size_t most);
   /// The weighted sum of each block's columns.
   std::vector<std::vector<ArcLoad>> flow() const;
