@@ -5,6 +5,7 @@
 #include "orbit_problem.hpp"
 #include "policy_table.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/flows/rounding.hpp"
 #include "rondo/flows/route_table.hpp"
@@ -172,6 +173,23 @@ PreparedEngine prepare_flow(const Instance& instance, const EngineOptions& optio
     result.schedule = std::move(realised->schedule);
     return result;
   };
+}
+
+EngineInfo flow_engine() {
+  EngineTraits traits = kContinuousTime;
+  traits.in_parts = true;
+  return {.name = "flow",
+          .help = "steady-state flow, rounded to equal chunks and list-scheduled; AllToAll, Scatter, Gather",
+          .policies = flow_policies(),
+          .applicable = [](const Instance& instance,
+                           const EngineOptions&) { return instance.demand.is_unicast(); },
+          // Schedules by orbits are decided for the representatives and copied.
+          .work =
+              [](const Demand& demand, const std::string& policy) {
+                return demand.num_deliveries() * (policy.starts_with("orbits") ? 0.25 : 1);
+              },
+          .traits = traits,
+          .prepare = prepare_flow};
 }
 
 }  // namespace rondo

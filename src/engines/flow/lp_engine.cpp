@@ -7,6 +7,7 @@
 
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/flows/flow_parts.hpp"
 #include "rondo/flows/rounding.hpp"
@@ -242,6 +243,18 @@ PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options
     result.metrics["realised_us"] = result.schedule->finish_us;
     return result;
   };
+}
+
+EngineInfo lp_engine() {
+  return {.name = "lp",
+          .help = "time-expanded linear program of least time, rounded as flow; AllToAll, Scatter, Gather",
+          .traits = {.on_epoch_grid = true,
+                     .counts_epochs = true,
+                     .flows_over_time = true,
+                     .branches = false,
+                     .relaxes_on_a_rank = false,
+                     .in_parts = true},
+          .prepare = prepare_lp};
 }
 
 }  // namespace rondo

@@ -1,9 +1,17 @@
 #include <memory>
 
 #include "list_scheduler.hpp"
+#include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
+#include "rondo/engines/plain_allgather.hpp"
 
 namespace rondo {
+namespace {
+
+constexpr std::size_t kFewContributions = 300;
+constexpr std::size_t kFewGpus = 64;
+
+}  // namespace
 
 PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, const Toolbox&) {
   const auto topology = instance.topology;
@@ -17,6 +25,28 @@ PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, cons
     if (!result.schedule) result.limits_hit.push_back(deadline.ended_by());
     return result;
   };
+}
+
+EngineInfo list_engine() {
+  return {.name = "list",
+          .help = "event-driven list scheduling in continuous time; any demand",
+          .policies = list_policies(),
+          // Without copies routes are known beforehand, and `flow` finds better ones, unless the problem is
+          // small. AllGather of many GPUs is left to what does not scan over all chunks.
+          .applicable =
+              [](const Instance& instance, const EngineOptions&) {
+                if (instance.demand.is_unicast())
+                  return instance.demand.contributions().size() <= kFewContributions;
+                return instance.topology->num_gpus() <= kFewGpus || !is_plain_allgather(instance);
+              },
+          // It looks through the chunks for every send.
+          .work =
+              [](const Demand& demand, const std::string&) {
+                return demand.num_deliveries() * (1 + static_cast<double>(demand.num_chunks()) / 1024);
+              },
+          .supports_local_search = true,
+          .traits = kContinuousTime,
+          .prepare = prepare_list};
 }
 
 }  // namespace rondo

@@ -4,6 +4,7 @@
 #include "orbit_images.hpp"
 #include "queue_scheduler.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/engines/plain_allgather.hpp"
 
@@ -63,6 +64,20 @@ PreparedEngine prepare_queue(const Instance& instance, const EngineOptions& opti
     result.metrics["automorphisms"] = static_cast<double>(group.order());
     return result;
   };
+}
+
+EngineInfo queue_engine() {
+  return {.name = "queue",
+          .help =
+              "list scheduling with a queue of chunks a hop, one decision for all automorphisms of a "
+              "symmetric fabric; AllGather, to 4096 GPUs",
+          .policies = queue_policies(),
+          .applicable = [](const Instance& instance,
+                           const EngineOptions&) { return is_plain_allgather(instance); },
+          .supports_local_search = true,
+          .traits = kContinuousTime,
+          .prepare = prepare_queue,
+          .work_share = queue_decisions};
 }
 
 }  // namespace rondo

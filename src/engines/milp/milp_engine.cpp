@@ -6,6 +6,7 @@
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/transfers.hpp"
+#include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/model/deadline.hpp"
 #include "transfers.hpp"
@@ -185,6 +186,18 @@ PreparedEngine prepare_milp(const Instance& instance, const EngineOptions&, cons
   return [topology = instance.topology, tools](const Demand& demand, const EngineOptions& options) {
     return solve(*topology, demand, options, tools);
   };
+}
+
+EngineInfo milp_engine() {
+  return {.name = "milp",
+          .help = "multicast integer program, exact on its epoch grid; up to about 8 GPUs",
+          .traits = {.on_epoch_grid = true,
+                     .counts_epochs = true,
+                     .flows_over_time = false,
+                     .branches = true,
+                     .relaxes_on_a_rank = true,
+                     .in_parts = false},
+          .prepare = prepare_milp};
 }
 
 }  // namespace rondo

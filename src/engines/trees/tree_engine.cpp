@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "rondo/core/error.hpp"
+#include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/engines/plain_allgather.hpp"
 #include "tree_packing.hpp"
@@ -33,6 +34,18 @@ PreparedEngine prepare_trees(const Instance& instance, const EngineOptions&, con
     result.metrics["tree_throughput_us"] = known->second.time_us;
     return result;
   };
+}
+
+EngineInfo trees_engine() {
+  return {
+      .name = "trees",
+      .help = "spanning trees packed at the optimal rate (Edmonds), list-scheduled; AllGather, to 64 GPUs",
+      .applicable = [](const Instance& instance,
+                       const EngineOptions&) { return applicable_to_trees(instance); },
+      // Packing takes many maximum flows.
+      .work = [](const Demand& demand, const std::string&) { return 4 * demand.num_deliveries(); },
+      .traits = kContinuousTime,
+      .prepare = prepare_trees};
 }
 
 }  // namespace rondo

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rondo/engines/engine.hpp"
+
+namespace rondo {
+
+/// What an engine works with, which says which options it heeds (rondo/pipeline/options.hpp).
+struct EngineTraits {
+  bool on_epoch_grid;      ///< time is cut into epochs
+  bool counts_epochs;      ///< looks for the least number of epochs that a whole schedule takes
+  bool flows_over_time;    ///< time-expanded flows, whose intervals may differ in length
+  bool branches;           ///< integer programs by branch and bound
+  bool relaxes_on_a_rank;  ///< linear programs of its own on the rank that tries it alone
+  bool in_parts;           ///< what it solves can be decomposed
+};
+
+/// No epochs, no integer programs, nothing to decompose.
+inline constexpr EngineTraits kContinuousTime{.on_epoch_grid = false,
+                                              .counts_epochs = false,
+                                              .flows_over_time = false,
+                                              .branches = false,
+                                              .relaxes_on_a_rank = false,
+                                              .in_parts = false};
+
+/// All that others know of an engine. Each engine makes its row in its own file; registry.cpp lists them.
+struct EngineInfo {
+  std::string name;
+  std::string help;
+  std::vector<std::string> policies = {};  ///< the first one is the default; may be empty
+  /// Whether `auto` gives the engine a try on this instance; the options are those that it is prepared with.
+  std::function<bool(const Instance&, const EngineOptions&)> applicable = [](auto&...) { return false; };
+  /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
+  std::function<double(const Demand&, const std::string& policy)> work =
+      [](const Demand& demand, const std::string&) { return demand.num_deliveries(); };
+  bool supports_local_search = false;  ///< also where it is asked for by name, not as one of `auto`
+  EngineTraits traits;
+  Engine prepare = nullptr;
+  bool works_in_rounds = false;  ///< by round_steps.hpp, on all ranks at once; then `prepare` is absent
+  /// The part of `work` that the symmetry of an instance leaves; absent: all of it.
+  std::function<double(const Instance&, const EngineOptions&)> work_share = {};
+};
+
+}  // namespace rondo
