@@ -3,36 +3,23 @@
 #include <algorithm>
 
 #include "rondo/core/error.hpp"
-#include "rondo/core/generators.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
+#include "topologies.hpp"
 
 namespace rondo {
 namespace {
 
-constexpr double kMB = 1e6;  // 1 MB takes 1000 us at 1 GB/s
-
-Node gpu() {
-  return {};
-}
-Node network_switch(Forwarding forwarding = Forwarding::cut_through) {
-  Node node;
-  node.kind = NodeKind::switch_;
-  node.forwarding = forwarding;
-  return node;
-}
-Link link(int src, int dst, double bandwidth_GBps = 1, double latency_us = 1) {
-  return {NodeId{src}, NodeId{dst}, bandwidth_GBps, latency_us};
-}
-Topology fabric(std::vector<Node> nodes, std::vector<Link> links, std::vector<SharedBandwidth> shared = {}) {
-  return Topology({"test", "", std::move(nodes), std::move(links), std::move(shared)});
+Topology topology_of(std::vector<Node> nodes, std::vector<Link> links,
+                     std::vector<SharedBandwidth> shared = {}) {
+  return *fabric(std::move(nodes), std::move(links), std::move(shared));
 }
 /// GPUs 0, 1, 2 around switch 3.
-Topology star(Forwarding forwarding, double up_GBps = 1, double down_GBps = 1) {
-  return fabric({gpu(), gpu(), gpu(), network_switch(forwarding)},
-                {link(0, 3, up_GBps), link(1, 3, up_GBps), link(2, 3, up_GBps), link(3, 0, down_GBps),
-                 link(3, 1, down_GBps), link(3, 2, down_GBps)});
+Topology star_of_three(Forwarding forwarding, double up_GBps = 1, double down_GBps = 1) {
+  return topology_of({gpu(), gpu(), gpu(), network_switch(forwarding)},
+                     {link(0, 3, up_GBps), link(1, 3, up_GBps), link(2, 3, up_GBps), link(3, 0, down_GBps),
+                      link(3, 1, down_GBps), link(3, 2, down_GBps)});
 }
 
 EngineResult schedule(const std::shared_ptr<const Topology>& topology, const Demand& demand,
@@ -53,7 +40,7 @@ double finish_of(const Topology& topology, const Demand& demand, const std::stri
 
 TEST(List, RingOneWayPassesEveryChunkOn) {
   const Topology ring =
-      fabric({gpu(), gpu(), gpu(), gpu()}, {link(0, 1), link(1, 2), link(2, 3), link(3, 0)});
+      topology_of({gpu(), gpu(), gpu(), gpu()}, {link(0, 1), link(1, 2), link(2, 3), link(3, 0)});
   // Three steps of 1000 us + 1 us; the link is free again after 1000 us, but the next chunk comes at 1001.
   EXPECT_DOUBLE_EQ(finish_of(ring, make_demand(Collective::allgather, 4 * kMB, 4, 1)), 3003);
 }
@@ -61,50 +48,51 @@ TEST(List, RingOneWayPassesEveryChunkOn) {
 TEST(List, CutThroughStarMeetsTheDownlinkBound) {
   // Every downlink carries two chunks of 1000 us; then both latencies.
   EXPECT_DOUBLE_EQ(
-      finish_of(star(Forwarding::cut_through), make_demand(Collective::allgather, 3 * kMB, 3, 1)), 2002);
+      finish_of(star_of_three(Forwarding::cut_through), make_demand(Collective::allgather, 3 * kMB, 3, 1)),
+      2002);
 }
 
 TEST(List, CutThroughRunsAtTheSlowerLink) {
-  EXPECT_DOUBLE_EQ(
-      finish_of(star(Forwarding::cut_through, 4, 1), make_demand(Collective::allgather, 3 * kMB, 3, 1)),
-      2002);
+  EXPECT_DOUBLE_EQ(finish_of(star_of_three(Forwarding::cut_through, 4, 1),
+                             make_demand(Collective::allgather, 3 * kMB, 3, 1)),
+                   2002);
 }
 
 TEST(List, StoreAndForwardTakesBothTransmissions) {
   // 0 sends to 1 and 2 in turn: the second chunk enters after 1000 us and leaves the switch at 2001.
   const Demand scatter = make_demand(Collective::scatter, 3 * kMB, 3, 1);
-  EXPECT_DOUBLE_EQ(finish_of(star(Forwarding::store_and_forward), scatter), 3002);
+  EXPECT_DOUBLE_EQ(finish_of(star_of_three(Forwarding::store_and_forward), scatter), 3002);
 }
 
 TEST(List, SharedBandwidthIsNeverExceeded) {
   const std::vector<Link> links{link(0, 1), link(0, 2)};
   const Demand broadcast = make_demand(Collective::broadcast, kMB, 3, 1);
-  EXPECT_DOUBLE_EQ(finish_of(fabric({gpu(), gpu(), gpu()}, links), broadcast), 1001);
-  const Topology shared = fabric({gpu(), gpu(), gpu()}, links, {{"nic", {LinkId{0}, LinkId{1}}, 1.0}});
+  EXPECT_DOUBLE_EQ(finish_of(topology_of({gpu(), gpu(), gpu()}, links), broadcast), 1001);
+  const Topology shared = topology_of({gpu(), gpu(), gpu()}, links, {{"nic", {LinkId{0}, LinkId{1}}, 1.0}});
   EXPECT_DOUBLE_EQ(finish_of(shared, broadcast), 2001);
 }
 
 TEST(List, SharedBandwidthBelowAnyLinkIsRefused) {
   const Topology shared =
-      fabric({gpu(), gpu()}, {link(0, 1), link(1, 0)}, {{"nic", {LinkId{0}, LinkId{1}}, 0.5}});
+      topology_of({gpu(), gpu()}, {link(0, 1), link(1, 0)}, {{"nic", {LinkId{0}, LinkId{1}}, 0.5}});
   EXPECT_THROW(finish_of(shared, make_demand(Collective::broadcast, kMB, 2, 1)), Error);
 }
 
 TEST(List, RelaysWhereNoLinkLeadsToTheDestination) {
-  const Topology line = fabric({gpu(), gpu(), gpu()}, {link(0, 1), link(1, 2), link(2, 1), link(1, 0)});
+  const Topology line = topology_of({gpu(), gpu(), gpu()}, {link(0, 1), link(1, 2), link(2, 1), link(1, 0)});
   // The chunk for 2 goes first and crosses 1 -> 2 while the one for 1 follows.
   EXPECT_DOUBLE_EQ(finish_of(line, make_demand(Collective::scatter, 3 * kMB, 3, 1), "furthest"), 2002);
   EXPECT_NO_THROW(finish_of(line, make_demand(Collective::alltoall, 3 * kMB, 3, 2)));
 }
 
 TEST(List, WaitsUntilDataIsReady) {
-  const Topology pair = fabric({gpu(), gpu()}, {link(0, 1), link(1, 0)});
+  const Topology pair = topology_of({gpu(), gpu()}, {link(0, 1), link(1, 0)});
   const Demand demand(Collective::custom, kMB, 2, {{GpuId{0}, kMB, {GpuId{1}}, 500.0}}, 1);
   EXPECT_DOUBLE_EQ(finish_of(pair, demand), 1501);
 }
 
 TEST(List, ChunksOfDifferentSizes) {
-  const Topology pair = fabric({gpu(), gpu()}, {link(0, 1), link(1, 0)});
+  const Topology pair = topology_of({gpu(), gpu()}, {link(0, 1), link(1, 0)});
   const Demand demand(Collective::custom, 3 * kMB, 2,
                       {{GpuId{0}, kMB, {GpuId{1}}}, {GpuId{0}, 2 * kMB, {GpuId{1}}}}, 1);
   EXPECT_DOUBLE_EQ(finish_of(pair, demand), 3001);
@@ -112,8 +100,9 @@ TEST(List, ChunksOfDifferentSizes) {
 
 TEST(List, CrossesASlowLinkOnceAChunk) {
   // Two pairs of GPUs with fast links, joined by one slow link each way.
-  const Topology pairs = fabric({gpu(), gpu(), gpu(), gpu()}, {link(0, 1, 10), link(1, 0, 10), link(2, 3, 10),
-                                                               link(3, 2, 10), link(0, 2), link(2, 0)});
+  const Topology pairs =
+      topology_of({gpu(), gpu(), gpu(), gpu()},
+                  {link(0, 1, 10), link(1, 0, 10), link(2, 3, 10), link(3, 2, 10), link(0, 2), link(2, 0)});
   const Demand demand = make_demand(Collective::allgather, 4 * kMB, 4, 4);
   const EngineResult result = schedule(std::make_shared<const Topology>(pairs), demand);
   const auto crossings = std::count_if(result.schedule->sends.begin(), result.schedule->sends.end(),
@@ -126,8 +115,8 @@ TEST(List, CrossesASlowLinkOnceAChunk) {
 TEST(List, SoonestSendsAgainWhereARelayWouldComeLater) {
   // 1000 bytes take 1 us a link and 10 us through the switch, 5 us between the receivers.
   const Topology fork =
-      fabric({gpu(), gpu(), gpu(), network_switch()},
-             {link(0, 3, 1, 5), link(3, 1, 1, 5), link(3, 2, 1, 5), link(1, 2, 1, 5), link(2, 1, 1, 5)});
+      topology_of({gpu(), gpu(), gpu(), network_switch()},
+                  {link(0, 3, 1, 5), link(3, 1, 1, 5), link(3, 2, 1, 5), link(1, 2, 1, 5), link(2, 1, 1, 5)});
   const Demand demand = make_demand(Collective::broadcast, 1000, 3, 1);
   EXPECT_DOUBLE_EQ(finish_of(fork, demand, "rarest"), 1 + 10 + 1 + 5);
   EXPECT_DOUBLE_EQ(finish_of(fork, demand, "soonest"), 1 + 1 + 10);
@@ -153,7 +142,8 @@ TEST(List, SameSeedSameSchedule) {
 
 TEST(List, UnknownPolicyListsTheKnownOnes) {
   try {
-    finish_of(star(Forwarding::cut_through), make_demand(Collective::allgather, 3 * kMB, 3, 1), "fastest");
+    finish_of(star_of_three(Forwarding::cut_through), make_demand(Collective::allgather, 3 * kMB, 3, 1),
+              "fastest");
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::usage);
@@ -164,8 +154,8 @@ TEST(List, UnknownPolicyListsTheKnownOnes) {
 TEST(Hops, TimingThroughAStoreAndForwardSwitchBehindACutThroughOne) {
   // 0 -> (1 cut-through) -> (2 store-and-forward) -> 3, at 4, 2 and 1 GB/s, latencies 1, 2, 3.
   const Topology chain =
-      fabric({gpu(), network_switch(), network_switch(Forwarding::store_and_forward), gpu()},
-             {link(0, 1, 4, 1), link(1, 2, 2, 2), link(2, 3, 1, 3)});
+      topology_of({gpu(), network_switch(), network_switch(Forwarding::store_and_forward), gpu()},
+                  {link(0, 1, 4, 1), link(1, 2, 2, 2), link(2, 3, 1, 3)});
   const HopTable table(chain);
   ASSERT_EQ(table.hops().size(), 1u);
   const Hop& hop = table.hop(0);

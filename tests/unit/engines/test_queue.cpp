@@ -15,10 +15,6 @@ namespace {
 
 using Parameters = std::map<std::string, std::string>;
 
-std::shared_ptr<const Topology> generated(const std::string& family, const Parameters& parameters) {
-  return std::make_shared<const Topology>(generate_topology(family, parameters));
-}
-
 Demand allgather(const Topology& topology, double chunk_bytes, int chunks = 1) {
   const auto gpus = static_cast<double>(topology.num_gpus());
   return make_demand(Collective::allgather, gpus * chunks * chunk_bytes, topology.num_gpus(), chunks);
