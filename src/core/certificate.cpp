@@ -46,11 +46,6 @@ std::vector<double> distances_from_any(Digraph graph, std::vector<double> length
   return distance;
 }
 
-Digraph reversed(Digraph graph) {
-  for (Arc& arc : graph.arcs) std::swap(arc.src, arc.dst);
-  return graph;
-}
-
 std::vector<NodeId> gpu_nodes(const Topology& topology) {
   std::vector<NodeId> nodes;
   for (std::size_t g = 0; g < topology.num_gpus(); ++g) nodes.push_back(topology.node_of(GpuId(g)));

@@ -38,12 +38,6 @@ namespace {
 /// Amounts and matrix entries below this are rounding errors.
 constexpr double kRounding = 1e-9;
 
-Digraph reversed(const Digraph& graph) {
-  Digraph result{graph.num_nodes, {}};
-  for (const Arc& arc : graph.arcs) result.arcs.push_back({arc.dst, arc.src});
-  return result;
-}
-
 /// The nodes and times at which the data of one origin can be.
 struct Window {
   std::vector<double> first;  ///< per node: the time from which it can be there

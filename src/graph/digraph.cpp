@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace rondo {
 namespace {
@@ -38,6 +39,11 @@ struct Lemon {
 };
 
 }  // namespace
+
+Digraph reversed(Digraph graph) {
+  for (Arc& arc : graph.arcs) std::swap(arc.src, arc.dst);
+  return graph;
+}
 
 struct ShortestPathSearch::Implementation {
   using Lengths = lemon::StaticDigraph::ArcMap<double>;

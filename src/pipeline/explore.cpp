@@ -311,7 +311,8 @@ Exploration Explorer::run() {
 }  // namespace
 
 bool may_improve(const Problem& problem) {
-  return problem.options.improve_work > 0 && !problem.demand.is_unicast();
+  return problem.options.improve_work > 0 && !problem.demand.is_unicast() &&
+         find_engine_or_auto(problem.options.engine).supports_local_search;
 }
 
 Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context) {

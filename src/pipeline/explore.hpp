@@ -32,7 +32,7 @@ struct Exploration {
   double round_files_s = 0;              ///< what keeping them took
 };
 
-/// Whether local search may follow: it knows plans of multicast demand alone.
+/// Whether local search may follow the engine asked for; it knows plans of multicast demand alone.
 bool may_improve(const Problem& problem);
 
 /// Collective. Candidates (engine, chunk count, policy, seed; see portfolio.hpp) are dealt over the ranks

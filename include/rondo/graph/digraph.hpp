@@ -19,6 +19,9 @@ struct Digraph {
   std::vector<Arc> arcs;
 };
 
+/// Every arc from its end to its start, in the same order.
+Digraph reversed(Digraph graph);
+
 struct ShortestPaths {
   std::vector<double> distance;  ///< per node; infinity where there is no path
   std::vector<int> last_arc;     ///< per node; -1 at the source and where there is no path

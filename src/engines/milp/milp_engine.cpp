@@ -95,11 +95,15 @@ class EpochSearch {
     } else if (solution.status == SolveStatus::infeasible) {
       if (optimum_.infeasible_epochs == epochs - 1) optimum_.infeasible_epochs = epochs;
     } else {
-      const std::string limit = deadline_.is_over() ? deadline_.ended_by() : "nodes";
-      auto& hit = optimum_.limits_hit;
-      if (std::find(hit.begin(), hit.end(), limit) == hit.end()) hit.push_back(limit);
+      if (!deadline_.is_over()) hit("nodes");
     }
+    if (!optimum_.field && deadline_.is_over()) hit(deadline_.ended_by());
     return optimum_.field || deadline_.is_over();
+  }
+
+  void hit(const std::string& limit) {
+    auto& limits = optimum_.limits_hit;
+    if (std::ranges::find(limits, limit) == limits.end()) limits.push_back(limit);
   }
 
   SolveLimits limits() const { return deadline_.left_of(options_.limits); }

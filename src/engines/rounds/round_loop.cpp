@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "assemble_rounds.hpp"
 #include "list_continuation.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/stopwatch.hpp"
@@ -324,26 +325,6 @@ void RoundLoop::consider(const std::vector<PlacedMove>& placed) {
   take(std::move(candidate));
 }
 
-/// Throws Error(bad_data) where the sends leave demand unmet.
-Schedule assemble(const Topology& topology, const Demand& demand, const std::vector<Send>& sends) {
-  Schedule schedule{pruned(topology, demand, sends)};
-  canonicalise(schedule);
-  const std::vector<Delivery> deliveries = transfers_of(topology, demand, schedule.sends).deliveries;
-  const ChunkGpuTable<int> first = first_arrivals(demand, deliveries);
-  for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
-    const ChunkId c{i};
-    for (const GpuId d : demand.destinations(c)) {
-      if (first(c, d) < 0) {
-        throw Error(ExitCode::bad_data,
-                    fmt::format("the rounds bring chunk {} to GPU {} nowhere; resume the run to finish it", i,
-                                d.value));
-      }
-      schedule.finish_us = std::max(schedule.finish_us, deliveries[index(first(c, d))].arrival_us);
-    }
-  }
-  return schedule;
-}
-
 }  // namespace
 
 void check_rounds(const Demand& demand) {
@@ -359,13 +340,7 @@ Schedule solve_rounds(const RoundsProblem& problem, const Toolbox& tools, const 
   check_rounds(problem.instance.demand);
   RoundLoop loop(problem, tools, communicator, finish_round, notes);
   loop.resume(finished, plan);
-  return assemble(*problem.instance.topology, problem.instance.demand, loop.run());
-}
-
-Schedule reassemble(const Topology& topology, const Demand& demand, const std::vector<RoundRecord>& rounds) {
-  std::vector<Send> sends;
-  for (const RoundRecord& round : rounds) sends.insert(sends.end(), round.sends.begin(), round.sends.end());
-  return assemble(topology, demand, sends);
+  return assemble_rounds(*problem.instance.topology, problem.instance.demand, loop.run());
 }
 
 }  // namespace rondo
