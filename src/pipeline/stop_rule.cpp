@@ -20,7 +20,7 @@ bool StopRule::stop(double finish_us) {
 
 double StopRule::time_share() const {
   const std::optional<double>& limit_s = problem_.options.time_limit_s;
-  // At least a tenth of the limit is for searching, whatever comes after it.
+  // At least a tenth of the limit is left for the search.
   return limit_s ? context_.seconds() / std::max(*limit_s - closing_s_, 0.1 * *limit_s) : 0;
 }
 

@@ -25,7 +25,7 @@ struct ReplayResult {
 /// Where the rules leave something open, the schedule is valid if some reading is:
 /// - Every send needs a chain of causes from its chunk's origin. What arrives serves what starts at the same
 ///   instant, but sends that rest only on each other are refused however short they are. An origin holds its
-///   chunk from its ready time, whatever comes back to it later.
+///   chunk from its ready time, even if it receives the chunk again later.
 /// - Several sends of a chunk may enter a cut-through switch at one instant. Some pairing with those that
 ///   leave has to give each transfer enough onward sends and a link that is as slow as its rate.
 /// - Of several arrivals of a chunk at a store-and-forward switch each needs an onward send; the pairing is

@@ -87,9 +87,9 @@ double bandwidth_into_GBps(const Topology& topology, GpuId gpu);
 /// lacks.
 bool others_are_busy_longer(const Hop& hop, double in_GBps, double lacking_bytes, double duration_us);
 
-/// Serves the waiting receivers in turn, the one that lacks most first, until none can be served. `serve`
-/// starts a transfer to a receiver and tells whether there was one; `prepare` is called for a receiver some
-/// turns before.
+/// Serves the waiting receivers in turn, the one with the most bytes missing first, until none can be served.
+/// `serve` starts a transfer to a receiver and tells whether there was one; `prepare` is called for a
+/// receiver some turns before.
 template <class Lacking>
 void serve_in_turn(std::vector<char>& waiting, const std::vector<Lacking>& lacking, Random& random,
                    auto serve, auto prepare) {

@@ -23,8 +23,8 @@ struct PartialSchedule {
 };
 
 /// Builds a schedule in continuous time, event by event, by the rules of list_rules.hpp; the receiver that
-/// lacks most bytes is served first. `hops` has to be the table of `topology`. With `partial`, the schedule
-/// holds the further sends alone, and `finish_us` counts them alone.
+/// misses the most bytes is served first. `hops` has to be the table of `topology`. With `partial`, the
+/// schedule holds the further sends alone, and `finish_us` counts them alone.
 Schedule list_schedule(const Topology& topology, const HopTable& hops, const Demand& demand,
                        const Deliveries& deliveries, const ListRules& rules,
                        const PartialSchedule* partial = nullptr);
