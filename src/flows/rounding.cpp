@@ -20,7 +20,7 @@ constexpr int kExponents[] = {8, 32, 128};
 constexpr int kPricings = 3;
 constexpr int kPasses = 8;
 /// A change counts if it is better by this part.
-constexpr double kImprovement = 1e-9;
+constexpr double kWorthwhileGain = 1e-9;
 /// Weight of duration against load in the search for new routes, where nothing else tells them apart.
 constexpr double kDurationWeight = 1e-6;
 
@@ -163,7 +163,7 @@ Rounding::Choice Rounding::cheapest(std::size_t contribution) const {
   Choice best;
   for (std::size_t i = 0; i < candidates_[contribution].size(); ++i) {
     const double c = cost(contribution, candidates_[contribution][i]);
-    if (c < best.cost * (1 - kImprovement)) best = {i, c};
+    if (c < best.cost * (1 - kWorthwhileGain)) best = {i, c};
   }
   return best;
 }
@@ -195,7 +195,7 @@ void Rounding::start_from_model() {
     for (const Route& route : table_.of_contribution[i]) {
       if (!route.start_us.empty()) extensible_ = false;
       candidates_[i].push_back(make_candidate(i, route));
-      const int whole = static_cast<int>(chunks_ * (route.bytes / sum) + kImprovement);
+      const int whole = static_cast<int>(chunks_ * (route.bytes / sum) + kWorthwhileGain);
       put(i, candidates_[i].size() - 1, whole);
       left -= whole;
     }
@@ -266,7 +266,7 @@ bool Rounding::reroute(std::size_t contribution, std::size_t from) {
   put(contribution, from, -1);
   const double stay = cost(contribution, candidates_[contribution][from]);
   const Choice best = cheapest(contribution);
-  const bool moved = best.candidate != from && best.cost < stay * (1 - kImprovement);
+  const bool moved = best.candidate != from && best.cost < stay * (1 - kWorthwhileGain);
   put(contribution, moved ? best.candidate : from, 1);
   return moved;
 }
