@@ -26,8 +26,8 @@ Decomposition decompose(const Problem& problem, const Demand& demand) {
   return decomposition.decompose_round(*problem.topology, demand, options.parts, options.seed);
 }
 
-/// The most frequent form of a round's model is the larger the more chunks there are: the least number of
-/// chunks that loses little, if it is less than the best schedule's.
+/// A round's model grows with the number of chunks. The least number that loses little, if it is less than
+/// the best schedule's.
 std::optional<int> fewer_chunks(const Exploration& listed) {
   const double finish_us = listed.best.found.schedule->finish_us;
   for (const auto& [chunks, trade] : best_by_chunks(listed.state.trials)) {

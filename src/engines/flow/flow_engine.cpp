@@ -24,8 +24,6 @@ struct FlowPolicy {
 
 /// Where there is a free group, whole problems of more chunks than that are left out unless asked for.
 constexpr std::size_t kMaxWholeChunks = 20'000;
-/// Of the time that is left, what rounding may take; the rest is for list scheduling.
-constexpr double kShareOfRounding = 0.5;
 
 /// The first one is the default.
 const std::vector<FlowPolicy>& flow_policy_table() {

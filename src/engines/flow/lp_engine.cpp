@@ -78,9 +78,6 @@ std::vector<int> coarse_interval_starts(int epochs, int fine) {
   return starts;
 }
 
-/// Of the time that is left, what rounding may take; the rest is for list scheduling.
-constexpr double kShareOfLpRounding = 0.5;
-
 class LeastTimeSearch {
  public:
   LeastTimeSearch(const Instance& instance, const EngineOptions& options, const Toolbox& tools,
@@ -233,7 +230,7 @@ PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options
   return [topology, table, metrics](const Demand& demand, const EngineOptions& call) {
     const Deadline deadline(call.limits);
     const RoutedChunks routed = round_to_chunks(*topology, demand, *table, RoutingStart::model, call.seed,
-                                                deadline.after(kShareOfLpRounding));
+                                                deadline.after(kShareOfRounding));
     EngineResult result;
     result.schedule =
         schedule_routes(*topology, table->hops, demand, routed, RouteOrder::model, call.seed, deadline);

@@ -12,6 +12,9 @@
 
 namespace rondo {
 
+/// Of the time that is left, what rounding may take; the rest is for list scheduling.
+inline constexpr double kShareOfRounding = 0.5;
+
 /// Which of the chunks that wait for a link goes first.
 enum class RouteOrder {
   bottleneck,  ///< the longest rest: time of its later hops + greatest load that a later link still has to
