@@ -31,7 +31,13 @@ void write_certificate(const Hdf5GroupWriter& group, const Certificate& certific
                    group.put_array("nodes", nodes, H5T_STD_I32LE);
                    group.put("bytes", cut.bytes);
                  },
-                 [&](const MetricCertificate& metric) { group.put_array("length", metric.length, ""); }},
+                 [&](const MetricCertificate& metric) { group.put_array("length", metric.length, ""); },
+                 [&](const PartitionCertificate& partition) {
+                   group.put_array("part",
+                                   std::vector<std::int64_t>(partition.part.begin(), partition.part.end()),
+                                   H5T_STD_I32LE);
+                   group.put("side", std::string(partition.enter ? "enter" : "leave"));
+                 }},
       certificate);
 }
 

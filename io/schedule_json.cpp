@@ -79,6 +79,11 @@ Json certificate_to_json(const Certificate& certificate) {
                  },
                  [](const MetricCertificate& metric) {
                    return Json{{"kind", "metric"}, {"length", metric.length}};
+                 },
+                 [](const PartitionCertificate& partition) {
+                   return Json{{"kind", "partition"},
+                               {"part", partition.part},
+                               {"side", partition.enter ? "enter" : "leave"}};
                  }},
       certificate);
 }

@@ -301,7 +301,7 @@ double bound(const Topology& topology, const Demand& demand, const MetricCertifi
 }  // namespace
 
 std::string certificate_kind(const Certificate& certificate) {
-  static constexpr const char* kNames[] = {"latency", "cut", "metric"};
+  static constexpr const char* kNames[] = {"latency", "cut", "metric", "partition"};
   return kNames[certificate.index()];
 }
 
@@ -335,6 +335,8 @@ double sound_bound_of(const Topology& topology, const Demand& demand, const Cert
   }
   if (const auto* latency = std::get_if<LatencyCertificate>(&certificate))
     return bound(topology, demand, *latency);
+  if (std::holds_alternative<PartitionCertificate>(certificate))
+    refuse_certificate("partitions are not checked yet");
   return bound(topology, demand, std::get<MetricCertificate>(certificate));
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "refuse.hpp"
@@ -41,14 +42,71 @@ void check_gpu(std::size_t contribution, const char* role, GpuId gpu, std::size_
   }
 }
 
+void sort_sources(Contribution& contribution) {
+  const auto& ready_us = contribution.source_ready_us;
+  std::vector<std::size_t> order(contribution.sources.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return contribution.sources[i]; });
+  Contribution sorted = contribution;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    sorted.sources[i] = contribution.sources[order[i]];
+    if (ready_us.size() == order.size()) sorted.source_ready_us[i] = ready_us[order[i]];
+  }
+  for (HeldSum& held : sorted.held) std::ranges::sort(held.sources);
+  contribution = std::move(sorted);
+}
+
+void check_ready(std::size_t id, double ready_us) {
+  if (!(ready_us >= 0) || !std::isfinite(ready_us))
+    refuse(fmt::format("contribution {}: ready_us is {}; it has to be 0 or more and finite", id, ready_us));
+}
+
+void check_sources(std::size_t id, const Contribution& contribution, std::size_t num_gpus) {
+  const auto& sources = contribution.sources;
+  for (const GpuId source : sources) check_gpu(id, "a source", source, num_gpus);
+  if (const auto repeated = std::adjacent_find(sources.begin(), sources.end()); repeated != sources.end())
+    refuse(fmt::format("contribution {}: source {} is named twice; name it once", id, repeated->value));
+  if (contribution.reduce && sources.size() < 2) {
+    refuse(fmt::format("contribution {}: a sum needs two sources or more; it has {}", id,
+                       contribution.all_sources().size()));
+  }
+  if (!contribution.source_ready_us.empty() && contribution.source_ready_us.size() != sources.size()) {
+    refuse(fmt::format("contribution {}: {} ready times for {} sources; give one for each", id,
+                       contribution.source_ready_us.size(), sources.size()));
+  }
+  for (const double ready_us : contribution.source_ready_us) check_ready(id, ready_us);
+}
+
+void check_held(std::size_t id, const Contribution& contribution, std::size_t num_gpus) {
+  if (!contribution.held.empty() && !contribution.reduce)
+    refuse(fmt::format("contribution {}: only partial sums are held; it does not reduce", id));
+  std::vector<GpuId> holders;
+  for (const HeldSum& held : contribution.held) {
+    check_gpu(id, "a holder", held.gpu, num_gpus);
+    holders.push_back(held.gpu);
+    if (held.sources.empty() || !std::ranges::is_sorted(held.sources) ||
+        std::ranges::adjacent_find(held.sources) != held.sources.end() ||
+        !std::ranges::includes(contribution.sources, held.sources)) {
+      refuse(fmt::format(
+          "contribution {}: what GPU {} holds has to be the sum of one or more of its sources, each once", id,
+          held.gpu.value));
+    }
+  }
+  std::ranges::sort(holders);
+  if (const auto twice = std::ranges::adjacent_find(holders); twice != holders.end())
+    refuse(fmt::format("contribution {}: GPU {} holds two sums; it can hold one", id, twice->value));
+}
+
 void check_contribution(std::size_t id, const Contribution& contribution, std::size_t num_gpus) {
   check_gpu(id, "the origin", contribution.origin, num_gpus);
+  check_sources(id, contribution, num_gpus);
+  check_held(id, contribution, num_gpus);
   if (contribution.destinations.empty()) {
     refuse(fmt::format("contribution {}: nobody wants it; give at least one destination", id));
   }
   for (const GpuId destination : contribution.destinations) {
     check_gpu(id, "a destination", destination, num_gpus);
-    if (destination == contribution.origin) {
+    if (!contribution.reduce && std::ranges::count(contribution.all_sources(), destination) > 0) {
       refuse(
           fmt::format("contribution {}: GPU {} is origin and destination; leave it out of the destinations",
                       id, destination.value));
@@ -63,15 +121,29 @@ void check_contribution(std::size_t id, const Contribution& contribution, std::s
     refuse(fmt::format("contribution {}: bytes is {}; it has to be positive and finite", id,
                        contribution.bytes));
   }
-  if (!(contribution.ready_us >= 0) || !std::isfinite(contribution.ready_us)) {
-    refuse(fmt::format("contribution {}: ready_us is {}; it has to be 0 or more and finite", id,
-                       contribution.ready_us));
+  check_ready(id, contribution.ready_us);
+}
+
+/// A contribution for every part that is a sum of all inputs, by part.
+std::vector<Contribution> sums_of(Collective collective, double size_bytes, std::size_t num_gpus,
+                                  GpuId root) {
+  std::vector<Contribution> all(collective->input_parts(num_gpus));
+  for (Contribution& sum : all) {
+    sum.origin = GpuId{0};
+    sum.bytes = size_bytes / static_cast<double>(collective->num_parts(num_gpus));
+    sum.reduce = true;
+    for (std::size_t g = 0; g < num_gpus; ++g) sum.sources.push_back(GpuId(g));
   }
+  collective->for_each_output_part(num_gpus, root.index(), [&](const OutputPart& to, const InputPart& from) {
+    all[from.part].destinations.push_back(GpuId(to.gpu));
+  });
+  return all;
 }
 
 /// A contribution for every part of an input that another GPU wants, by GPU and part.
 std::vector<Contribution> contributions_of(Collective collective, double size_bytes, std::size_t num_gpus,
                                            GpuId root) {
+  if (collective->reduces) return sums_of(collective, size_bytes, num_gpus, root);
   const std::size_t parts = collective->input_parts(num_gpus);
   const std::size_t inputs = collective->input.at_root_only ? 1 : num_gpus;
   const auto for_each_part_sent = [&](const auto& visit) {
@@ -100,22 +172,25 @@ std::size_t least_deliveries(Collective collective, std::size_t num_gpus) {
   return outputs * (collective->output_parts(num_gpus) - 1);
 }
 
-/// What one GPU has for others.
+/// What one GPU, or the sum of some, has for others.
 struct Flow {
-  GpuId origin;
+  bool reduce;
+  std::span<const GpuId> sources;
   std::span<const GpuId> destinations;
 
   friend bool operator<(const Flow& a, const Flow& b) {
-    if (a.origin != b.origin) return a.origin < b.origin;
-    return std::lexicographical_compare(a.destinations.begin(), a.destinations.end(), b.destinations.begin(),
-                                        b.destinations.end());
+    if (a.reduce != b.reduce) return b.reduce;
+    if (!std::ranges::equal(a.sources, b.sources))
+      return std::ranges::lexicographical_compare(a.sources, b.sources);
+    return std::ranges::lexicographical_compare(a.destinations, b.destinations);
   }
 };
 
 /// Bytes per flow; the demand has to outlive it.
 std::map<Flow, double> totals(const Demand& demand) {
   std::map<Flow, double> result;
-  for (const Contribution& c : demand.contributions()) result[{c.origin, c.destinations}] += c.bytes;
+  for (const Contribution& c : demand.contributions())
+    result[{c.reduce, c.all_sources(), c.destinations}] += c.bytes;
   return result;
 }
 
@@ -124,13 +199,14 @@ bool nearly_equal(double a, double b) {
 }
 
 std::string flow_name(const Flow& flow, std::size_t num_gpus) {
-  if (flow.destinations.size() == 1) {
-    return fmt::format("from GPU {} to GPU {}", flow.origin.value, flow.destinations.front().value);
-  }
-  if (flow.destinations.size() == num_gpus - 1) {
-    return fmt::format("from GPU {} to all others", flow.origin.value);
-  }
-  return fmt::format("from GPU {} to {} GPUs", flow.origin.value, flow.destinations.size());
+  const auto to = [&]() -> std::string {
+    if (flow.destinations.size() == 1) return fmt::format("GPU {}", flow.destinations.front().value);
+    if (flow.destinations.size() == num_gpus) return "all GPUs";
+    if (flow.destinations.size() == num_gpus - 1) return "all others";
+    return fmt::format("{} GPUs", flow.destinations.size());
+  }();
+  if (flow.sources.size() == 1) return fmt::format("from GPU {} to {}", flow.sources.front().value, to);
+  return fmt::format("from {} {} GPUs to {}", flow.reduce ? "the sum of" : "any of", flow.sources.size(), to);
 }
 
 /// One flag a node: whether `start` reaches it, or (backwards) it reaches `start`.
@@ -163,6 +239,15 @@ bool gpus_strongly_connected(const Topology& topology) {
   return true;
 }
 
+DemandKind kind_of(const std::vector<Contribution>& contributions) {
+  const auto all = [&](auto has) { return std::ranges::all_of(contributions, has); };
+  const auto one_destination = [](const Contribution& c) { return c.destinations.size() == 1; };
+  if (all([](const Contribution& c) { return c.sources.empty(); }))
+    return all(one_destination) ? DemandKind::unicast : DemandKind::multicast;
+  const bool only_sums = all([](const Contribution& c) { return c.reduce && c.held.empty(); });
+  return only_sums && all(one_destination) ? DemandKind::reduction : DemandKind::all_reduction;
+}
+
 }  // namespace
 
 Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
@@ -182,9 +267,11 @@ Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
   for (std::size_t i = 0; i < contributions.size(); ++i) {
     Contribution& contribution = contributions[i];
     std::sort(contribution.destinations.begin(), contribution.destinations.end());
+    if (!contribution.sources.empty()) sort_sources(contribution);
+    if (contribution.sources.size() == 1 && !contribution.reduce) contribution.sources.clear();
     check_contribution(i, contribution, num_gpus_);
-    unicast_ = unicast_ && contribution.destinations.size() == 1;
   }
+  kind_ = kind_of(contributions);
   const double bytes = contributions.front().bytes;
   if (std::all_of(contributions.begin(), contributions.end(),
                   [&](const Contribution& c) { return c.bytes == bytes; })) {
@@ -227,7 +314,7 @@ Demand make_demand(Collective collective, double size_bytes, std::size_t num_gpu
     throw Error(ExitCode::usage,
                 fmt::format("root is {}, which is no GPU; GPUs are 0 to {}", root.value, num_gpus - 1));
   }
-  if (collective->source == nullptr || collective->reduces) {
+  if (collective->source == nullptr) {
     throw Error(ExitCode::usage, fmt::format("collective '{}' has no shape of its own; give a demand file",
                                              to_string(collective)));
   }
@@ -244,7 +331,7 @@ GpuId root_of(const Demand& demand) {
   const Collective collective = demand.collective();
   if (!collective->has_root) return GpuId{0};
   const Contribution& first = demand.contributions().front();
-  return collective->output.at_root_only ? first.destinations.front() : first.origin;
+  return collective->output.at_root_only || collective->reduces ? first.destinations.front() : first.origin;
 }
 
 std::optional<std::string> mismatch_with_collective(const Demand& demand) {
@@ -283,15 +370,17 @@ void check_reachable(const Topology& topology, const Demand& demand) {
   if (gpus_strongly_connected(topology)) return;
   std::vector<std::vector<char>> reached(topology.num_gpus());  // per origin, found once
   for (const Contribution& c : demand.contributions()) {
-    auto& flags = reached[c.origin.index()];
-    if (flags.empty()) flags = reachable(topology, topology.node_of(c.origin), false);
-    for (const GpuId d : c.destinations) {
-      if (flags[topology.node_of(d).index()]) continue;
-      refuse(fmt::format(
-          "GPU {} (node {}) needs data of GPU {} (node {}), but topology '{}' has no path between "
-          "them; add links or leave the destination out",
-          d.value, topology.node_of(d).value, c.origin.value, topology.node_of(c.origin).value,
-          topology.name()));
+    for (const GpuId source : c.all_sources()) {
+      auto& flags = reached[source.index()];
+      if (flags.empty()) flags = reachable(topology, topology.node_of(source), false);
+      for (const GpuId d : c.destinations) {
+        if (flags[topology.node_of(d).index()]) continue;
+        refuse(fmt::format(
+            "GPU {} (node {}) needs data of GPU {} (node {}), but topology '{}' has no path between "
+            "them; add links or leave the destination out",
+            d.value, topology.node_of(d).value, source.value, topology.node_of(source).value,
+            topology.name()));
+      }
     }
   }
 }

@@ -98,6 +98,9 @@ constinit const Collective Collective::alltoall(row_of("alltoall"));
 constinit const Collective Collective::broadcast(row_of("broadcast"));
 constinit const Collective Collective::scatter(row_of("scatter"));
 constinit const Collective Collective::gather(row_of("gather"));
+constinit const Collective Collective::allreduce(row_of("allreduce"));
+constinit const Collective Collective::reduce_scatter(row_of("reduce_scatter"));
+constinit const Collective Collective::reduce(row_of("reduce"));
 constinit const Collective Collective::custom(row_of("custom"));
 
 std::span<const CollectiveRow> collective_rows() {

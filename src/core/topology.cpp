@@ -32,6 +32,27 @@ void check_node(std::size_t id, const Node& node) {
   }
 }
 
+void check_steps(std::size_t id, const Link& link) {
+  const auto& steps = link.bandwidth_steps;
+  if (steps.empty()) return;
+  if (steps.front() != BandwidthStep{0, link.bandwidth_GBps}) {
+    refuse(fmt::format(
+        "link {}: bandwidth_steps begin with {} GB/s from {} us; they have to begin from 0 with the link's "
+        "bandwidth_GBps, {}",
+        id, steps.front().GBps, steps.front().from_us, link.bandwidth_GBps));
+  }
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!(steps[i].GBps >= 0) || !std::isfinite(steps[i].GBps)) {
+      refuse(fmt::format("link {}: from {} us the bandwidth is {} GB/s; it has to be 0 or more and finite",
+                         id, steps[i].from_us, steps[i].GBps));
+    }
+    if (i > 0 && (!(steps[i].from_us > steps[i - 1].from_us) || !std::isfinite(steps[i].from_us))) {
+      refuse(fmt::format("link {}: a bandwidth step from {} us follows one from {} us; steps have to ascend",
+                         id, steps[i].from_us, steps[i - 1].from_us));
+    }
+  }
+}
+
 void check_link(std::size_t id, const Link& link, std::size_t num_nodes) {
   for (const auto& [end, node] : {std::pair{"src", link.src}, std::pair{"dst", link.dst}}) {
     if (!node.valid() || node.index() >= num_nodes) {
@@ -47,6 +68,10 @@ void check_link(std::size_t id, const Link& link, std::size_t num_nodes) {
   if (!(link.latency_us >= 0) || !std::isfinite(link.latency_us)) {
     refuse(fmt::format("link {}: latency_us is {}; it has to be 0 or more and finite", id, link.latency_us));
   }
+  if (!(link.message_us >= 0) || !std::isfinite(link.message_us)) {
+    refuse(fmt::format("link {}: message_us is {}; it has to be 0 or more and finite", id, link.message_us));
+  }
+  check_steps(id, link);
 }
 
 void check_group(const SharedBandwidth& group, std::size_t num_links) {
@@ -99,6 +124,11 @@ Topology::Topology(TopologyData data) : data_(std::move(data)) {
     out_links_[link.src.index()].push_back(LinkId(l));
     in_links_[link.dst.index()].push_back(LinkId(l));
     graph_.arcs.push_back({link.src.value, link.dst.value});
+    has_message_costs_ = has_message_costs_ || link.message_us > 0;
+    has_bandwidth_steps_ = has_bandwidth_steps_ || !link.bandwidth_steps.empty();
+  }
+  for (const Node& node : data_.nodes) {
+    has_adding_switches_ = has_adding_switches_ || (node.kind == NodeKind::switch_ && node.reduce);
   }
 }
 

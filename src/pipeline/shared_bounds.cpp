@@ -14,6 +14,9 @@ auto members_of(SameAs<CutCertificate> auto& c) {
 auto members_of(SameAs<MetricCertificate> auto& c) {
   return std::tie(c.length);
 }
+auto members_of(SameAs<PartitionCertificate> auto& c) {
+  return std::tie(c.part, c.enter);
+}
 
 namespace {
 
@@ -35,8 +38,11 @@ LowerBound unpack(const Bytes& bytes) {
     case 1:
       message.read(bound.certificate.emplace<1>());
       break;
-    default:
+    case 2:
       message.read(bound.certificate.emplace<2>());
+      break;
+    default:
+      message.read(bound.certificate.emplace<3>());
   }
   return bound;
 }

@@ -29,7 +29,15 @@ struct MetricCertificate {
   std::vector<double> length;  ///< one a link, >= 0
 };
 
-using Certificate = std::variant<LatencyCertificate, CutCertificate, MetricCertificate>;
+/// For AllReduce: disjoint node sets, each with a GPU; the other nodes are switches outside. Where no switch
+/// outside adds, at least 2 (k - 1) times the buffer enter the k sets; where none copies, as many bytes leave
+/// them: each such send is a call of one-way gossip among k, which needs 2k - 2 (Harary and Schwenk 1974).
+struct PartitionCertificate {
+  std::vector<int> part;  ///< one a node: its set, 0 to k - 1; -1 for a switch outside
+  bool enter = true;      ///< whether bytes that enter sets are counted, or those that leave them
+};
+
+using Certificate = std::variant<LatencyCertificate, CutCertificate, MetricCertificate, PartitionCertificate>;
 
 /// A time before which no schedule of the demand can end, in any number of chunks.
 struct LowerBound {
@@ -37,7 +45,7 @@ struct LowerBound {
   Certificate certificate;
 };
 
-/// "latency", "cut", "metric".
+/// "latency", "cut", "metric", "partition".
 std::string certificate_kind(const Certificate& certificate);
 
 /// Bytes that must leave S: what originates in S and is wanted outside, once if `demand` is multicast, and

@@ -12,20 +12,42 @@
 
 namespace rondo {
 
-/// Data that starts at one GPU and is wanted whole by others, before it is split into chunks.
-struct Contribution {
-  GpuId origin = {};
-  double bytes = 0;
-  std::vector<GpuId> destinations = {};  ///< ascending, without the origin, not empty
-  double ready_us = 0;                   ///< when the origin holds it
+/// A partial sum that a GPU other than by the rule holds at time 0 (a live state).
+struct HeldSum {
+  GpuId gpu = {};
+  std::vector<GpuId> sources = {};  ///< ascending: whose data it is the sum of
+
+  friend bool operator==(const HeldSum&, const HeldSum&) = default;
 };
+
+/// Data that starts at one GPU, or at several, and is wanted whole by others, before it is split into chunks.
+struct Contribution {
+  GpuId origin = {};  ///< the first of the sources
+  double bytes = 0;
+  std::vector<GpuId> destinations = {};  ///< ascending, not empty; unless it reduces without the sources
+  double ready_us = 0;                   ///< when all sources hold it, where source_ready_us is empty
+  std::vector<GpuId> sources = {};       ///< ascending; empty: the origin alone
+  bool reduce = false;  ///< what is wanted is the sum of the sources' data; else all sources hold the same
+  std::vector<double> source_ready_us = {};  ///< one a source, or empty
+  std::vector<HeldSum> held = {};            ///< of a contribution that reduces
+
+  std::span<const GpuId> all_sources() const {
+    return sources.empty() ? std::span(&origin, 1) : std::span<const GpuId>(sources);
+  }
+};
+
+/// What engines can make use of. Data with one source and one destination each: nothing is gained by copying.
+/// Data with one source: copying pays. Sums for one destination each: the transposed of the two before. Sums
+/// for several (AllReduce), and everything mixed or with several holders.
+enum class DemandKind { unicast, multicast, reduction, all_reduction };
 
 /// Who needs which data. Contribution i is split into `chunks_per_contribution()` equal chunks, numbered
 /// i * chunks_per_contribution() + k. Immutable.
 class Demand {
  public:
-  /// Throws Error(bad_data) for GPU numbers out of range, an empty or repeated destination list, bytes that
-  /// are not positive and finite, a negative or infinite ready time, chunks < 1, or no contribution at all;
+  /// Throws Error(bad_data) for GPU numbers out of range, an empty or repeated list of destinations or
+  /// sources, a sum of one source, held sums that share a source at one GPU or name others, bytes that are
+  /// not positive and finite, a negative or infinite ready time, chunks < 1, or no contribution at all;
   /// Error(unavailable) beyond 2^24 chunks or 1e8 destinations summed over chunks. Sorts the destinations.
   Demand(Collective collective, double size_bytes, std::size_t num_gpus,
          std::vector<Contribution> contributions, int chunks_per_contribution);
@@ -47,8 +69,13 @@ class Demand {
   double bytes(ChunkId c) const { return contribution(c).bytes / chunks_; }
   double ready_us(ChunkId c) const { return contribution(c).ready_us; }
 
-  /// Every contribution has one destination (AllToAll, Scatter, Gather): nothing is gained by copying.
-  bool is_unicast() const { return unicast_; }
+  DemandKind kind() const { return kind_; }
+  /// Every contribution has one source and one destination (AllToAll, Scatter, Gather).
+  bool is_unicast() const { return kind_ == DemandKind::unicast; }
+  /// Sums are asked for, or some datum has several holders: what `origin` says is not all.
+  bool has_several_sources() const {
+    return kind_ == DemandKind::reduction || kind_ == DemandKind::all_reduction;
+  }
   /// All chunks have this many bytes; nothing where they differ.
   std::optional<double> uniform_chunk_bytes() const { return uniform_chunk_bytes_; }
 
@@ -61,7 +88,7 @@ class Demand {
   std::size_t num_gpus_;
   std::shared_ptr<const std::vector<Contribution>> contributions_;  ///< the same for any number of chunks
   int chunks_;
-  bool unicast_ = true;
+  DemandKind kind_ = DemandKind::unicast;
   std::optional<double> uniform_chunk_bytes_;
 };
 

@@ -81,7 +81,8 @@ class Collective {
   friend bool operator==(Collective, Collective) = default;
 
   /// Rows that code and tests name; not all there are.
-  static const Collective allgather, alltoall, broadcast, scatter, gather, custom;
+  static const Collective allgather, alltoall, broadcast, scatter, gather, allreduce, reduce_scatter, reduce,
+      custom;
 
  private:
   const CollectiveRow* row_;

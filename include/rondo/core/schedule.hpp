@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,7 +14,10 @@
 
 namespace rondo {
 
+/// What the far end of a send does with what it brings: copy replaces what is there, reduce adds to it.
 enum class SendOp : std::uint8_t { copy = 0, reduce = 1 };
+
+inline constexpr std::int32_t kNoTransfer = -1;
 
 /// One chunk over one link (FORMATS.md 3, rule 1).
 struct Send {
@@ -22,6 +27,12 @@ struct Send {
   double end_us = 0;      ///< the link is free again
   double arrival_us = 0;  ///< the chunk is whole at the far end
   SendOp op = SendOp::copy;
+  /// Sends of one number are one transfer: on all links that cut-through switches join, of all its chunks.
+  std::int32_t transfer = kNoTransfer;
+  double rate_GBps =
+      std::numeric_limits<double>::quiet_NaN();  ///< of the transfer; absent: its slowest link's
+
+  bool has_rate() const { return !std::isnan(rate_GBps); }
 };
 
 /// Sends, sorted by (start, link, chunk) once canonicalise() has run.

@@ -18,15 +18,26 @@ struct Node {
   std::optional<int> chassis = std::nullopt;
   std::string name = {};
   bool multicast = true;                            ///< switch: may copy
+  bool reduce = false;                              ///< switch: may add
   Forwarding forwarding = Forwarding::cut_through;  ///< switch
   double buffer_bytes = 0;                          ///< switch, store-and-forward
+};
+
+/// The bandwidth of a link from a time on; 0: the link is down.
+struct BandwidthStep {
+  double from_us = 0;
+  double GBps = 0;
+
+  friend bool operator==(const BandwidthStep&, const BandwidthStep&) = default;
 };
 
 struct Link {
   NodeId src;
   NodeId dst;
-  double bandwidth_GBps = 0;
+  double bandwidth_GBps = 0;  ///< at time 0
   double latency_us = 0;
+  double message_us = 0;  ///< for which every transfer keeps the link besides its bytes
+  std::vector<BandwidthStep> bandwidth_steps = {};  ///< ascending from 0; empty: the bandwidth never changes
 };
 
 /// At every instant the rates of the transmitting links of the group sum to at most `bandwidth_GBps`.
@@ -53,8 +64,9 @@ inline constexpr std::size_t kMaxLinks = 10'000'000;
 class Topology {
  public:
   /// Throws Error(bad_data) for a dangling end, a self-loop, a bandwidth that is not positive and finite, a
-  /// negative or infinite latency, a negative buffer, fewer than two GPUs, or a group with a bad link or
-  /// bandwidth; Error(unavailable) beyond kMaxNodes or kMaxLinks. Reachability depends on the demand and is
+  /// negative or infinite latency or message cost, bandwidth steps that do not ascend from 0 and from the
+  /// link's bandwidth, a negative buffer, fewer than two GPUs, or a group with a bad link or bandwidth;
+  /// Error(unavailable) beyond kMaxNodes or kMaxLinks. Reachability depends on the demand and is
   /// checked there (check_reachable in collective.hpp).
   explicit Topology(TopologyData data);
 
@@ -77,6 +89,10 @@ class Topology {
   std::span<const LinkId> out_links(NodeId n) const { return out_links_[n.index()]; }
   std::span<const LinkId> in_links(NodeId n) const { return in_links_[n.index()]; }
 
+  bool has_message_costs() const { return has_message_costs_; }      ///< of any link
+  bool has_bandwidth_steps() const { return has_bandwidth_steps_; }  ///< on any link
+  bool has_adding_switches() const { return has_adding_switches_; }
+
   /// Nodes and links under the same numbers.
   const Digraph& graph() const { return graph_; }
 
@@ -87,6 +103,9 @@ class Topology {
   std::vector<std::vector<LinkId>> out_links_;
   std::vector<std::vector<LinkId>> in_links_;
   Digraph graph_;
+  bool has_message_costs_ = false;
+  bool has_bandwidth_steps_ = false;
+  bool has_adding_switches_ = false;
 };
 
 /// The same topology with every switch set to `forwarding`.
