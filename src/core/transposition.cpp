@@ -1,0 +1,130 @@
+#include "rondo/core/transposition.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/transfers.hpp"
+
+namespace rondo {
+namespace {
+
+Collective reverse_of(Collective collective) {
+  if (collective == Collective::reduce_scatter) return Collective::allgather;
+  if (collective == Collective::reduce) return Collective::broadcast;
+  return Collective::custom;
+}
+
+/// A shared figure limits rates at one instant of the links' near ends; backwards it would be one of their
+/// far ends, which is another one where latencies differ.
+void check_groups(const Topology& topology) {
+  for (const SharedBandwidth& group : topology.shared_bandwidth()) {
+    const double latency_us = topology.link(group.links.front()).latency_us;
+    for (const LinkId l : group.links) {
+      if (topology.link(l).latency_us == latency_us) continue;
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format("sums are scheduled backwards, which needs one latency in each group of links; in "
+                      "shared_bandwidth '{}' link {} has {} us, link {} has {} us",
+                      group.name, group.links.front().value, latency_us, l.value,
+                      topology.link(l).latency_us));
+    }
+  }
+}
+
+/// Per send the first send of its transfer where several of its sends leave a switch for one that entered,
+/// which backwards is an addition; -1 elsewhere.
+std::vector<int> copied_transfers(const std::vector<int>& continued) {
+  std::vector<int> first(continued.size());
+  std::vector<int> onward(continued.size(), 0);
+  std::vector<char> copies(continued.size(), 0);
+  for (const int in : continued) {
+    if (in >= 0) ++onward[index(in)];
+  }
+  for (std::size_t s = 0; s < continued.size(); ++s) {
+    int root = static_cast<int>(s);
+    bool copied = onward[s] > 1;
+    for (; continued[index(root)] >= 0; root = continued[index(root)])
+      copied = copied || onward[index(continued[index(root)])] > 1;
+    first[s] = root;
+    if (copied) copies[index(root)] = 1;
+  }
+  for (int& root : first) root = copies[index(root)] ? root : -1;
+  return first;
+}
+
+}  // namespace
+
+Topology transposed(const Topology& topology) {
+  if (topology.has_bandwidth_steps()) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("sums are scheduled backwards, which bandwidth_steps do not allow; topology '{}' has "
+                    "some",
+                    topology.name()));
+  }
+  check_groups(topology);
+  TopologyData data = topology.data();
+  for (Link& link : data.links) std::swap(link.src, link.dst);
+  for (Node& node : data.nodes) {
+    if (node.kind == NodeKind::switch_) std::swap(node.multicast, node.reduce);
+  }
+  return Topology(std::move(data));
+}
+
+Demand transposed(const Demand& demand) {
+  if (demand.kind() != DemandKind::reduction)
+    throw Error(ExitCode::internal, "only sums for one GPU each can be transposed");
+  std::vector<Contribution> all;
+  for (const Contribution& sum : demand.contributions()) {
+    const bool late =
+        sum.ready_us != 0 || std::ranges::any_of(sum.source_ready_us, [](double t) { return t != 0; });
+    if (late) {
+      throw Error(
+          ExitCode::unavailable,
+          "sums are scheduled backwards, which ready times other than 0 do not allow; leave them out");
+    }
+    Contribution spread{.origin = sum.destinations.front(), .bytes = sum.bytes};
+    std::ranges::copy_if(sum.sources, std::back_inserter(spread.destinations),
+                         [&](GpuId g) { return g != spread.origin; });
+    all.push_back(std::move(spread));
+  }
+  return Demand(reverse_of(demand.collective()), demand.size_bytes(), demand.num_gpus(), std::move(all),
+                demand.chunks_per_contribution());
+}
+
+std::vector<Send> reversed_in_time(const Topology& transposed_topology, const Demand& transposed_demand,
+                                   const std::vector<Send>& sends, double finish_us) {
+  Schedule backwards{pruned(transposed_topology, transposed_demand, sends)};
+  const Transfers transfers = transfers_of(transposed_topology, transposed_demand, backwards.sends);
+  const std::vector<int> joins = copied_transfers(transfers.continued);
+  std::int32_t next_number = 0;
+  for (const Send& send : backwards.sends) next_number = std::max(next_number, send.transfer + 1);
+  std::vector<std::int32_t> numbers(backwards.sends.size(), kNoTransfer);
+  for (std::size_t s = 0; s < backwards.sends.size(); ++s) {
+    Send& send = backwards.sends[s];
+    if (joins[s] >= 0 && send.transfer == kNoTransfer) {
+      std::int32_t& number = numbers[index(joins[s])];
+      if (number == kNoTransfer) number = next_number++;
+      send.transfer = number;
+    }
+    const double occupied_us = send.end_us - send.start_us;
+    const double latency_us = transposed_topology.link(send.link).latency_us;
+    send.start_us = std::max(0.0, finish_us - send.arrival_us);
+    send.end_us = send.start_us + occupied_us;
+    send.arrival_us = send.end_us + latency_us;
+    send.op = SendOp::reduce;
+  }
+  canonicalise(backwards);
+  return std::move(backwards.sends);
+}
+
+Certificate transposed(Certificate certificate) {
+  if (auto* pair = std::get_if<LatencyCertificate>(&certificate)) std::swap(pair->source, pair->destination);
+  if (auto* partition = std::get_if<PartitionCertificate>(&certificate)) partition->enter = !partition->enter;
+  return certificate;
+}
+
+}  // namespace rondo
