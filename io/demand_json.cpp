@@ -2,10 +2,16 @@
 
 #include <utility>
 
+#include "format_version.hpp"
 #include "json_object.hpp"
 
 namespace rondo {
 namespace {
+
+GpuId read_gpu(const JsonObject& object, const char* key, std::size_t num_gpus) {
+  return GpuId(static_cast<std::int32_t>(
+      object.integer(key, {.least = 0, .greatest = static_cast<std::int64_t>(num_gpus) - 1})));
+}
 
 std::vector<GpuId> read_gpus(const JsonObject& object, const char* key, std::size_t num_gpus) {
   std::vector<GpuId> gpus;
@@ -16,36 +22,67 @@ std::vector<GpuId> read_gpus(const JsonObject& object, const char* key, std::siz
   return gpus;
 }
 
+/// One time, or one for each source.
+void read_ready_times(const JsonObject& object, Contribution& contribution) {
+  if (!object.has("ready_us")) return;
+  if (!object.at("ready_us").is_array()) {
+    contribution.ready_us = object.number("ready_us");
+    return;
+  }
+  std::vector<double> ready_us = object.numbers("ready_us");
+  const std::size_t num_sources = contribution.sources.size();
+  if (ready_us.size() != num_sources) {
+    object.refuse(fmt::format("ready_us lists {} times for {} sources; give one for each, or one number",
+                              ready_us.size(), num_sources));
+  }
+  if (num_sources == 1) {
+    contribution.ready_us = ready_us.front();
+  } else {
+    contribution.source_ready_us = std::move(ready_us);
+  }
+}
+
 /// Keys of the format that are accepted with their neutral value only.
 void refuse_unsupported_values(const JsonObject& object) {
   const auto refuse = [&](const char* key, const char* allowed) {
     object.refuse(fmt::format("'{}' is not supported yet; leave it out or give {}", key, allowed),
                   ExitCode::unavailable);
   };
-  if (object.flag_or("reduce", false)) refuse("reduce", "false");
   if (object.has("tenant") && object.integer("tenant") != 0) refuse("tenant", "0");
   if (object.number_or("priority", 1) != 1) refuse("priority", "1");
 }
 
 Contribution read_chunk(const JsonObject& object, std::size_t position, std::size_t num_gpus) {
-  object.check_keys({"id", "bytes", "sources", "destinations", "reduce", "tenant", "priority", "ready_us"});
+  object.check_keys(
+      {"id", "bytes", "sources", "destinations", "reduce", "held", "tenant", "priority", "ready_us"});
   const std::int64_t id = object.integer("id");
   if (id != static_cast<std::int64_t>(position)) {
     object.refuse(
         fmt::format("id is {}; ids are 0, 1, 2, ... in file order, so it has to be {}", id, position));
   }
   refuse_unsupported_values(object);
-  const std::vector<GpuId> sources = read_gpus(object, "sources", num_gpus);
+  std::vector<GpuId> sources = read_gpus(object, "sources", num_gpus);
   if (sources.empty()) object.refuse("sources is empty, so nobody has the data; name the GPU that holds it");
-  if (sources.size() > 1) {
-    object.refuse(fmt::format("'sources' names {} GPUs; several sources are not supported yet, give one",
-                              sources.size()),
-                  ExitCode::unavailable);
+  Contribution contribution{.origin = sources.front(),
+                            .bytes = object.number("bytes"),
+                            .destinations = read_gpus(object, "destinations", num_gpus),
+                            .reduce = object.flag_or("reduce", false)};
+  contribution.sources = std::move(sources);
+  read_ready_times(object, contribution);
+  if (object.has("held")) {
+    object.for_each_object("held", [&](const JsonObject& held, std::size_t) {
+      held.check_keys({"gpu", "sources"});
+      contribution.held.push_back(
+          {.gpu = read_gpu(held, "gpu", num_gpus), .sources = read_gpus(held, "sources", num_gpus)});
+    });
   }
-  return {.origin = sources.front(),
-          .bytes = object.number("bytes"),
-          .destinations = read_gpus(object, "destinations", num_gpus),
-          .ready_us = object.number_or("ready_us", 0)};
+  return contribution;
+}
+
+Json ids_to_json(std::span<const GpuId> gpus) {
+  Json json = Json::array();
+  for (const GpuId gpu : gpus) json.push_back(gpu.value);
+  return json;
 }
 
 }  // namespace
@@ -71,16 +108,21 @@ Demand demand_from_json(const Json& json, std::size_t num_gpus, int chunks_per_c
 Json demand_to_json(const Demand& demand) {
   Json chunks = Json::array();
   for (const Contribution& contribution : demand.contributions()) {
-    Json destinations = Json::array();
-    for (const GpuId d : contribution.destinations) destinations.push_back(d.value);
     Json chunk = {{"id", chunks.size()},
                   {"bytes", contribution.bytes},
-                  {"sources", {contribution.origin.value}},
-                  {"destinations", std::move(destinations)}};
-    if (contribution.ready_us != 0) chunk["ready_us"] = contribution.ready_us;
+                  {"sources", ids_to_json(contribution.all_sources())},
+                  {"destinations", ids_to_json(contribution.destinations)}};
+    if (contribution.reduce) chunk["reduce"] = true;
+    for (const HeldSum& held : contribution.held)
+      chunk["held"].push_back({{"gpu", held.gpu.value}, {"sources", ids_to_json(held.sources)}});
+    if (!contribution.source_ready_us.empty()) {
+      chunk["ready_us"] = contribution.source_ready_us;
+    } else if (contribution.ready_us != 0) {
+      chunk["ready_us"] = contribution.ready_us;
+    }
     chunks.push_back(std::move(chunk));
   }
-  return {{"format", "rondo-demand"}, {"version", 1}, {"chunks", std::move(chunks)}};
+  return {{"format", "rondo-demand"}, {"version", version_of(demand)}, {"chunks", std::move(chunks)}};
 }
 
 }  // namespace rondo

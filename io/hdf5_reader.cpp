@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "child_process.hpp"
+#include "format_version.hpp"
 #include "rondo/core/error.hpp"
 
 namespace rondo {
@@ -52,8 +53,8 @@ void Hdf5GroupReader::check_format(const std::string& name) const {
   if (const std::string format = text("format"); format != name) {
     refuse("format", fmt::format("'{}'; it has to be '{}'", format, name));
   }
-  if (const std::int64_t version = integer("version"); version != 1) {
-    refuse("version", fmt::format("{}; it has to be 1, the only version there is", version));
+  if (const std::int64_t version = integer("version"); version != 1 && version != kNewestVersion) {
+    refuse("version", fmt::format("{}; it has to be 1 or {}, a version there is", version, kNewestVersion));
   }
 }
 

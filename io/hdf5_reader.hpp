@@ -21,7 +21,7 @@ class Hdf5GroupReader {
 
   /// Refuses attributes, datasets and groups of other names.
   void check_members(std::initializer_list<std::string_view> known) const;
-  /// Requires "format" to be `name` and "version" to be 1.
+  /// Requires "format" to be `name` and "version" to be one that there is.
   void check_format(const std::string& name) const;
   bool has_attribute(const char* name) const;
   bool has_link(const char* name) const;  ///< a group or dataset

@@ -4,8 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
+
+#include "format_version.hpp"
 
 namespace rondo {
 namespace {
@@ -81,7 +84,8 @@ void JsonObject::check_format(const std::string& name) const {
   const Json& format = at("format");
   if (format != name) refuse_value(place_of("format"), format, fmt::format("\"{}\"", name));
   const Json& version = at("version");
-  if (version != 1) refuse_value(place_of("version"), version, "1, the only version there is");
+  if (version != 1 && version != kNewestVersion)
+    refuse_value(place_of("version"), version, fmt::format("1 or {}, a version there is", kNewestVersion));
 }
 
 const Json& JsonObject::at(const char* key) const {
@@ -130,6 +134,25 @@ std::string JsonObject::text_or(const char* key, const std::string& fallback, st
 
 std::vector<double> JsonObject::numbers(const char* key) const {
   return numbers_of(at(key), place_of(key));
+}
+
+std::vector<double> JsonObject::numbers_or_null(const char* key) const {
+  std::vector<double> numbers;
+  for (const Json& value : array(key)) {
+    if (!value.is_number() && !value.is_null())
+      refuse_value(element_place(place_of(key), numbers.size()), value, "a number or null");
+    numbers.push_back(value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
+  }
+  return numbers;
+}
+
+std::vector<bool> JsonObject::flags(const char* key) const {
+  std::vector<bool> flags;
+  for (const Json& value : array(key)) {
+    if (!value.is_boolean()) refuse_value(element_place(place_of(key), flags.size()), value, "true or false");
+    flags.push_back(value.get<bool>());
+  }
+  return flags;
 }
 
 std::vector<std::int64_t> JsonObject::integers(const char* key, IntegerRange range) const {

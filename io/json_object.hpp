@@ -35,7 +35,7 @@ class JsonObject {
   /// Refuses keys other than `known` and `unsupported` (bad_data), then those of `unsupported` (unavailable).
   void check_keys(std::initializer_list<std::string_view> known,
                   std::initializer_list<std::string_view> unsupported = {}) const;
-  /// Requires "format" to be `name` and "version" to be 1.
+  /// Requires "format" to be `name` and "version" to be one that there is.
   void check_format(const std::string& name) const;
 
   bool has(const char* key) const { return json_.contains(key); }
@@ -49,7 +49,16 @@ class JsonObject {
   std::string text(const char* key, std::size_t max_bytes = 256) const;
   std::string text_or(const char* key, const std::string& fallback, std::size_t max_bytes = 256) const;
   std::vector<double> numbers(const char* key) const;
+  std::vector<double> numbers_or_null(const char* key) const;  ///< NaN for null
+  std::vector<bool> flags(const char* key) const;
   std::vector<std::int64_t> integers(const char* key, IntegerRange range = {}) const;
+  /// `read(element, position)` for every element, an object, of an array.
+  template <class Read>
+  void for_each_object(const char* key, const Read& read) const {
+    const Json& elements = array(key);
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      read(JsonObject(elements[i], element_place(place_of(key), i)), i);
+  }
 
   /// Throws Error(`code`) "PLACE: MESSAGE".
   [[noreturn]] void refuse(const std::string& message, ExitCode code = ExitCode::bad_data) const;

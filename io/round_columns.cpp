@@ -8,6 +8,8 @@
 #include <cstring>
 #include <tuple>
 
+#include "format_version.hpp"
+
 namespace rondo {
 namespace {
 
@@ -53,6 +55,10 @@ void add_sends(std::vector<RoundColumn>& columns, const std::string& group, cons
   columns.push_back(column(group, "arrival_us", "us", sends, [](const Send& s) { return s.arrival_us; }));
   columns.push_back(
       column(group, "op", "", sends, [](const Send& s) { return static_cast<std::uint8_t>(s.op); }));
+  if (have_transfers(sends))
+    columns.push_back(column(group, "transfer", "", sends, [](const Send& s) { return s.transfer; }));
+  if (have_rates(sends))
+    columns.push_back(column(group, "rate_GBps", "GB/s", sends, [](const Send& s) { return s.rate_GBps; }));
 }
 
 void add_holdings(std::vector<RoundColumn>& columns, const std::string& group,
@@ -71,6 +77,10 @@ std::string find_fault(const char* list, const std::vector<Send>& sends) {
       return fmt::format("{}[{}]: times {}, {}, {} have to be finite", list, i, send.start_us, send.end_us,
                          send.arrival_us);
     }
+    if (send.transfer < kNoTransfer)
+      return fmt::format("{}/transfer[{}]: {} is no transfer", list, i, send.transfer);
+    if (send.has_rate() && !(send.rate_GBps > 0 && std::isfinite(send.rate_GBps)))
+      return fmt::format("{}/rate_GBps[{}]: {} has to be positive and finite", list, i, send.rate_GBps);
   }
   return "";
 }

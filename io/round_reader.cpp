@@ -22,6 +22,7 @@ class Columns {
  public:
   explicit Columns(Hdf5GroupReader group) : group_(std::move(group)) {}
 
+  bool has(const char* name) const { return group_.has_link(name); }
   std::vector<double> numbers(const char* name) { return counted(name, group_.numbers(name)); }
   std::vector<std::string> texts(const char* name) { return counted(name, group_.texts(name)); }
   std::vector<std::int64_t> integers(const char* name, std::int64_t least, std::int64_t most) {
@@ -65,13 +66,17 @@ Columns open_columns(const Hdf5GroupReader& parent, const char* name,
 }
 
 std::vector<Send> read_sends(const Hdf5GroupReader& root, const char* name) {
-  Columns columns = open_columns(root, name, {"chunk", "link", "start_us", "end_us", "arrival_us", "op"});
+  Columns columns = open_columns(
+      root, name, {"chunk", "link", "start_us", "end_us", "arrival_us", "op", "transfer", "rate_GBps"});
   const auto chunk = columns.ids<ChunkId>("chunk");
   const auto link = columns.ids<LinkId>("link");
   const auto start_us = columns.numbers("start_us");
   const auto end_us = columns.numbers("end_us");
   const auto arrival_us = columns.numbers("arrival_us");
   const auto op = columns.integers("op", 0, 1);
+  const auto transfer = columns.has("transfer") ? columns.integers("transfer", kNoTransfer, kMaxId)
+                                                : std::vector<std::int64_t>{};
+  const auto rate_GBps = columns.has("rate_GBps") ? columns.numbers("rate_GBps") : std::vector<double>{};
   std::vector<Send> sends;
   sends.reserve(chunk.size());
   for (std::size_t i = 0; i < chunk.size(); ++i) {
@@ -81,6 +86,8 @@ std::vector<Send> read_sends(const Hdf5GroupReader& root, const char* name) {
                      .end_us = end_us[i],
                      .arrival_us = arrival_us[i],
                      .op = static_cast<SendOp>(op[i])});
+    if (!transfer.empty()) sends.back().transfer = static_cast<std::int32_t>(transfer[i]);
+    if (!rate_GBps.empty()) sends.back().rate_GBps = rate_GBps[i];
   }
   return sends;
 }

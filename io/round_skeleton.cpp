@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "file_descriptor.hpp"
+#include "format_version.hpp"
 #include "hdf5_writer.hpp"
 #include "rondo/io/user_block.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 
 void write_figures(const Hdf5GroupWriter& root, const RoundRecord& record) {
   root.put("format", std::string("rondo-round"));
-  root.put("version", std::int64_t{1});
+  root.put("version", std::int64_t{version_of(record)});
   root.put("round", record.round);
   root.put("chunks", record.chunks);
   root.put("begin_us", record.begin_us);

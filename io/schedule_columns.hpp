@@ -5,19 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "chunk_columns.hpp"
 #include "rondo/core/schedule.hpp"
 
 /// What a `rondo-schedule` file holds (FORMATS.md 3), column by column under the file's names, as JSON and
 /// HDF5 share it. Columns that come from a file are not trusted: to_proven_schedule checks them.
 namespace rondo {
-
-struct ChunkColumns {
-  std::vector<std::int64_t> origin;
-  std::vector<std::int64_t>
-      destinations_index;  ///< offsets into destinations_value, one more than there are chunks
-  std::vector<std::int64_t> destinations_value;
-  std::vector<double> ready_us;  ///< empty: all 0
-};
 
 struct SendColumns {
   std::vector<std::int64_t> chunk;
@@ -26,9 +19,12 @@ struct SendColumns {
   std::vector<double> end_us;
   std::vector<double> arrival_us;
   std::vector<std::int64_t> op;
+  std::vector<std::int64_t> transfer = {};  ///< -1 for none; empty: all -1
+  std::vector<double> rate_GBps = {};       ///< NaN for none; empty: all NaN
 };
 
 struct ScheduleColumns {
+  int version = 1;  ///< for files to be written
   std::string producer;
   std::string collective;
   double size_bytes = 0;
@@ -46,7 +42,7 @@ struct ScheduleColumns {
 ScheduleColumns to_columns(const ProvenSchedule& proven);
 
 /// Checks lengths, ranges, finiteness, the order of the sends and that algorithm bandwidth and gap follow
-/// from the other figures. Throws Error(bad_data), and Error(unavailable) for sends that reduce.
+/// from the other figures. Throws Error(bad_data).
 ProvenSchedule to_proven_schedule(Topology topology, const ScheduleColumns& columns);
 
 }  // namespace rondo

@@ -68,23 +68,59 @@ Certificate read_certificate(const Hdf5GroupReader& group) {
     group.check_members({"kind", "length"});
     return MetricCertificate{.length = group.numbers("length")};
   }
-  group.refuse("kind", fmt::format("'{}'; it has to be latency, cut or metric", kind));
+  if (kind == "partition") {
+    group.check_members({"kind", "part", "side"});
+    PartitionCertificate partition;
+    for (const std::int64_t part : group.integers("part"))
+      partition.part.push_back(part == -1 ? -1 : to_id<NodeId>(group, "part", part).value);
+    const std::string side = group.text("side");
+    if (side != "enter" && side != "leave")
+      group.refuse("side", fmt::format("'{}'; it has to be enter or leave", side));
+    partition.enter = side == "enter";
+    return partition;
+  }
+  group.refuse("kind", fmt::format("'{}'; it has to be latency, cut, metric or partition", kind));
+}
+
+void write_ragged(const Hdf5GroupWriter& group, const std::string& name, const RaggedColumn& column) {
+  group.put_array(name + "_index", column.index, H5T_STD_I64LE);
+  group.put_array(name + "_value", column.value, H5T_STD_I32LE);
+}
+
+RaggedColumn read_ragged(const Hdf5GroupReader& group, const std::string& name) {
+  return {.index = group.integers((name + "_index").c_str()),
+          .value = group.integers((name + "_value").c_str())};
 }
 
 void write_chunks(const Hdf5GroupWriter& group, const ChunkColumns& chunks) {
   group.put_array("origin", chunks.origin, H5T_STD_I32LE);
-  group.put_array("destinations_index", chunks.destinations_index, H5T_STD_I64LE);
-  group.put_array("destinations_value", chunks.destinations_value, H5T_STD_I32LE);
+  write_ragged(group, "destinations", chunks.destinations);
   if (!chunks.ready_us.empty()) group.put_array("ready_us", chunks.ready_us, "us");
+  if (!chunks.sources.is_absent()) write_ragged(group, "sources", chunks.sources);
+  if (!chunks.sources_ready_us.empty()) group.put_array("sources_ready_us", chunks.sources_ready_us, "us");
+  if (!chunks.reduce.empty()) group.put_array("reduce", chunks.reduce, H5T_STD_U8LE);
+  if (chunks.held.chunk.empty()) return;
+  group.put_array("held_chunk", chunks.held.chunk, H5T_STD_I32LE);
+  group.put_array("held_gpu", chunks.held.gpu, H5T_STD_I32LE);
+  write_ragged(group, "held_sources", chunks.held.sources);
 }
 
 ChunkColumns read_chunks(const Hdf5GroupReader& group) {
-  group.check_members({"origin", "destinations_index", "destinations_value", "ready_us"});
+  group.check_members({"origin", "destinations_index", "destinations_value", "ready_us", "sources_index",
+                       "sources_value", "sources_ready_us", "reduce", "held_chunk", "held_gpu",
+                       "held_sources_index", "held_sources_value"});
   ChunkColumns chunks;
   chunks.origin = group.integers("origin");
-  chunks.destinations_index = group.integers("destinations_index");
-  chunks.destinations_value = group.integers("destinations_value");
+  chunks.destinations = read_ragged(group, "destinations");
   if (group.has_link("ready_us")) chunks.ready_us = group.numbers("ready_us");
+  if (group.has_link("sources_index")) chunks.sources = read_ragged(group, "sources");
+  if (group.has_link("sources_ready_us")) chunks.sources_ready_us = group.numbers("sources_ready_us");
+  if (group.has_link("reduce")) chunks.reduce = group.integers("reduce");
+  if (group.has_link("held_chunk")) {
+    chunks.held = {.chunk = group.integers("held_chunk"),
+                   .gpu = group.integers("held_gpu"),
+                   .sources = read_ragged(group, "held_sources")};
+  }
   return chunks;
 }
 
@@ -95,21 +131,26 @@ void write_sends(const Hdf5GroupWriter& group, const SendColumns& sends) {
   group.put_array("end_us", sends.end_us, "us");
   group.put_array("arrival_us", sends.arrival_us, "us");
   group.put_array("op", sends.op, H5T_STD_U8LE);
+  if (!sends.transfer.empty()) group.put_array("transfer", sends.transfer, H5T_STD_I32LE);
+  if (!sends.rate_GBps.empty()) group.put_array("rate_GBps", sends.rate_GBps, "GB/s");
 }
 
 SendColumns read_sends(const Hdf5GroupReader& group) {
-  group.check_members({"chunk", "link", "start_us", "end_us", "arrival_us", "op"});
-  return {.chunk = group.integers("chunk"),
-          .link = group.integers("link"),
-          .start_us = group.numbers("start_us"),
-          .end_us = group.numbers("end_us"),
-          .arrival_us = group.numbers("arrival_us"),
-          .op = group.integers("op")};
+  group.check_members({"chunk", "link", "start_us", "end_us", "arrival_us", "op", "transfer", "rate_GBps"});
+  SendColumns sends{.chunk = group.integers("chunk"),
+                    .link = group.integers("link"),
+                    .start_us = group.numbers("start_us"),
+                    .end_us = group.numbers("end_us"),
+                    .arrival_us = group.numbers("arrival_us"),
+                    .op = group.integers("op")};
+  if (group.has_link("transfer")) sends.transfer = group.integers("transfer");
+  if (group.has_link("rate_GBps")) sends.rate_GBps = group.numbers("rate_GBps");
+  return sends;
 }
 
 void write_columns(const Hdf5GroupWriter& root, const ScheduleColumns& columns) {
   root.put("format", std::string("rondo-schedule"));
-  root.put("version", std::int64_t{1});
+  root.put("version", std::int64_t{columns.version});
   root.put("producer", columns.producer);
   root.put("collective", columns.collective);
   root.put("size_bytes", columns.size_bytes);

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 #include <variant>
 
+#include "column_checks.hpp"
 #include "json_object.hpp"
 #include "overloaded.hpp"
 #include "schedule_columns.hpp"
@@ -11,29 +13,71 @@
 namespace rondo {
 namespace {
 
+RaggedColumn read_lists(const JsonObject& object, const char* key) {
+  RaggedColumn column{.index = {0}};
+  const Json& lists = object.array(key);
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    column.add_row(integers_of(lists[i], element_place(object.place_of(key), i)));
+  return column;
+}
+
+/// Lists of the same lengths as those of `sources`.
+void read_source_times(const JsonObject& object, ChunkColumns& chunks) {
+  const Json& lists = object.array("sources_ready_us");
+  const std::string place = object.place_of("sources_ready_us");
+  if (chunks.sources.is_absent()) object.refuse("'sources_ready_us' needs 'sources'");
+  check_length(place.c_str(), lists.size(), chunks.sources.index.size() - 1, "chunks.sources");
+  for (std::size_t c = 0; c < lists.size(); ++c) {
+    const auto times = numbers_of(lists[c], element_place(place, c));
+    check_length(element_place(place, c).c_str(), times.size(), chunks.sources.row(c).size(),
+                 "chunks.sources there");
+    chunks.sources_ready_us.insert(chunks.sources_ready_us.end(), times.begin(), times.end());
+  }
+}
+
+/// A list of sums a chunk.
+void read_held(const JsonObject& object, ChunkColumns& chunks) {
+  const Json& lists = object.array("held");
+  check_length(object.place_of("held").c_str(), lists.size(), chunks.origin.size(), "chunks.origin");
+  for (std::size_t c = 0; c < lists.size(); ++c) {
+    const std::string place = element_place(object.place_of("held"), c);
+    if (!lists[c].is_array()) object.refuse(fmt::format("{} has to be a list of sums", place));
+    for (std::size_t i = 0; i < lists[c].size(); ++i) {
+      const JsonObject held(lists[c][i], element_place(place, i));
+      held.check_keys({"gpu", "sources"});
+      chunks.held.chunk.push_back(static_cast<std::int64_t>(c));
+      chunks.held.gpu.push_back(held.integer("gpu"));
+      chunks.held.sources.add_row(held.integers("sources"));
+    }
+  }
+}
+
 ChunkColumns read_chunks(const JsonObject& object) {
-  object.check_keys({"origin", "destinations", "ready_us"});
+  object.check_keys({"origin", "destinations", "ready_us", "sources", "sources_ready_us", "reduce", "held"});
   ChunkColumns chunks;
   chunks.origin = object.integers("origin");
-  chunks.destinations_index = {0};
-  const Json& destinations = object.array("destinations");
-  for (std::size_t c = 0; c < destinations.size(); ++c) {
-    const auto gpus = integers_of(destinations[c], element_place(object.place_of("destinations"), c));
-    chunks.destinations_value.insert(chunks.destinations_value.end(), gpus.begin(), gpus.end());
-    chunks.destinations_index.push_back(static_cast<std::int64_t>(chunks.destinations_value.size()));
-  }
+  chunks.destinations = read_lists(object, "destinations");
   if (object.has("ready_us")) chunks.ready_us = object.numbers("ready_us");
+  if (object.has("sources")) chunks.sources = read_lists(object, "sources");
+  if (object.has("sources_ready_us")) read_source_times(object, chunks);
+  if (object.has("reduce")) {
+    for (const bool flag : object.flags("reduce")) chunks.reduce.push_back(flag ? 1 : 0);
+  }
+  if (object.has("held")) read_held(object, chunks);
   return chunks;
 }
 
 SendColumns read_sends(const JsonObject& object) {
-  object.check_keys({"chunk", "link", "start_us", "end_us", "arrival_us", "op"});
-  return {.chunk = object.integers("chunk"),
-          .link = object.integers("link"),
-          .start_us = object.numbers("start_us"),
-          .end_us = object.numbers("end_us"),
-          .arrival_us = object.numbers("arrival_us"),
-          .op = object.integers("op")};
+  object.check_keys({"chunk", "link", "start_us", "end_us", "arrival_us", "op", "transfer", "rate_GBps"});
+  SendColumns sends{.chunk = object.integers("chunk"),
+                    .link = object.integers("link"),
+                    .start_us = object.numbers("start_us"),
+                    .end_us = object.numbers("end_us"),
+                    .arrival_us = object.numbers("arrival_us"),
+                    .op = object.integers("op")};
+  if (object.has("transfer")) sends.transfer = object.integers("transfer", {.least = kNoTransfer});
+  if (object.has("rate_GBps")) sends.rate_GBps = object.numbers_or_null("rate_GBps");
+  return sends;
 }
 
 Certificate read_certificate(const JsonObject& object) {
@@ -55,7 +99,18 @@ Certificate read_certificate(const JsonObject& object) {
     object.check_keys({"kind", "length"});
     return MetricCertificate{.length = object.numbers("length")};
   }
-  object.refuse(fmt::format("kind is '{}'; it has to be latency, cut or metric", kind));
+  if (kind == "partition") {
+    object.check_keys({"kind", "part", "side"});
+    PartitionCertificate partition;
+    for (const std::int64_t part : object.integers("part", {.least = -1}))
+      partition.part.push_back(static_cast<int>(part));
+    const std::string side = object.text("side");
+    if (side != "enter" && side != "leave")
+      object.refuse(fmt::format("side is '{}'; it has to be enter or leave", side));
+    partition.enter = side == "enter";
+    return partition;
+  }
+  object.refuse(fmt::format("kind is '{}'; it has to be latency, cut, metric or partition", kind));
 }
 
 LowerBound read_lower_bound(const JsonObject& object) {
@@ -88,22 +143,47 @@ Json certificate_to_json(const Certificate& certificate) {
       certificate);
 }
 
-Json chunks_to_json(const ChunkColumns& chunks) {
-  Json destinations = Json::array();
-  for (std::size_t c = 0; c < chunks.origin.size(); ++c) {
-    const auto first = chunks.destinations_value.begin();
-    destinations.push_back(std::vector<std::int64_t>(first + chunks.destinations_index[c],
-                                                     first + chunks.destinations_index[c + 1]));
+Json list_to_json(std::span<const std::int64_t> list) {
+  return std::vector<std::int64_t>(list.begin(), list.end());
+}
+
+Json lists_to_json(const RaggedColumn& column) {
+  Json lists = Json::array();
+  for (std::size_t i = 0; i + 1 < column.index.size(); ++i) lists.push_back(list_to_json(column.row(i)));
+  return lists;
+}
+
+Json held_to_json(const HeldColumns& held, std::size_t num_chunks) {
+  Json lists(num_chunks, Json::array());
+  for (std::size_t h = 0; h < held.chunk.size(); ++h) {
+    lists[static_cast<std::size_t>(held.chunk[h])].push_back(
+        {{"gpu", held.gpu[h]}, {"sources", list_to_json(held.sources.row(h))}});
   }
-  Json json = {{"origin", chunks.origin}, {"destinations", std::move(destinations)}};
+  return lists;
+}
+
+Json chunks_to_json(const ChunkColumns& chunks) {
+  Json json = {{"origin", chunks.origin}, {"destinations", lists_to_json(chunks.destinations)}};
   if (!chunks.ready_us.empty()) json["ready_us"] = chunks.ready_us;
+  if (!chunks.sources.is_absent()) json["sources"] = lists_to_json(chunks.sources);
+  for (std::size_t c = 0; !chunks.sources_ready_us.empty() && c < chunks.origin.size(); ++c) {
+    const auto first = chunks.sources_ready_us.begin();
+    json["sources_ready_us"].push_back(std::vector<double>(first + chunks.sources.index[c],  //
+                                                           first + chunks.sources.index[c + 1]));
+  }
+  for (const std::int64_t flag : chunks.reduce) json["reduce"].push_back(flag == 1);
+  if (!chunks.held.chunk.empty()) json["held"] = held_to_json(chunks.held, chunks.origin.size());
   return json;
 }
 
 Json sends_to_json(const SendColumns& sends) {
-  return {{"chunk", sends.chunk},           {"link", sends.link},
-          {"start_us", sends.start_us},     {"end_us", sends.end_us},
-          {"arrival_us", sends.arrival_us}, {"op", sends.op}};
+  Json json = {{"chunk", sends.chunk},           {"link", sends.link},
+               {"start_us", sends.start_us},     {"end_us", sends.end_us},
+               {"arrival_us", sends.arrival_us}, {"op", sends.op}};
+  if (!sends.transfer.empty()) json["transfer"] = sends.transfer;
+  for (const double rate : sends.rate_GBps)
+    json["rate_GBps"].push_back(std::isnan(rate) ? Json() : Json(rate));
+  return json;
 }
 
 }  // namespace
@@ -135,7 +215,7 @@ ProvenSchedule schedule_from_json(const Json& json) {
 
 Json schedule_to_json(const ProvenSchedule& proven) {
   const ScheduleColumns columns = to_columns(proven);
-  Json json = {{"format", "rondo-schedule"},       {"version", 1},
+  Json json = {{"format", "rondo-schedule"},       {"version", columns.version},
                {"producer", columns.producer},     {"topology", topology_to_json(proven.topology)},
                {"collective", columns.collective}, {"size_bytes", columns.size_bytes}};
   json["chunk_bytes"] =

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "format_version.hpp"
 #include "json_object.hpp"
 
 namespace rondo {
@@ -33,9 +34,10 @@ Node read_node(const JsonObject& object, std::size_t position) {
   if (kind == "gpu") {
     object.check_keys({"id", "kind", "chassis", "name"}, {"buffer_bytes"});
   } else if (kind == "switch") {
-    object.check_keys({"id", "kind", "chassis", "name", "multicast", "forwarding", "buffer_bytes"});
+    object.check_keys({"id", "kind", "chassis", "name", "multicast", "reduce", "forwarding", "buffer_bytes"});
     node.kind = NodeKind::switch_;
     node.multicast = object.flag_or("multicast", true);
+    node.reduce = object.flag_or("reduce", false);
     node.forwarding = read_forwarding(object);
     node.buffer_bytes = object.number_or("buffer_bytes", 0);
   } else {
@@ -52,13 +54,26 @@ NodeId read_end(const JsonObject& object, const char* key, std::size_t num_nodes
       object.integer(key, {.least = 0, .greatest = static_cast<std::int64_t>(num_nodes) - 1})));
 }
 
+std::vector<BandwidthStep> read_steps(const JsonObject& object) {
+  std::vector<BandwidthStep> steps;
+  if (!object.has("bandwidth_steps")) return steps;
+  object.for_each_object("bandwidth_steps", [&](const JsonObject& step, std::size_t) {
+    step.check_keys({"from_us", "GBps"});
+    steps.push_back({.from_us = step.number("from_us"), .GBps = step.number("GBps")});
+  });
+  if (steps.empty()) object.refuse("bandwidth_steps is empty; leave it out, or begin from 0 us");
+  return steps;
+}
+
 Link read_link(const JsonObject& object, std::size_t position, std::size_t num_nodes) {
-  object.check_keys({"id", "src", "dst", "bandwidth_GBps", "latency_us"}, {"bandwidth_steps"});
+  object.check_keys({"id", "src", "dst", "bandwidth_GBps", "latency_us", "message_us", "bandwidth_steps"});
   check_id(object, position);
   return {.src = read_end(object, "src", num_nodes),
           .dst = read_end(object, "dst", num_nodes),
           .bandwidth_GBps = object.number("bandwidth_GBps"),
-          .latency_us = object.number("latency_us")};
+          .latency_us = object.number("latency_us"),
+          .message_us = object.number_or("message_us", 0),
+          .bandwidth_steps = read_steps(object)};
 }
 
 SharedBandwidth read_group(const JsonObject& object, std::size_t num_links) {
@@ -73,21 +88,13 @@ SharedBandwidth read_group(const JsonObject& object, std::size_t num_links) {
   return group;
 }
 
-/// `read(element, position)` for every element of the array `key`.
-template <class Read>
-void for_each_object(const JsonObject& parent, const char* key, Read read) {
-  const Json& array = parent.array(key);
-  for (std::size_t i = 0; i < array.size(); ++i) {
-    read(JsonObject(array[i], element_place(parent.place_of(key), i)), i);
-  }
-}
-
 Json node_to_json(std::size_t id, const Node& node) {
   Json json = {{"id", id}, {"kind", node.kind == NodeKind::gpu ? "gpu" : "switch"}};
   if (node.chassis) json["chassis"] = *node.chassis;
   if (!node.name.empty()) json["name"] = node.name;
   if (node.kind == NodeKind::switch_) {
     json["multicast"] = node.multicast;
+    if (node.reduce) json["reduce"] = true;
     json["forwarding"] = node.forwarding == Forwarding::cut_through ? "cut_through" : "store_and_forward";
     if (node.buffer_bytes != 0) json["buffer_bytes"] = node.buffer_bytes;
   }
@@ -95,11 +102,15 @@ Json node_to_json(std::size_t id, const Node& node) {
 }
 
 Json link_to_json(std::size_t id, const Link& link) {
-  return {{"id", id},
-          {"src", link.src.value},
-          {"dst", link.dst.value},
-          {"bandwidth_GBps", link.bandwidth_GBps},
-          {"latency_us", link.latency_us}};
+  Json json = {{"id", id},
+               {"src", link.src.value},
+               {"dst", link.dst.value},
+               {"bandwidth_GBps", link.bandwidth_GBps},
+               {"latency_us", link.latency_us}};
+  if (link.message_us != 0) json["message_us"] = link.message_us;
+  for (const BandwidthStep& step : link.bandwidth_steps)
+    json["bandwidth_steps"].push_back({{"from_us", step.from_us}, {"GBps", step.GBps}});
+  return json;
 }
 
 Json group_to_json(const SharedBandwidth& group) {
@@ -117,14 +128,14 @@ Topology read_topology(const Json& json, const std::string& place) {
   TopologyData data;
   data.name = object.text_or("name", "");
   data.source = object.text_or("source", "", kMaxSourceBytes);
-  for_each_object(object, "nodes", [&](const JsonObject& element, std::size_t i) {
+  object.for_each_object("nodes", [&](const JsonObject& element, std::size_t i) {
     data.nodes.push_back(read_node(element, i));
   });
-  for_each_object(object, "links", [&](const JsonObject& element, std::size_t i) {
+  object.for_each_object("links", [&](const JsonObject& element, std::size_t i) {
     data.links.push_back(read_link(element, i, data.nodes.size()));
   });
   if (object.has("shared_bandwidth")) {
-    for_each_object(object, "shared_bandwidth", [&](const JsonObject& element, std::size_t) {
+    object.for_each_object("shared_bandwidth", [&](const JsonObject& element, std::size_t) {
       data.shared_bandwidth.push_back(read_group(element, data.links.size()));
     });
   }
@@ -142,13 +153,10 @@ Json topology_to_json(const Topology& topology) {
   for (const Link& link : topology.links()) links.push_back(link_to_json(links.size(), link));
   Json groups = Json::array();
   for (const SharedBandwidth& group : topology.shared_bandwidth()) groups.push_back(group_to_json(group));
-  return {{"format", "rondo-topology"},
-          {"version", 1},
-          {"name", topology.name()},
-          {"source", topology.source()},
-          {"nodes", std::move(nodes)},
-          {"links", std::move(links)},
-          {"shared_bandwidth", std::move(groups)}};
+  return {
+      {"format", "rondo-topology"},           {"version", version_of(topology)}, {"name", topology.name()},
+      {"source", topology.source()},          {"nodes", std::move(nodes)},       {"links", std::move(links)},
+      {"shared_bandwidth", std::move(groups)}};
 }
 
 }  // namespace rondo

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "command.hpp"
 #include "problem.hpp"
 #include "progress.hpp"
@@ -42,6 +44,10 @@ struct Summary {
   }
   std::string operator()(const MetricCertificate& c) const {
     return fmt::format("lengths of {} links", c.length.size());
+  }
+  std::string operator()(const PartitionCertificate& c) const {
+    return fmt::format("sums must {} {} sets of nodes", c.enter ? "enter" : "leave",
+                       1 + *std::ranges::max_element(c.part));
   }
 };
 

@@ -53,6 +53,7 @@ void sort_sources(Contribution& contribution) {
     if (ready_us.size() == order.size()) sorted.source_ready_us[i] = ready_us[order[i]];
   }
   for (HeldSum& held : sorted.held) std::ranges::sort(held.sources);
+  sorted.origin = sorted.sources.front();
   contribution = std::move(sorted);
 }
 

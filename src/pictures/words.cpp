@@ -78,6 +78,29 @@ std::string words_of(const ProvenSchedule& proven, const MetricCertificate& metr
       scarce.size() == metric.length.size() ? "all links alike" : list_words(scarce));
 }
 
+std::string words_of(const ProvenSchedule& proven, const PartitionCertificate& partition) {
+  const auto part_of = [&](NodeId n) { return partition.part[n.index()]; };
+  const int sets = 1 + *std::max_element(partition.part.begin(), partition.part.end());
+  std::size_t links = 0;
+  double bandwidth_GBps = 0;
+  for (const Link& link : proven.topology.links()) {
+    if (part_of(link.src) == part_of(link.dst) || part_of(partition.enter ? link.dst : link.src) < 0)
+      continue;
+    ++links;
+    bandwidth_GBps += link.bandwidth_GBps;
+  }
+  const double bytes = 2.0 * (sets - 1) * proven.demand.size_bytes();
+  return fmt::format(
+      "Divide the GPUs into {} sets as the certificate does. For each set to learn the sum of all, at least "
+      "{} "
+      "have to {} sets, {} times the buffer. {} of {} GB/s together lead {} them, which takes {} us; with "
+      "the "
+      "latency it is {} us.",
+      sets, format_size(bytes), partition.enter ? "enter" : "leave", 2 * (sets - 1), count_of(links, "link"),
+      short_number(bandwidth_GBps), partition.enter ? "into" : "out of",
+      short_number(transmission_us(bytes, bandwidth_GBps)), short_number(proven.lower_bound->us));
+}
+
 }  // namespace
 
 std::string title_words(const ProvenSchedule& proven) {

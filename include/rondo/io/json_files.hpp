@@ -37,7 +37,7 @@ inline Demand demand_from_json(const Json& json, const Topology& topology, int c
 /// The same format back.
 Json demand_to_json(const Demand& demand);
 
-/// `rondo-schedule`, version 1. Chunks of a file become contributions of one chunk each. The file's algorithm
+/// `rondo-schedule`. Chunks of a file become contributions of one chunk each. The file's algorithm
 /// bandwidth and gap, where it has them, must follow from its other figures (five digits are enough); that
 /// the finish time and the bound are true is for replay and bound_of to say.
 ProvenSchedule schedule_from_json(const Json& json);

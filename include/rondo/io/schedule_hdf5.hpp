@@ -18,7 +18,8 @@ void write_schedule_hdf5(const std::filesystem::path& path, const ProvenSchedule
 ProvenSchedule read_schedule_hdf5(const std::filesystem::path& path);
 
 /// Digest of a schedule's content alone: origins, destinations and bytes of the chunks, then the sends, in
-/// file order, doubles by their bits (little-endian).
+/// file order, doubles by their bits (little-endian); where there are any, the chunks' several sources, sums
+/// and what is held, and the transfers and rates of the sends.
 std::string schedule_digest(const Demand& demand, const Schedule& schedule);
 
 }  // namespace rondo

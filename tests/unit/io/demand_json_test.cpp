@@ -50,15 +50,85 @@ TEST(DemandJson, RoundTrips) {
   EXPECT_EQ(demand_to_json(demand_from_json(once, ring(), 1)), once);
 }
 
+/// A sum, of which GPU 2 holds two thirds, and data of two holders.
+Json sums() {
+  return parse_json(R"({"format": "rondo-demand", "version": 2, "chunks": [
+    {"id": 0, "bytes": 100.5, "sources": [2, 0, 1], "destinations": [0, 2], "reduce": true,
+     "held": [{"gpu": 2, "sources": [2, 0]}, {"gpu": 1, "sources": [1]}], "ready_us": [0.5, 0.25, 0]},
+    {"id": 1, "bytes": 50, "sources": [1, 2], "destinations": [0], "ready_us": 2.5}]})",
+                    "sums.json");
+}
+
+TEST(DemandJson, ReadsSumsAndSeveralHolders) {
+  const Demand demand = demand_from_json(sums(), ring(), 1);
+  EXPECT_EQ(demand.kind(), DemandKind::all_reduction);
+  const Contribution& sum = demand.contributions()[0];
+  EXPECT_TRUE(sum.reduce);
+  EXPECT_EQ(sum.origin, GpuId{0});
+  EXPECT_EQ(sum.sources, (std::vector<GpuId>{GpuId{0}, GpuId{1}, GpuId{2}}));
+  EXPECT_EQ(sum.source_ready_us, (std::vector<double>{0.25, 0, 0.5}));  // moved with their sources
+  EXPECT_EQ(sum.held, (std::vector<HeldSum>{{GpuId{2}, {GpuId{0}, GpuId{2}}}, {GpuId{1}, {GpuId{1}}}}));
+  const Contribution& of_two = demand.contributions()[1];
+  EXPECT_FALSE(of_two.reduce);
+  EXPECT_EQ(of_two.sources, (std::vector<GpuId>{GpuId{1}, GpuId{2}}));
+  EXPECT_EQ(of_two.ready_us, 2.5);
+}
+
+TEST(DemandJson, SumsRoundTrip) {
+  const Json once = demand_to_json(demand_from_json(sums(), ring(), 1));
+  EXPECT_EQ(once["version"], 2);
+  EXPECT_EQ(once["chunks"][0].dump(),
+            R"({"id":0,"bytes":100.5,"sources":[0,1,2],"destinations":[0,2],"reduce":true,)"
+            R"("held":[{"gpu":2,"sources":[0,2]},{"gpu":1,"sources":[1]}],"ready_us":[0.25,0.0,0.5]})");
+  EXPECT_EQ(demand_to_json(demand_from_json(once, ring(), 1)), once);
+  EXPECT_EQ(demand_to_json(demand_from_json(demand_file(), ring(), 1))["version"], 1);
+}
+
+TEST(DemandJson, OneSourceMayHaveAListOfOneTime) {
+  Json json = demand_file();
+  json["chunks"][1]["ready_us"] = {1.5};
+  const Demand demand = demand_from_json(json, ring(), 1);
+  EXPECT_EQ(demand.contributions()[1].ready_us, 1.5);
+  EXPECT_EQ(demand.kind(), DemandKind::multicast);
+}
+
+TEST(DemandJson, RefusesBadSums) {
+  const auto expect_sum_refused = [](std::initializer_list<std::string> fragments, auto change) {
+    Json json = sums();
+    change(json["chunks"][0]);
+    SCOPED_TRACE(json.dump());
+    expect_error(ExitCode::bad_data, fragments, [&] { demand_from_json(json, ring(), 1); });
+  };
+  expect_sum_refused({"chunks[0]", "'sources' is missing"}, [](Json& c) { c.erase("sources"); });
+  expect_sum_refused({"chunks[0]", "sources is empty"}, [](Json& c) { c["sources"] = Json::array(); });
+  expect_sum_refused({"source 0 is named twice"}, [](Json& c) { c["sources"] = {2, 0, 0}; });
+  expect_sum_refused({"two sources or more; it has 1"}, [](Json& c) {
+    c["sources"] = {0};
+    c.erase("ready_us");
+    c.erase("held");
+  });
+  expect_sum_refused({"chunks[0].reduce", "true or false"}, [](Json& c) { c["reduce"] = 1; });
+  expect_sum_refused({"chunks[0]", "ready_us lists 2 times for 3 sources"}, [](Json& c) {
+    c["ready_us"] = {0, 1};
+  });
+  expect_sum_refused({"contribution 0", "ready_us is -1"}, [](Json& c) { c["ready_us"][1] = -1; });
+  expect_sum_refused({"chunks[0].held[0].gpu", "3", "0 to 2"}, [](Json& c) { c["held"][0]["gpu"] = 3; });
+  expect_sum_refused({"chunks[0].held[1]", "unknown key 'source'"},
+                     [](Json& c) { c["held"][1]["source"] = 1; });
+  expect_sum_refused({"GPU 1 holds has to be the sum"}, [](Json& c) { c["held"][1]["sources"] = {1, 1}; });
+  expect_sum_refused({"GPU 2 holds two sums"}, [](Json& c) { c["held"][1]["gpu"] = 2; });
+  expect_sum_refused({"does not reduce"}, [](Json& c) {
+    c["reduce"] = false;
+    c["destinations"] = Json::array({1});
+    c["sources"] = {0, 2};
+    c["ready_us"] = 0;
+  });
+}
+
 TEST(DemandJson, RefusesWhatNoEngineSupports) {
-  expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'reduce'"},
-                        [](Json& c) { c["reduce"] = true; });
   expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'tenant'"}, [](Json& c) { c["tenant"] = 3; });
   expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'priority'"},
                         [](Json& c) { c["priority"] = 2; });
-  expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'sources'"}, [](Json& c) {
-    c["sources"] = {1, 2};
-  });
 }
 
 TEST(DemandJson, RefusesBadInput) {

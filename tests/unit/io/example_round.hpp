@@ -52,6 +52,15 @@ inline RoundRecord example_round(std::int64_t round, std::size_t num_sends = 7) 
   return record;
 }
 
+/// example_round() with transfers, of which one has a rate, among its sends, and without any in its plan.
+inline RoundRecord round_with_transfers(std::int64_t round) {
+  RoundRecord record = example_round(round);
+  record.sends[1].transfer = 3;
+  record.sends[2].transfer = 3;
+  record.sends[2].rate_GBps = 1.0 / 3;
+  return record;
+}
+
 /// All of a record, doubles by their bits: equal texts are equal records.
 inline std::string text_of(const RoundRecord& record) {
   std::string text;
@@ -62,7 +71,7 @@ inline std::string text_of(const RoundRecord& record) {
     for (const Send& s : sends) {
       text += "\n";
       add(s.chunk.value, s.link.value, bits(s.start_us), bits(s.end_us), bits(s.arrival_us),
-          static_cast<int>(s.op));
+          static_cast<int>(s.op), s.transfer, s.has_rate() ? bits(s.rate_GBps) : 0);
     }
   };
   const auto add_holdings = [&](const char* name, const std::vector<Holding>& holdings) {

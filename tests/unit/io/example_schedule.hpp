@@ -42,6 +42,33 @@ inline ProvenSchedule example_schedule() {
           .producer = "rondo test"};
 }
 
+/// With all that only version 2 can say: costs of messages, steps, a switch that adds, sums, what is held of
+/// one, data of two holders, transfers, rates, and the bound of a partition. The replay would refuse it.
+inline ProvenSchedule newest_schedule() {
+  ProvenSchedule proven = example_schedule();
+  TopologyData data = proven.topology.data();
+  data.nodes[3].reduce = true;
+  data.links[0].message_us = 1.0 / 3;
+  data.links[1].bandwidth_steps = {{0, 0.3}, {100.1, 0}, {200, 1e-3}};
+  proven.topology = Topology(std::move(data));
+  const GpuId a{0};
+  const GpuId b{1};
+  const GpuId c{2};
+  Contribution sum{.origin = a, .bytes = 1500, .destinations = {a, b}, .reduce = true};
+  sum.sources = {c, a, b};
+  sum.source_ready_us = {0.5, 0.1, 0};
+  sum.held = {{.gpu = c, .sources = {b, c}}, {.gpu = a, .sources = {a}}};
+  Contribution of_two{.origin = b, .bytes = 1500, .destinations = {a}, .ready_us = 2.5};
+  of_two.sources = {b, c};
+  proven.demand = Demand(Collective::custom, 3000, 3, {sum, of_two}, 1);
+  proven.schedule.sends[1].op = SendOp::reduce;
+  proven.schedule.sends[1].transfer = 7;
+  proven.schedule.sends[2].transfer = 7;
+  proven.schedule.sends[2].rate_GBps = 1.0 / 7;
+  proven.lower_bound = LowerBound{1.0 / 7, PartitionCertificate{.part = {0, 1, 1, -1}, .enter = false}};
+  return proven;
+}
+
 /// With contributions that differ in bytes and readiness.
 inline ProvenSchedule uneven_schedule() {
   ProvenSchedule proven = example_schedule();

@@ -49,8 +49,8 @@ TEST_F(RoundFiles, RoundTripKeepsEveryBit) {
   const RoundRecord nothing{.round = 3, .finish_before_us = -0.0};
   RoundRecord no_finish = example_round(3);
   no_finish.finish_after_us = std::nan("7");
-  for (const RoundRecord& record :
-       {example_round(3), no_plan, empty_plan, nothing, no_finish, example_round(3, 300'001)}) {
+  for (const RoundRecord& record : {example_round(3), no_plan, empty_plan, nothing, no_finish,
+                                    round_with_transfers(3), example_round(3, 300'001)}) {
     write(record);
     const RoundRecord read = read_round_file(path_of(3));
     EXPECT_TRUE(text_of(read) == text_of(record));
@@ -65,6 +65,18 @@ TEST_F(RoundFiles, CarryDigestAndNumber) {
   write(example_round(7));
   EXPECT_EQ(verify_user_block(path_of(7)).problem_digest, kDigest);
   EXPECT_EQ(verify_user_block(path_of(7)).round, 7);
+}
+
+TEST_F(RoundFiles, HaveColumnsOfTransfersOnlyWhereTheyMust) {
+  write(example_round(0));
+  write(round_with_transfers(1));
+  for (const char* name : {"transfer", "rate_GBps"}) {
+    const auto has_column = [&](int round) {
+      return content_of(path_of(round)).find(std::string(name) + '\0') != std::string::npos;
+    };
+    EXPECT_FALSE(has_column(0)) << name;
+    EXPECT_TRUE(has_column(1)) << name;
+  }
 }
 
 TEST_F(RoundFiles, SameRecordGivesTheSameBytes) {
@@ -124,6 +136,8 @@ TEST_F(RoundFiles, WritesNothingThatItWouldNotRead) {
   expect_refused([](RoundRecord& r) { r.sends[2].link = LinkId{}; }, {"sends/link[2]: -1"});
   expect_refused([](RoundRecord& r) { std::swap(r.sends[0], r.sends[4]); }, {"sends", "not sorted"});
   expect_refused([](RoundRecord& r) { (*r.plan)[1].start_us = std::nan(""); }, {"plan[1]", "finite"});
+  expect_refused([](RoundRecord& r) { r.sends[2].transfer = -2; }, {"sends/transfer[2]: -2"});
+  expect_refused([](RoundRecord& r) { (*r.plan)[1].rate_GBps = 0; }, {"plan/rate_GBps[1]: 0", "positive"});
   expect_refused([](RoundRecord& r) { std::swap(r.state.buffers[0], r.state.buffers[1]); },
                  {"state/buffers", "not sorted"});
   EXPECT_EQ(folder.num_files(), 0U);

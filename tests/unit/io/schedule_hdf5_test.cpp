@@ -23,7 +23,8 @@ TEST(ScheduleHdf5, RoundTripKeepsEveryBit) {
   with_metric.lower_bound = LowerBound{1.0 / 7, MetricCertificate{{0.1, 1.0 / 3}}};
   ProvenSchedule without_bound = uneven_schedule();
   without_bound.lower_bound.reset();
-  for (const ProvenSchedule& proven : {example_schedule(), with_cut, with_metric, without_bound}) {
+  for (const ProvenSchedule& proven :
+       {example_schedule(), with_cut, with_metric, without_bound, newest_schedule()}) {
     write_schedule_hdf5(folder / "schedule.h5", proven, kDigest);
     const ProvenSchedule read = read_schedule_hdf5(folder / "schedule.h5");
     // JSON keeps every bit as well, and shows where two schedules differ.
@@ -66,6 +67,43 @@ TEST(ScheduleHdf5, SameScheduleGivesTheSameBytes) {
   write_schedule_hdf5(folder / "a.h5", example_schedule(), kDigest);
   write_schedule_hdf5(folder / "b.h5", example_schedule(), kDigest);
   EXPECT_EQ(content_of(folder / "a.h5"), content_of(folder / "b.h5"));
+}
+
+/// Written by Rondo 0.1.0. Another libhdf5 may lay the same content out otherwise, so contents are compared.
+TEST(ScheduleHdf5, AFileOfVersion1IsWrittenAsItWas) {
+  const TemporaryFolder folder;
+  const std::string old = content_of(RONDO_SOURCE_DIR "/tests/fuzz/corpus/schedule_file/small.h5");
+  std::vector<char> bytes(kUserBlockBytes);
+  bytes.insert(bytes.end(), old.begin(), old.end());
+  seal_user_block(bytes, kDigest, -1);
+  set_content(folder / "old.h5", {bytes.data(), bytes.size()});
+  const ProvenSchedule proven = read_schedule_hdf5(folder / "old.h5");
+  write_schedule_hdf5(folder / "new.h5", proven, kDigest);
+  for (const char* name : {"transfer", "rate_GBps", "sources", "reduce", "held", "message_us", "steps"})
+    EXPECT_EQ(content_of(folder / "new.h5").find(name), std::string::npos) << name;
+  EXPECT_EQ(std::filesystem::file_size(folder / "new.h5"), bytes.size());
+  EXPECT_EQ(schedule_to_json(read_schedule_hdf5(folder / "new.h5")).dump(), schedule_to_json(proven).dump());
+}
+
+TEST(ScheduleHdf5, RefusesBadColumnsOfVersion2) {
+  const TemporaryFolder folder;
+  const auto path = folder / "schedule.h5";
+  write_schedule_hdf5(path, newest_schedule(), kDigest);
+  const auto expect_refused = [&](const std::string& from, const std::string& to,
+                                  std::initializer_list<std::string> fragments) {
+    expect_content_refused(
+        path, [&] { read_schedule_hdf5(path); }, from, to, fragments);
+  };
+  const auto bytes_of = [](auto value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof(value));
+  };
+  expect_refused(bytes_of(1.0 / 7), bytes_of(-1.0), {"sends.rate_GBps[2] is -1"});
+  expect_refused(bytes_of(1.0 / 3), bytes_of(-1.0), {"link 0", "message_us is -1"});
+  expect_refused(bytes_of(100.1), bytes_of(300.0), {"link 1", "200 us follows one from 300 us"});
+  expect_refused("steps_GBps", "stepx_GBps", {"links/stepx_GBps", "unknown name"});
+  expect_refused(bytes_of(std::array<std::int32_t, 2>{-1, 7}), bytes_of(std::array<std::int32_t, 2>{-3, 7}),
+                 {"sends.transfer[0] is -3"});
+  expect_refused("leave", "right", {"certificate/side", "'right'", "enter or leave"});
 }
 
 TEST(ScheduleHdf5, CarriesTheProblemsDigest) {
@@ -126,9 +164,37 @@ TEST(ScheduleDigest, SeesEveryField) {
   EXPECT_NE(schedule_digest(make_demand(Collective::broadcast, 3001, 3, 2), proven.schedule), digest);
   EXPECT_NE(schedule_digest(make_demand(Collective::broadcast, 3000, 3, 2, GpuId{1}), proven.schedule),
             digest);
+  EXPECT_NE(digest_after([](Send& s) { s.transfer = 0; }), digest);
+  EXPECT_NE(digest_after([](Send& s) { s.rate_GBps = 1; }), digest);
+  EXPECT_NE(digest_after([](Send& s) { s.rate_GBps = 1; }), digest_after([](Send& s) { s.rate_GBps = 2; }));
+  EXPECT_EQ(digest, "57d0dfa39e8ab798");  // of Rondo 0.1.0: a name of schedules that people keep
   Schedule other_finish = proven.schedule;
   other_finish.finish_us = 99;  // a claim, not content
   EXPECT_EQ(schedule_digest(proven.demand, other_finish), digest);
+}
+
+TEST(ScheduleDigest, SeesSourcesAndWhatIsHeld) {
+  const ProvenSchedule proven = newest_schedule();
+  const std::string digest = schedule_digest(proven.demand, proven.schedule);
+  const auto digest_after = [&](auto change) {
+    std::vector<Contribution> contributions(proven.demand.contributions().begin(),
+                                            proven.demand.contributions().end());
+    change(contributions);
+    return schedule_digest(Demand(Collective::custom, 3000, 3, contributions, 1), proven.schedule);
+  };
+  EXPECT_EQ(digest_after([](auto&) {}), digest);
+  EXPECT_NE(digest_after([](auto& c) { c[1].sources.clear(); }), digest);
+  EXPECT_NE(digest_after([](auto& c) { c[0].source_ready_us[1] = 0.2; }), digest);
+  EXPECT_NE(digest_after([](auto& c) { c[0].source_ready_us.clear(); }), digest);
+  EXPECT_NE(digest_after([](auto& c) { c[0].held.pop_back(); }), digest);
+  EXPECT_NE(digest_after([](auto& c) { c[0].held[0].sources.pop_back(); }), digest);
+  EXPECT_NE(digest_after([](auto& c) { c[0].held[0].gpu = GpuId{1}; }), digest);
+  EXPECT_NE(digest_after([](auto& c) {
+              c[0].destinations = {GpuId{1}};
+              c[1].destinations = {GpuId{0}};
+              c[1].reduce = true;
+            }),
+            digest_after([](auto& c) { c[0].destinations = {GpuId{1}}; }));
 }
 
 #ifdef RONDO_H5DUMP

@@ -88,6 +88,77 @@ TEST(TopologyJson, RoundTripKeepsEveryBit) {
   EXPECT_EQ(once["links"][2]["bandwidth_GBps"].get<double>(), 0.1);
 }
 
+/// star() with all that only version 2 can say.
+Json newest_star() {
+  Json json = star();
+  json["nodes"][2]["reduce"] = true;
+  json["links"][0]["message_us"] = 1.3;
+  json["links"][2]["bandwidth_steps"] = {{{"from_us", 0}, {"GBps", 0.1}}, {{"from_us", 0.3}, {"GBps", 0}}};
+  return json;
+}
+
+TEST(TopologyJson, ReadsAndWritesVersion2) {
+  for (const int version : {1, 2}) {  // the keys say what holds; the number is a promise to readers
+    Json json = newest_star();
+    json["version"] = version;
+    const Topology topology = topology_from_json(json);
+    EXPECT_TRUE(topology.node(NodeId{2}).reduce);
+    EXPECT_EQ(topology.link(LinkId{0}).message_us, 1.3);
+    EXPECT_EQ(topology.link(LinkId{1}).message_us, 0);
+    EXPECT_EQ(topology.link(LinkId{2}).bandwidth_steps, (std::vector<BandwidthStep>{{0, 0.1}, {0.3, 0}}));
+    const Json written = topology_to_json(topology);
+    EXPECT_EQ(written["version"], 2);
+    EXPECT_EQ(written["links"], newest_star()["links"]);
+    EXPECT_EQ(topology_to_json(topology_from_json(written)), written);
+  }
+}
+
+TEST(TopologyJson, WritesVersion2OnlyWhereItMust) {
+  const auto version_after = [](auto change) {
+    Json json = star();
+    change(json);
+    return topology_to_json(topology_from_json(json))["version"].get<int>();
+  };
+  EXPECT_EQ(version_after([](Json&) {}), 1);
+  EXPECT_EQ(version_after([](Json& j) { j["links"][0]["message_us"] = 0; }), 1);
+  EXPECT_EQ(version_after([](Json& j) { j["nodes"][2]["reduce"] = false; }), 1);
+  EXPECT_EQ(version_after([](Json& j) { j["links"][0]["message_us"] = 0.1; }), 2);
+  EXPECT_EQ(version_after([](Json& j) { j["nodes"][2]["reduce"] = true; }), 2);
+  EXPECT_EQ(version_after([](Json& j) {
+              j["links"][0]["bandwidth_steps"] = {{{"from_us", 0}, {"GBps", 50}}};
+            }),
+            2);
+  const Json plain = topology_to_json(topology_from_json(star()));
+  for (const char* key : {"message_us", "bandwidth_steps", "\"reduce\""})
+    EXPECT_EQ(plain.dump().find(key), std::string::npos) << key;
+}
+
+TEST(TopologyJson, RefusesBadCostsAndSteps) {
+  const auto expect_steps_refused = [](Json steps, std::initializer_list<std::string> fragments) {
+    expect_refused(ExitCode::bad_data, fragments, [&](Json& j) { j["links"][1]["bandwidth_steps"] = steps; });
+  };
+  const auto step = [](const Json& from_us, const Json& GBps) {
+    return Json{{"from_us", from_us}, {"GBps", GBps}};
+  };
+  expect_steps_refused(Json::array(), {"links[1]", "bandwidth_steps is empty"});
+  expect_steps_refused(Json::array({step(1, 50)}), {"link 1", "50 GB/s from 1 us", "from 0"});
+  expect_steps_refused(Json::array({step(0, 25)}), {"link 1", "25 GB/s from 0 us", "bandwidth_GBps, 50"});
+  expect_steps_refused(Json::array({step(0, 50), step(2, 1), step(2, 3)}), {"link 1", "from 2 us", "ascend"});
+  expect_steps_refused(Json::array({step(0, 50), step(2, -1)}), {"link 1", "-1 GB/s", "0 or more"});
+  expect_steps_refused(Json::array({step(0, 50), step("2", 1)}),
+                       {"links[1].bandwidth_steps[1].from_us", "\"2\""});
+  expect_steps_refused(Json::array({{{"from_us", 0}, {"bandwidth_GBps", 50}}}),
+                       {"links[1].bandwidth_steps[0]", "'bandwidth_GBps'", "from_us, GBps"});
+  expect_refused(ExitCode::bad_data, {"link 1", "message_us is -0.5"},
+                 [](Json& j) { j["links"][1]["message_us"] = -0.5; });
+  expect_refused(ExitCode::bad_data, {"links[1].message_us", "null"},
+                 [](Json& j) { j["links"][1]["message_us"] = nullptr; });
+  expect_refused(ExitCode::bad_data, {"nodes[2].reduce", "true or false"},
+                 [](Json& j) { j["nodes"][2]["reduce"] = 1; });
+  expect_refused(ExitCode::bad_data, {"nodes[0]", "'reduce'"},
+                 [](Json& j) { j["nodes"][0]["reduce"] = true; });
+}
+
 TEST(TopologyJson, ShippedFabricsRoundTrip) {
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(RONDO_SOURCE_DIR "/jobs/topologies")) {
@@ -131,8 +202,6 @@ TEST(TopologyJson, NamesUnknownKeysAndTheirPlace) {
 }
 
 TEST(TopologyJson, RefusesKnownKeysWithoutSupport) {
-  expect_refused(ExitCode::unavailable, {"links[1]", "'bandwidth_steps'"},
-                 [](Json& j) { j["links"][1]["bandwidth_steps"] = Json::array(); });
   expect_refused(ExitCode::unavailable, {"nodes[1]", "'buffer_bytes'"},
                  [](Json& j) { j["nodes"][1]["buffer_bytes"] = 1e9; });
 }
@@ -191,7 +260,7 @@ TEST(TopologyJson, RefusesWrongWordsAndMissingKeys) {
                  [](Json& j) { j["links"][1].erase("latency_us"); });
   expect_refused(ExitCode::bad_data, {"format", "\"rondo-schedule\"", "\"rondo-topology\""},
                  [](Json& j) { j["format"] = "rondo-schedule"; });
-  expect_refused(ExitCode::bad_data, {"version is 2"}, [](Json& j) { j["version"] = 2; });
+  expect_refused(ExitCode::bad_data, {"version is 3", "1 or 2"}, [](Json& j) { j["version"] = 3; });
   expect_refused(ExitCode::bad_data, {"nodes[0].name", "at most 256 bytes"},
                  [](Json& j) { j["nodes"][0]["name"] = std::string(300, 'x'); });
 }

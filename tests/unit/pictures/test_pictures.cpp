@@ -150,6 +150,11 @@ TEST(Words, TellResultAndCertificate) {
       "before, on and after it is 5 us.");
   proven.lower_bound = LowerBound{5, MetricCertificate{{1, 0, 0, 0, 0, 0}}};
   EXPECT_NE(pictures::certificate_words(proven).find("the capacity of a → b."), std::string::npos);
+  proven.lower_bound = LowerBound{5, PartitionCertificate{.part = {0, 1, 1, 1}, .enter = true}};
+  EXPECT_NE(pictures::certificate_words(proven).find("into 2 sets as"), std::string::npos);
+  EXPECT_NE(
+      pictures::certificate_words(proven).find("2 KB have to enter sets, 2 times the buffer. 2 links of"),
+      std::string::npos);
   proven.lower_bound.reset();
   EXPECT_NE(pictures::result_words(proven).find("No lower bound is known."), std::string::npos);
 }

@@ -1,0 +1,48 @@
+#include "format_version.hpp"
+
+#include <algorithm>
+#include <variant>
+
+namespace rondo {
+namespace {
+
+int version_if(bool is_newest) {
+  return is_newest ? kNewestVersion : 1;
+}
+
+bool have_news(const std::vector<Send>& sends) {
+  return have_transfers(sends) || have_rates(sends) ||
+         std::ranges::any_of(sends, [](const Send& send) { return send.op == SendOp::reduce; });
+}
+
+}  // namespace
+
+int version_of(const Topology& topology) {
+  return version_if(topology.has_message_costs() || topology.has_bandwidth_steps() ||
+                    topology.has_adding_switches());
+}
+
+int version_of(const Demand& demand) {
+  return version_if(demand.has_several_sources());
+}
+
+int version_of(const ProvenSchedule& proven) {
+  const auto& bound = proven.lower_bound;
+  return version_if(version_of(proven.topology) == kNewestVersion ||
+                    version_of(proven.demand) == kNewestVersion || have_news(proven.schedule.sends) ||
+                    (bound && std::holds_alternative<PartitionCertificate>(bound->certificate)));
+}
+
+int version_of(const RoundRecord& record) {
+  return version_if(have_news(record.sends) || (record.plan && have_news(*record.plan)));
+}
+
+bool have_transfers(const std::vector<Send>& sends) {
+  return std::ranges::any_of(sends, [](const Send& send) { return send.transfer != kNoTransfer; });
+}
+
+bool have_rates(const std::vector<Send>& sends) {
+  return std::ranges::any_of(sends, [](const Send& send) { return send.has_rate(); });
+}
+
+}  // namespace rondo
