@@ -1,0 +1,348 @@
+"""The cases of version 2: transfers, rates, message costs, bandwidth steps, combining, and their certificates."""
+from case_writer import US, Fabric, changed, chunk, full, line, schedule, send, total
+
+
+def star(**keys):
+    """0 -> switch 3 -> {1, 2}: in at 2 GB/s, 0.5 us; out at 1 GB/s each, 0.25 us."""
+    fabric = Fabric(3)
+    switch = fabric.switch(**keys)
+    fabric.link(0, switch, 2.0, 0.5)
+    fabric.link(switch, 1, 1.0, 0.25)
+    fabric.link(switch, 2, 1.0, 0.25)
+    return fabric
+
+
+def transfers(cases):
+    two = [chunk(0, [1]), chunk(0, [1])]
+
+    def together(**wrong):
+        return [send(0, 0, 0, 20, transfer=7), send(1, 0, 0, 20, transfer=7), send(0, 1, 0.5, 20, transfer=7),
+                {**send(1, 1, 0.5, 20, transfer=7), **wrong}]
+    finish = 0.5 + 2 * 10 + 0.25
+    cases.valid("transfer-two-chunks-together", schedule(star(), two, together(), finish))
+    cases.invalid("transfer-one-chunk-at-another-time", "4", schedule(star(), two, together(start=20.5), finish + 20))
+    cases.invalid("transfer-leaves-the-switch-late", "4", schedule(
+        star(), two, together()[:2] + [send(c, 1, 0.75, 20, transfer=7) for c in (0, 1)], finish + 0.25))
+    cases.invalid("transfer-other-chunks-on-a-link", "4", schedule(star(), two, together()[:3], finish))
+    apart = [send(0, 0, 0, 20, transfer=7), send(1, 1, 0, 20, transfer=7)]
+    cases.invalid("transfer-of-two-separate-sends", "4",
+                  schedule(full(3), [chunk(0, [1], 20), chunk(0, [2], 20)], apart, 20.5))
+    cases.invalid("transfer-two-chunks-at-once-without-a-number", "1", schedule(
+        line(2), two, [send(0, 0, 0, 20), send(1, 0, 0, 20)], 20.5))
+    stored = star(forwarding="store_and_forward")
+
+    def regrouped(*numbers):  # two chunks at 2 GB/s; there at 10.5
+        return [send(0, 0, 0, 10, transfer=1), send(1, 0, 0, 10, transfer=1),
+                send(0, 1, 10.5, 10, transfer=numbers[0]), send(1, 2, 10.5, 10, transfer=numbers[1])]
+    parts = [chunk(0, [1]), chunk(0, [2])]
+    cases.valid("transfer-regrouped-by-a-storing-switch", schedule(stored, parts, regrouped(2, 3), 10 + 0.5 + 10 + 0.25))
+    cases.invalid("transfer-across-a-storing-switch", "4", schedule(stored, parts, regrouped(1, 1), 20.75))
+    # What several sends without a number leave open, numbers say.
+    pair = Fabric(3)
+    switch = pair.switch(multicast=False)
+    for src, dst, gbps in ((0, switch, 2.0), (0, switch, 1.0), (switch, 1, 2.0), (switch, 2, 1.0)):
+        pair.link(src, dst, gbps)
+    lengths = (10, 10, 10, 10)  # in 0 with out 3, in 1 with out 2: 1 GB/s both
+    cases.valid("transfer-numbers-pair-sends", schedule(
+        pair, [chunk(0, [1, 2])], [send(0, l, 0, t, transfer=(0, 1, 1, 0)[l]) for l, t in enumerate(lengths)], 10.0))
+    cases.invalid("transfer-numbers-pair-sends-otherwise", "1", schedule(
+        pair, [chunk(0, [1, 2])], [send(0, l, 0, t, transfer=(0, 1, 0, 1)[l]) for l, t in enumerate(lengths)], 10.0))
+    costly = Fabric(3)
+    switch = costly.switch(multicast=False)
+    for src, dst in ((0, switch), (0, switch), (switch, 1), (switch, 2)):
+        costly.link(src, dst, 1.0, message_us=2.0)
+    cases.invalid("transfer-numbers-are-missing", "4",
+                  schedule(costly, [chunk(0, [1, 2])], [send(0, l, 0, 2 + 10) for l in range(4)], 12.0))
+    cases.valid("transfer-numbers-where-messages-cost", schedule(
+        costly, [chunk(0, [1, 2])], [send(0, l, 0, 2 + 10, transfer=l % 2) for l in range(4)], 2 + 10.0))
+
+
+def rates(cases):
+    def several(*transfers):  # (start, rate) of one chunk of 10 us each
+        return schedule(line(2), [chunk(0, [1]) for _ in transfers],
+                        [send(c, 0, start, 10 / rate, transfer=c, rate=rate) for c, (start, rate) in enumerate(transfers)],
+                        max(start + 10 / rate for start, rate in transfers) + 0.5)
+    cases.valid("rate-half", several((0, 0.5)))
+    cases.valid("rate-two-halves", several((0, 0.5), (5, 0.5)))
+    cases.invalid("rate-three-halves", "1", several((0, 0.5), (5, 0.5), (10, 0.5)))
+    cases.valid("rate-three-thirds", several((0, 1 / 3), (0, 1 / 3), (0, 1 / 3)))
+    cases.invalid("rate-slightly-too-much-for-long", "1", several((0, 0.5), (0, 0.5001)))
+    cases.valid("rate-sums-beyond-within-the-tolerance", several((0, 0.5), (0, 0.5), (20 - 5e-7, 1.0)))
+    cases.invalid("rate-beyond-the-bandwidth", "4", several((0, 1.25)))
+    good = several((0, 0.5))
+    cases.invalid("rate-without-a-number", "4", changed(good, ["sends", "transfer", 0], -1))
+    cases.invalid("rate-that-the-end-contradicts", "1", changed(good, ["sends", "rate_GBps", 0], 0.4))
+    slow = [send(0, 0, 0, 20, transfer=0, rate=0.5), send(0, 1, 0.5, 20, transfer=0, rate=0.5)]
+    cases.valid("rate-through-a-switch", schedule(star(), [chunk(0, [1])], slow, 0.5 + 10 / 0.5 + 0.25))
+    cases.invalid("rate-differs-within-a-transfer", "4",
+                  schedule(star(), [chunk(0, [1])], [slow[0], {**slow[1], "rate": 0.4}], 20.75))
+    for gbps in (1.0, 0.9):
+        fabric = Fabric(3)
+        fabric.share(gbps, fabric.link(0, 1), fabric.link(0, 2))
+        data = schedule(fabric, [chunk(0, [1]), chunk(0, [2])], [send(c, c, 0, 20, transfer=c, rate=0.5) for c in (0, 1)], 10 / 0.5)
+        if gbps == 1.0:
+            cases.valid("rate-halves-share-a-nic", data)
+        else:
+            cases.invalid("rate-halves-beyond-the-nic", "6", data)
+
+
+def messages(cases):
+    def costly(gbps=1.0, message=2.0):
+        fabric = Fabric(2)
+        fabric.link(0, 1, gbps, 0.5, message_us=message)
+        return fabric
+    one = [chunk(0, [1])]
+    cases.valid("message-cost", schedule(costly(), one, [send(0, 0, 0, 2 + 10)], 2 + 10 + 0.5))
+    cases.invalid("message-cost-left-out", "1", schedule(costly(), one, [send(0, 0, 0, 10)], 10.5))
+    two = [chunk(0, [1]), chunk(0, [1])]
+    cases.valid("message-cost-paid-twice", schedule(costly(), two, [send(0, 0, 0, 12), send(1, 0, 12, 12)], 2 * (2 + 10) + 0.5))
+    cases.invalid("message-cost-keeps-the-link", "1", schedule(costly(), two, [send(0, 0, 0, 12), send(1, 0, 10, 12)], 22.5))
+    cases.valid("message-cost-paid-once-together", schedule(
+        costly(), two, [send(c, 0, 0, 2 + 20, transfer=0) for c in (0, 1)], 2 + 2 * 10 + 0.5))
+
+    def halves(later):
+        return schedule(costly(), two, [send(c, 0, start, 2 + 10 / 0.5, transfer=c, rate=0.5) for c, start in ((0, 0), (1, later))],
+                        later + 2 + 20 + 0.5)
+    cases.valid("message-costs-one-after-another", halves(2))
+    cases.invalid("message-costs-at-once", "8", halves(0))
+    cases.invalid("message-costs-overlap", "8", halves(1))
+    through = Fabric(3)
+    switch = through.switch()
+    through.link(0, switch, 1.0, 0.5, message_us=1.0)
+    through.link(switch, 1, 1.0, 0.25, message_us=3.0)
+    through.link(switch, 2, 1.0, 0.25)
+    cases.valid("message-cost-is-the-largest", schedule(through, one, [send(0, 0, 0, 13), send(0, 1, 0.5, 13)], 0.5 + 3 + 10 + 0.25))
+    cases.invalid("message-cost-is-not-the-sum", "1", schedule(through, one, [send(0, 0, 0, 14), send(0, 1, 0.5, 14)], 14.75))
+
+    def behind(later):
+        """A (o = 3) to GPU 1, B (o = 1) to GPU 2, both over the first link, which a start keeps for 1 us."""
+        sends = [send(0, 0, 0, 3 + 20, transfer=0, rate=0.5), send(0, 1, 0.5, 3 + 20, transfer=0, rate=0.5),
+                 send(1, 0, later, 1 + 20, transfer=1, rate=0.5), send(1, 2, later + 0.5, 1 + 20, transfer=1, rate=0.5)]
+        return schedule(through, [chunk(0, [1]), chunk(0, [2])], sends, max(0.5 + 23 + 0.25, later + 0.5 + 21 + 0.25))
+    cases.valid("message-cost-of-each-link", behind(1))
+    cases.invalid("message-cost-of-each-link-overlaps", "8", behind(0.5))
+
+
+def steps(cases):
+    def stepped(*steps, **keys):
+        fabric = Fabric(2)
+        fabric.link(0, 1, steps[0][1], 0.5, bandwidth_steps=[{"from_us": t, "GBps": b} for t, b in steps], **keys)
+        return fabric
+    one = [chunk(0, [1])]
+    slower = stepped((0, 1.0), (5, 0.5))
+    cases.valid("steps-slower", schedule(slower, one, [send(0, 0, 0, 15)], 5 + 5 / 0.5 + 0.5))
+    cases.invalid("steps-ignored", "1", schedule(slower, one, [send(0, 0, 0, 10)], 10.5))
+    cases.valid("steps-started-after-the-step", schedule(slower, one, [send(0, 0, 5, 20)], 5 + 10 / 0.5 + 0.5))
+    cases.valid("steps-down-and-up", schedule(stepped((0, 1.0), (4, 0.0), (10, 2.0)), one, [send(0, 0, 0, 13)], 10 + (10 - 4) / 2 + 0.5))
+    cases.valid("steps-message-passes-while-down", schedule(
+        stepped((0, 1.0), (2, 0.0), (6, 1.0), message_us=3.0), one, [send(0, 0, 2, 14)], max(2 + 3, 6) + 10 + 0.5))
+    cases.invalid("steps-down-for-good", "1", schedule(stepped((0, 1.0), (4, 0.0)), one, [send(0, 0, 0, 10)], 10.5))
+    cases.invalid("steps-do-not-begin-at-0", "format", schedule(stepped((1, 1.0), (4, 2.0)), one, [send(0, 0, 4, 5)], 9.5))
+    through = Fabric(2)
+    switch = through.switch()
+    through.link(0, switch, 1.0, 2.0)
+    through.link(switch, 1, 1.0, 0.0, bandwidth_steps=[{"from_us": 0, "GBps": 1.0}, {"from_us": 5, "GBps": 0.5}])
+    # The step reaches the sender 2 us earlier: 3 us at 1 GB/s, the rest at 0.5 GB/s.
+    length = 3 + (10 - 3) / 0.5
+    cases.valid("steps-behind-a-switch", schedule(through, one, [send(0, 0, 0, length), send(0, 1, 2, length)], 2 + length))
+    cases.invalid("steps-behind-a-switch-at-the-wrong-time", "1", schedule(
+        through, one, [send(0, 0, 0, 15), send(0, 1, 2, 15)], 17.0))
+    cases.invalid("steps-do-not-fit-the-rate", "1", schedule(slower, one, [send(0, 0, 0, 10, transfer=0, rate=1.0)], 10.5))
+    cases.valid("steps-fit-the-rate", schedule(slower, one, [send(0, 0, 0, 20, transfer=0, rate=0.5)], 10 / 0.5 + 0.5))
+    two = [chunk(0, [1]), chunk(0, [1])]
+    cases.invalid("steps-do-not-fit-two-rates", "1", schedule(
+        slower, two, [send(c, 0, 0, 20, transfer=c, rate=0.5) for c in (0, 1)], 20.5))
+    # The cut: 5 us at 1 GB/s, the rest at 0.5 GB/s.
+    bound = {"kind": "cut", "nodes": [0], "bytes": 10 * US}
+    data = schedule(slower, one, [send(0, 0, 0, 15)], 15.5, bound=(5 + 5 / 0.5 + 0.5, bound))
+    cases.valid("certificate-cut-with-steps", data)
+    cases.invalid("certificate-cut-that-ignores-steps", "certificate", changed(data, ["lower_bound", "us"], 10.5))
+
+
+def combining(cases):
+    inwards = line(3, backwards=True)  # link 0: 1 -> 0, link 1: 2 -> 1
+    three = [total([0, 1, 2], [0])]
+    chain = [send(0, 1, 0, 10, 1), send(0, 0, 10.5, 10, 1)]
+    good = schedule(inwards, three, chain, 2 * (10 + 0.5))
+    cases.valid("combine-chain", good)
+    cases.invalid("combine-without-what-comes-later", "7",
+                  schedule(inwards, three, [chain[0], send(0, 0, 0, 10, 1)], 10.5))
+    cases.invalid("combine-op-1-where-nothing-is-reduced", "9", schedule(line(2), [chunk(0, [1])], [send(0, 0, 0, 10, 1)], 10.5))
+    cases.invalid("combine-copy-loses-a-contribution", "9", schedule(inwards, three, [{**chain[0], "op": 0}, chain[1]], 21.0))
+    cases.invalid("combine-same-contribution-twice", "9",
+                  schedule(inwards, three, chain + [send(0, 1, 10, 10, 1)], 21.0))
+    cases.invalid("combine-send-of-nothing", "2",
+                  schedule(inwards, [total([0, 2], [0])], [send(0, 1, 0, 10, 1), send(0, 0, 0, 10, 1)], 21.0))
+    cases.valid("combine-relayed", schedule(inwards, [total([0, 2], [0])], chain, 2 * (10 + 0.5)))
+    cases.valid("combine-exchange", schedule(full(2), [total([0, 1], [0, 1])], [send(0, l, 0, 10, 1) for l in (0, 1)], 10 + 0.5))
+    # Recursive doubling: with the neighbour, then across.
+    doubling = [send(0, g * 3 + k, start, 10, 1) for start, partner in ((0, (1, 0, 3, 2)), (10.5, (2, 3, 0, 1)))
+                for g in range(4) for k in [partner[g] - (partner[g] > g)]]
+    everyone = list(range(4))
+    butterfly = schedule(full(4), [total(everyone, everyone)], doubling, 2 * (10 + 0.5), "allreduce", 10 * US)
+    cases.valid("combine-butterfly", butterfly)
+    cases.invalid("combine-butterfly-once-more", "9", schedule(
+        full(4), [total(everyone, everyone)], doubling + [send(0, 0, 21, 10, 1)], 21.0, "allreduce", 10 * US))
+    # Along a chain and back: sums in, copies out.
+    both = line(3, backwards=True)
+    both.link(0, 1, 1.0, 0.5)
+    both.link(1, 2, 1.0, 0.5)
+    back = [send(0, 2, 21, 10), send(0, 3, 31.5, 10)]
+    cases.valid("combine-and-copy-back", schedule(both, [total([0, 1, 2], [0, 1, 2])], chain + back, 4 * (10 + 0.5)))
+    cases.invalid("combine-copied-back-as-a-sum", "9", schedule(
+        both, [total([0, 1, 2], [0, 1, 2])], chain + [{**back[0], "op": 1}, back[1]], 42.0))
+    # At 20 us a copy of {0, 1} and the sum's addition {2} reach GPU 1, which holds {1}: the copy comes first.
+    meet = Fabric(3)
+    for src, dst in ((1, 0), (0, 1), (2, 1)):
+        meet.link(src, dst)
+    cases.valid("combine-copies-before-additions", schedule(
+        meet, [total([0, 1, 2], [1])], [send(0, 0, 0, 10, 1), send(0, 1, 10, 10), send(0, 2, 10, 10, 1)], 10 + 10.0))
+    cases.invalid("combine-copy-after-the-addition", "9", schedule(
+        meet, [total([0, 1, 2], [1])], [send(0, 0, 0, 10, 1), send(0, 1, 10, 10), send(0, 2, 5, 10, 1)], 20.0))
+    cases.invalid("combine-circle-at-one-instant", "9", schedule(
+        full(2, 0.0), [total([0, 1], [0, 1], 1e-9)], [send(0, l, 0, 1e-9, 1) for l in (0, 1)], 1e-9))
+    cases.valid("combine-arrival-at-the-start-counts", schedule(
+        line(3, 0.0, backwards=True), three, [send(0, 1, 0, 10, 1), send(0, 0, 10 - 5e-7, 10, 1)], 10 - 5e-7 + 10))
+    late = [total([0, 1], [0], sources_ready=[0.0, 4.0])]
+    cases.valid("combine-ready-time-of-a-source", schedule(line(2, backwards=True), late, [send(0, 0, 4, 10, 1)], 4 + 10 + 0.5))
+    cases.invalid("combine-before-a-source-is-ready", "2", schedule(line(2, backwards=True), late, [send(0, 0, 3, 10, 1)], 13.5))
+    cases.valid("combine-own-contribution-comes-last", schedule(
+        line(2, backwards=True), [total([0, 1], [0], sources_ready=[30.0, 0.0])], [send(0, 0, 0, 10, 1)], 30.0))
+    cases.valid("combine-complete-at-the-earliest", schedule(both, three, chain + [send(0, 2, 30, 10)], 2 * (10 + 0.5)))
+    moved = [{"chunk": 0, "gpu": 1, "sources": [1, 2]}]
+    cases.valid("combine-held", schedule(inwards, three, [send(0, 0, 0, 10, 1)], 10 + 0.5, held=moved))
+    cases.invalid("combine-held-already", "9", schedule(inwards, three, chain, 21.0, held=moved))
+    cases.valid("combine-held-elsewhere", schedule(
+        inwards, three, [send(0, 0, 0, 10, 1)], 10 + 0.5, held=moved + [{"chunk": 0, "gpu": 2, "sources": []}]))
+    cases.valid("combine-several-holders-of-one-datum", schedule(
+        full(4), [chunk([0, 1], [2, 3])], [send(0, 1, 0, 10), send(0, 5, 0, 10)], 10 + 0.5))
+    cases.invalid("combine-holders-leave-one-out", "7", schedule(full(4), [chunk([0, 1], [2, 3])], [send(0, 1, 0, 10)], 10.5))
+
+
+def adding_star(latencies=(0.5, 0.5, 0.25), **keys):
+    """GPUs 1 and 2 -> switch 3 -> GPU 0."""
+    fabric = Fabric(3)
+    switch = fabric.switch(**keys)
+    fabric.link(1, switch, 1.0, latencies[0])
+    fabric.link(2, switch, 1.0, latencies[1])
+    fabric.link(switch, 0, 1.0, latencies[2])
+    return fabric
+
+
+def adding_switches(cases):
+    sums = [total([0, 1, 2], [0])]
+
+    def joined(starts=(0.0, 0.0, 0.5), ops=(1, 1, 1), **keys):
+        return [send(0, l, starts[l], 10, ops[l], **keys) for l in range(3)]
+    finish = 0.5 + 10 + 0.25
+    adds = adding_star(reduce=True)
+    cases.valid("switch-adds", schedule(adds, sums, joined(transfer=0), finish))
+    cases.invalid("switch-may-not-add", "10", schedule(adding_star(reduce=False), sums, joined(transfer=0), finish))
+    cases.invalid("switch-adds-what-is-copied", "10", schedule(adds, sums, joined(ops=(0, 0, 1), transfer=0), finish))
+    cases.invalid("switch-adds-without-a-number", "4", schedule(adds, sums, joined(), finish))
+    cases.invalid("switch-adds-at-two-instants", "10", schedule(
+        adding_star((0.5, 1.5, 0.25), reduce=True), sums, joined(transfer=0), finish))
+    cases.valid("switch-adds-at-one-instant", schedule(
+        adding_star((0.5, 1.5, 0.25), reduce=True), sums, joined((1.0, 0.0, 1.5), transfer=0), 1.5 + 10 + 0.25))
+    linked = adding_star(reduce=True)
+    linked.link(1, 2, 1.0, 0.5)
+    twice = [send(0, 3, 0, 10, 1), *joined((10.5, 10.5, 11.0), transfer=0)]
+    cases.invalid("switch-adds-a-contribution-twice", "10", schedule(linked, sums, twice, 21.25))
+    # Up from both, down to both: everything in one transfer.
+    def up_and_down(**keys):
+        fabric = Fabric(2)
+        switch = fabric.switch(reduce=True, **keys)
+        for g in (0, 1):
+            fabric.link(g, switch, 1.0, 0.5)
+        for g in (0, 1):
+            fabric.link(switch, g, 1.0, 0.25)
+        return fabric
+
+    def all_at_once(op):
+        return [send(0, l, 0.0 if l < 2 else 0.5, 10, 1 if l < 2 else op, transfer=0) for l in range(4)]
+    both = [total([0, 1], [0, 1])]
+    cases.valid("switch-adds-and-copies", schedule(up_and_down(), both, all_at_once(0), 0.5 + 10 + 0.25, "allreduce", 10 * US))
+    cases.invalid("switch-adds-and-returns-the-own-part", "9", schedule(up_and_down(), both, all_at_once(1), finish))
+    cases.invalid("switch-adds-but-may-not-copy", "5", schedule(up_and_down(multicast=False), both, all_at_once(0), finish))
+    # Store-and-forward: the sum waits for its second part.
+    stored = {"forwarding": "store_and_forward", "reduce": True}
+
+    def parts(second, onward):
+        return [send(0, 0, 0, 10, 1, transfer=0), send(0, 1, second, 10, 1, transfer=1), send(0, 2, onward, 10, 1, transfer=2)]
+    cases.valid("switch-stores-and-adds", schedule(adding_star(**stored), sums, parts(0, 10.5), 10 + 0.5 + 10 + 0.25))
+    cases.valid("switch-sum-waits", schedule(adding_star(**stored, buffer_bytes=10 * US), sums, parts(3, 13.5), 13.5 + 10 + 0.25))
+    cases.invalid("switch-sum-waits-without-a-buffer", "3", schedule(adding_star(**stored), sums, parts(3, 13.5), 23.75))
+    cases.invalid("switch-second-part-comes-too-late", "5", schedule(adding_star(**stored), sums, parts(3, 10.5), 20.75))
+    plain = adding_star(forwarding="store_and_forward", buffer_bytes=10 * US)
+    cases.valid("switch-sends-parts-on-one-by-one", schedule(plain, sums, [
+        send(0, 0, 0, 10), send(0, 1, 0, 10), send(0, 2, 10.5, 10, 1), send(0, 2, 20.5, 10, 1)], 10 + 0.5 + 2 * 10 + 0.25))
+
+
+def collectives(cases):
+    """On GPUs with links to each other, 1 GB/s, 0.5 us."""
+    parts = [total([0, 1, 2], [g]) for g in range(3)]
+    direct = [send(c, g * 2 + (c - (c > g)), 0, 10, 1) for c in range(3) for g in range(3) if g != c]
+    scattered = schedule(full(3), parts, direct, 10 + 0.5, "reduce_scatter", 3 * 10 * US)
+    cases.valid("demand-reduce-scatter", scattered)
+    cases.invalid("demand-reduce-scatter-of-another-size", "demand", changed(scattered, ["size_bytes"], 10 * US))
+    cases.invalid("demand-reduce-scatter-without-a-part", "demand", schedule(
+        full(3), parts[:2], [s for s in direct if s["chunk"] < 2], 10.5, "reduce_scatter", 3 * 10 * US))
+    inwards = line(3, backwards=True)
+    chain = [send(0, 1, 0, 10, 1), send(0, 0, 10.5, 10, 1)]
+    cases.valid("demand-reduce", schedule(inwards, [total([0, 1, 2], [0])], chain, 21.0, "reduce", 10 * US))
+    cases.invalid("demand-reduce-without-a-source", "demand", schedule(
+        inwards, [total([0, 2], [0])], chain, 21.0, "reduce", 10 * US))
+    cases.invalid("demand-allreduce-serves-one", "demand", schedule(
+        inwards, [total([0, 1, 2], [0])], chain, 21.0, "allreduce", 10 * US))
+    # Contributions of 10 us, each in parts of 4 and 6 us.
+    uneven = [chunk(g, [1 - g], us) for g in (0, 1) for us in (4.0, 6.0)]
+    sends = [send(0, 0, 0, 4), send(1, 0, 4, 6), send(2, 1, 0, 4), send(3, 1, 4, 6)]
+    data = schedule(full(2), uneven, sends, 4 + 6 + 0.5, "allgather", 2 * 10 * US)
+    cases.valid("demand-unequal-parts", data)
+    cases.invalid("demand-unequal-parts-of-another-sum", "demand", schedule(
+        full(2), uneven[:3] + [chunk(1, [0], 5.0)], sends[:3] + [send(3, 1, 4, 5)], 10.5, "allgather", 2 * 10 * US))
+
+
+def certificates(cases):
+    inwards = line(3, backwards=True)
+    chain = ([total([0, 1, 2], [0])], [send(0, 1, 0, 10, 1), send(0, 0, 10.5, 10, 1)], 2 * (10 + 0.5))
+
+    def bounded(us, **certificate):
+        return schedule(inwards, *chain, bound=(us, certificate))
+    cases.valid("certificate-latency-of-a-sum", bounded(2 * 0.5, kind="latency", source=2, destination=0))
+    # 10 us over link 1 -> 0, 0.5 us on it, and 0.5 us from GPU 2 to its tail.
+    enter = {"kind": "cut", "nodes": [0], "bytes": 10 * US}
+    cases.valid("certificate-cut-that-sums-enter", bounded(10 + 0.5 + 0.5, **enter))
+    cases.valid("certificate-cut-with-its-side", bounded(10 + 0.5 + 0.5, **enter, side="enter"))
+    # What leaves {1, 2}: 10 us over link 1 -> 0, which GPU 1 may use at once, and 0.5 us on it.
+    cases.valid("certificate-cut-that-sums-leave", bounded(10 + 0.5, kind="cut", nodes=[1, 2], bytes=10 * US, side="leave"))
+    cases.invalid("certificate-cut-that-no-sum-enters", "certificate", bounded(11.0, kind="cut", nodes=[1, 2], bytes=10 * US))
+    exchange = ([total([0, 1], [0, 1])], [send(0, l, 0, 10, 1) for l in (0, 1)], 10 + 0.5, "allreduce", 10 * US)
+
+    def parted(us, part, side="enter", fabric=None):
+        return schedule(fabric or full(2), *exchange, bound=(us, {"kind": "partition", "part": part, "side": side}))
+    # Two parts: 2 (2 - 1) x 10 us over two links, and 0.5 us.
+    cases.valid("certificate-partition", parted(2 * 10 / 2 + 0.5, [0, 1]))
+    cases.valid("certificate-partition-leave", parted(2 * 10 / 2 + 0.5, [0, 1], "leave"))
+    cases.invalid("certificate-partition-overstated", "certificate", parted(2 * 10 / 1 + 0.5, [0, 1]))
+    cases.invalid("certificate-partition-of-one-part", "certificate", parted(10.5, [0, 0]))
+    cases.invalid("certificate-partition-leaves-a-gpu-out", "certificate", parted(10.5, [0, -1]))
+
+    def centre(**keys):  # two GPUs with links to each other, and a switch with links to both
+        fabric = full(2)
+        switch = fabric.switch(**keys)
+        for g in (0, 1):
+            fabric.link(g, switch, 1.0, 0.25)
+            fabric.link(switch, g, 1.0, 0.25)
+        return fabric
+    # Four links enter the parts: two between them, two from the switch.
+    us = 2 * 10 / 4 + 0.25
+    cases.valid("certificate-partition-around-a-switch", parted(us, [0, 1, -1], "enter", centre()))
+    cases.invalid("certificate-partition-around-an-adding-switch", "certificate", parted(us, [0, 1, -1], "enter", centre(reduce=True)))
+    cases.valid("certificate-partition-leave-around-a-switch", parted(us, [0, 1, -1], "leave", centre(multicast=False)))
+    cases.invalid("certificate-partition-leave-around-a-copying-switch", "certificate", parted(us, [0, 1, -1], "leave", centre()))
+
+
+def add(cases):
+    for part in (transfers, rates, messages, steps, combining, adding_switches, collectives, certificates):
+        part(cases)

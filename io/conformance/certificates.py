@@ -1,0 +1,253 @@
+"""Whether a schedule's demand is that of its collective, and what its certificate of a lower bound proves.
+
+Nothing here looks at the sends.
+"""
+import heapq
+import math
+from collections import defaultdict
+
+from schedule_file import Invalid, check_keys, equal, index, number
+
+
+def close(a, b):
+    return abs(a - b) <= 1e-9 * max(abs(a), abs(b))
+
+
+def wanted(chunk):
+    """The destinations that have to get something."""
+    return [g for g in chunk.destinations if chunk.initial.get(g, (0, 0))[1] != chunk.full]
+
+
+# Demands (FORMATS.md 2).
+
+def flows_of(collective, size, gpus, root):
+    """(sources, destinations, reduced) -> bytes."""
+    everyone = tuple(range(gpus))
+
+    def others(g):
+        return tuple(h for h in everyone if h != g)
+
+    part = size / gpus
+    if collective == "allgather":
+        return {((g,), others(g), False): part for g in everyone}
+    if collective == "alltoall":
+        return {((g,), (h,), False): part for g in everyone for h in others(g)}
+    if collective == "broadcast":
+        return {((root,), others(root), False): size}
+    if collective == "scatter":
+        return {((root,), (h,), False): part for h in others(root)}
+    if collective == "gather":
+        return {((h,), (root,), False): part for h in others(root)}
+    if collective == "reduce_scatter":
+        return {(everyone, (g,), True): part for g in everyone}
+    if collective == "reduce":
+        return {(everyone, (root,), True): size}
+    if collective == "allreduce":
+        return {(everyone, everyone, True): size}
+    raise Invalid("format", f"collective is '{collective}', which does not exist")
+
+
+def check_demand(s):
+    if not s.chunks:
+        raise Invalid("demand", "there are no chunks")
+    if s.collective == "custom":
+        total = math.fsum(chunk.bytes for chunk in s.chunks)
+        if not close(total, s.size):
+            raise Invalid("demand", f"the chunks have {total} bytes together; size_bytes is {s.size}")
+        return
+    found = defaultdict(float)
+    for chunk in s.chunks:
+        destinations = set(chunk.destinations) - (set() if chunk.reduce else set(chunk.sources))
+        found[tuple(sorted(chunk.sources)), tuple(sorted(destinations)), chunk.reduce] += chunk.bytes
+    first = s.chunks[0]
+    root = first.sources[0] if s.collective in ("broadcast", "scatter") else first.destinations[0]
+    expected = flows_of(s.collective, s.size, len(s.node_of_gpu), root)
+    for flow in sorted(expected.keys() | found.keys()):
+        if not close(expected.get(flow, 0), found.get(flow, 0)):
+            sources, destinations, reduced = flow
+            raise Invalid("demand", f"{found.get(flow, 0)} bytes go from GPUs {list(sources)} to GPUs {list(destinations)}"
+                                    f"{', added up' if reduced else ''}; {s.collective} of {s.size} bytes asks for"
+                                    f" {expected.get(flow, 0)}")
+
+
+# Certificates (FORMATS.md 3).
+
+def fail(sentence):
+    raise Invalid("certificate", sentence)
+
+
+def distances(s, origins, lengths=None, backwards=False):
+    """One a node: the least sum of `lengths` (one a link; absent: latencies) from an origin, or to one."""
+    if not hasattr(s, "neighbours"):
+        s.neighbours = [[[] for _ in s.nodes], [[] for _ in s.nodes]]
+        for l, link in enumerate(s.links):
+            s.neighbours[0][link.src].append((l, link.dst))
+            s.neighbours[1][link.dst].append((l, link.src))
+    lengths = lengths or [link.latency for link in s.links]
+    result = [math.inf] * len(s.nodes)
+    queue = [(0.0, node) for node in set(origins)]
+    for _, node in queue:
+        result[node] = 0.0
+    while queue:
+        distance, node = heapq.heappop(queue)
+        if distance > result[node]:
+            continue
+        for l, other in s.neighbours[backwards][node]:
+            if distance + lengths[l] < result[other]:
+                result[other] = distance + lengths[l]
+                heapq.heappush(queue, (result[other], other))
+    return result
+
+
+def solve(capacities, amount):
+    """The T at which the sum over (link, weight, r, s) of weight x the integral of the link's bandwidth from r to T - s is
+    `amount` bytes; infinite if it never is."""
+    events = []  # (T, change of GB/s)
+    for link, weight, first, last in capacities:
+        before = 0.0
+        steps = link.steps or [(0.0, link.bandwidth)]
+        for (time, gbps), (until, _) in zip(steps, steps[1:] + [(math.inf, 0)]):
+            if until > first:
+                events.append((max(time, first) + last, weight * (gbps - before)))
+                before = gbps
+    now, rate = 0.0, 0.0
+    for time, change in sorted(events) + [(math.inf, 0.0)]:
+        if rate > 0 and amount <= 1000 * rate * (time - now):
+            return now + amount / (1000 * rate)
+        if time > now:
+            amount -= 1000 * rate * (time - now) if rate > 0 else 0
+            now = time
+        rate += change
+    return math.inf
+
+
+def latency_bound(s, certificate):
+    check_keys(certificate, "certificate", {"kind", "source", "destination"}, {"source", "destination"})
+    source, destination = (index(certificate[key], len(s.node_of_gpu), f"certificate: {key}") for key in ("source", "destination"))
+    for chunk in s.chunks:
+        if destination in wanted(chunk) and any(chunk.holders(bit) == [source] for bit in range(chunk.full.bit_length())):
+            return [distances(s, [s.node_of_gpu[source]])[s.node_of_gpu[destination]]]
+    return fail(f"GPU {source} sends nothing to GPU {destination} that nobody else has")
+
+
+def cut_bound(s, certificate):
+    """Both readings. Side `leave`: bytes that leave S for destinations outside. Side `enter`, its mirror image: bytes that
+    enter S from contributions outside. It is the default where chunks are reduced."""
+    check_keys(certificate, "certificate", {"kind", "nodes", "bytes", "side"}, {"nodes", "bytes"})
+    side = certificate.get("side", "enter" if any(chunk.reduce for chunk in s.chunks) else "leave")
+    if side not in ("leave", "enter"):
+        fail(f"side is '{side}'; it has to be leave or enter")
+    leave = side == "leave"
+    inside = [False] * len(s.nodes)
+    for n in certificate["nodes"]:
+        inside[index(n, len(s.nodes), "certificate: node")] = True
+    place = s.node_of_gpu
+    amount, single = 0.0, True
+    audiences = set()  # per chunk that crosses: for each far end that it needs, the nodes that serve
+    for chunk in s.chunks:
+        homes = [tuple(place[g] for g in chunk.holders(bit)) for bit in range(chunk.full.bit_length())]
+        homes = [h for h in homes if h and all(inside[n] == leave for n in h)]
+        ends = [(place[g],) for g in wanted(chunk) if inside[place[g]] != leave]
+        single = single and (len(wanted(chunk)) if leave else chunk.full.bit_length()) <= 1
+        if homes and ends:
+            amount += chunk.bytes
+            audiences.add(tuple(sorted(ends if leave else homes)))
+    if amount == 0:
+        fail(f"no byte has to {side} the cut")
+    if not close(amount, number(certificate["bytes"], "certificate: bytes")):
+        fail(f"{certificate['bytes']} bytes; the demand gives {amount}")
+    if not leave and any(link.steps for link in s.links):
+        fail("a cut with side enter proves nothing where bandwidths change")
+    near = distances(s, [place[g] for g in range(len(place)) if inside[place[g]]], backwards=not leave)
+    crossing = [link for link in s.links if inside[link.src] == leave and inside[link.dst] != leave]
+    crossing = [link for link in crossing if near[link.src if leave else link.dst] < math.inf]
+    time = solve([(link, 1.0, near[link.src if leave else link.dst], 0.0) for link in crossing], amount)
+    if single:
+        return [time + min((link.latency for link in crossing), default=math.inf)]
+    beyond = {}  # far end of a link -> distances
+    for link in crossing:
+        node = link.dst if leave else link.src
+        if node not in beyond:
+            beyond[node] = distances(s, [node], backwards=not leave)
+    reach = [(link.latency, beyond[link.dst if leave else link.src]) for link in crossing]
+    stated = min((latency + min(max(min(to[n] for n in end) for end in audience) for audience in audiences)
+                  for latency, to in reach), default=math.inf)
+    sound = min(max(min((latency + to[n] for latency, to in reach for n in end), default=math.inf) for end in audience)
+                for audience in audiences)
+    return [time + sound, time + stated]
+
+
+def metric_bound(s, certificate):
+    check_keys(certificate, "certificate", {"kind", "length"}, {"length"})
+    lengths = [number(x, "certificate: length") for x in certificate["length"]]
+    if len(lengths) != len(s.links):
+        fail(f"{len(lengths)} lengths for {len(s.links)} links")
+    amount, from_node = 0.0, {}
+    for c, chunk in enumerate(s.chunks):
+        if len(wanted(chunk)) != 1 or chunk.full != 1:
+            fail(f"a metric is for chunks with one destination that are not reduced; chunk {c} is another")
+        ways = []
+        for n in (s.node_of_gpu[g] for g in chunk.holders(0)):
+            if n not in from_node:
+                from_node[n] = distances(s, [n], lengths)
+            ways.append(from_node[n][s.node_of_gpu[wanted(chunk)[0]]])
+        amount += chunk.bytes * min(ways)
+    if amount == 0:
+        fail("the lengths have to keep some pair apart")
+    first, last = distances(s, s.node_of_gpu), distances(s, s.node_of_gpu, backwards=True)
+    return [solve([(link, length, first[link.src], link.latency + last[link.dst]) for link, length in zip(s.links, lengths)
+                   if length > 0 and first[link.src] + last[link.dst] < math.inf], amount)]
+
+
+def partition_bound(s, certificate):
+    """Gossip among k parts takes 2k - 2 calls (Harary and Schwenk 1974): so often do bytes that all parts add to and want
+    enter a part, or leave one."""
+    check_keys(certificate, "certificate", {"kind", "part", "side"}, {"part", "side"})
+    part, side = certificate["part"], certificate["side"]
+    if side not in ("enter", "leave"):
+        fail(f"side is '{side}'; it has to be enter or leave")
+    if len(part) != len(s.nodes):
+        fail(f"{len(part)} parts for {len(s.nodes)} nodes")
+    count = max(part) + 1
+    for n, p in enumerate(part):
+        index(p + 1, count + 1, f"certificate: part of node {n}, plus 1,")
+        if p < 0 and s.nodes[n].gpu is not None:
+            fail(f"{s.nodes[n].name} is in no part; only switches may be outside")
+        if p < 0 and (s.nodes[n].reduce if side == "enter" else s.nodes[n].multicast):
+            fail(f"{s.nodes[n].name} is outside and may {'add' if side == 'enter' else 'copy'}")
+    if count < 2:
+        fail("it takes two parts at least")
+    place = s.node_of_gpu
+    amount = 0.0
+    for chunk in s.chunks:
+        homes = [{part[place[g]] for g in chunk.holders(bit)} for bit in range(chunk.full.bit_length())]
+        gives = set().union(*(h for h in homes if len(h) == 1))
+        wants = {part[place[g]] for g in chunk.destinations}
+        if chunk.reduce and len(gives) == count and len(wants) == count:
+            amount += chunk.bytes
+    if amount == 0:
+        fail("no bytes are added up from all parts and wanted by all")
+    links = [link for link in s.links if part[link.src] != part[link.dst] and part[link.dst if side == "enter" else link.src] >= 0]
+    if not links:
+        fail(f"no link {side}s a part")
+    time = solve([(link, 1.0, 0.0, 0.0) for link in links], 2 * (count - 1) * amount)
+    return [time + min(link.latency for link in links)]
+
+
+def check_bound(s, finish):
+    if s.bound is None:
+        return
+    check_keys(s.bound, "lower_bound", {"us", "certificate"}, {"us", "certificate"})
+    claimed = number(s.bound["us"], "lower_bound: us")
+    kinds = {"latency": latency_bound, "cut": cut_bound, "metric": metric_bound, "partition": partition_bound}
+    kind = s.bound["certificate"].get("kind")
+    if kind not in kinds:
+        fail(f"kind is '{kind}'; it has to be one of {', '.join(kinds)}")
+    try:
+        proven = kinds[kind](s, s.bound["certificate"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise Invalid("certificate", f"{type(error).__name__}: {error}") from error
+    if not any(equal(claimed, bound) for bound in proven):
+        fail(f"the lower bound is {claimed} us, but its {kind} certificate gives {proven[0]} us")
+    if claimed > finish and not equal(claimed, finish):
+        fail(f"the lower bound is {claimed} us, but the schedule ends at {finish} us")
