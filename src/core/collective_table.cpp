@@ -62,6 +62,8 @@ constexpr std::array kRows = {
                         return InputPart{to.part, 0};
                       }},
     CollectiveRow{.name = "allreduce",
+                  .help = "the sum of all buffers to every GPU",
+                  .size_help = "a GPU's buffer",
                   .reduces = true,
                   .source =
                       [](const OutputPart&) {
@@ -69,6 +71,8 @@ constexpr std::array kRows = {
                       }},
     CollectiveRow{.name = "reduce_scatter",
                   .other_spelling = "reducescatter",
+                  .help = "to every GPU its part of the sum of all inputs",
+                  .size_help = "a GPU's input",
                   .reduces = true,
                   .input = {.all_parts = true},
                   .source =
@@ -76,6 +80,8 @@ constexpr std::array kRows = {
                         return InputPart{kSum, to.gpu};
                       }},
     CollectiveRow{.name = "reduce",
+                  .help = "the sum of all buffers to the root",
+                  .size_help = "a GPU's buffer",
                   .has_root = true,
                   .reduces = true,
                   .output = {.at_root_only = true},
@@ -116,11 +122,9 @@ std::optional<Collective> find_collective(std::string_view name) {
 
 Collective parse_collective(std::string_view name) {
   const auto found = find_collective(name);
-  if (found && !(*found)->reduces) return *found;
+  if (found) return *found;
   std::string known;
-  for (const CollectiveRow& row : kRows) {
-    if (!row.reduces) known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
-  }
+  for (const CollectiveRow& row : kRows) known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
   throw Error(ExitCode::usage, fmt::format("unknown collective '{}'; known are {}", name, known));
 }
 

@@ -41,7 +41,7 @@ struct CollectiveRow {
   std::string_view help = {};            ///< who gets what
   std::string_view size_help = {};       ///< what --size is the size of
   bool has_root = false;
-  bool reduces = false;  ///< outputs are sums: checked and executed, but no demand can be made of it yet
+  bool reduces = false;  ///< outputs are sums
   BufferShape input = {};
   BufferShape output = {};
   InputPart (*source)(const OutputPart&) = nullptr;  ///< none: custom, where a demand file says it
@@ -93,7 +93,7 @@ std::span<const CollectiveRow> collective_rows();
 
 /// By its name or other spelling.
 std::optional<Collective> find_collective(std::string_view name);
-/// One that a demand can be made of. Throws Error(usage) with the list of the known names.
+/// By its name or other spelling. Throws Error(usage) with the list of the known names.
 Collective parse_collective(std::string_view name);
 inline std::string_view to_string(Collective collective) {
   return collective->name;

@@ -1,0 +1,143 @@
+#include "task_scheduler.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <queue>
+#include <set>
+#include <tuple>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/index.hpp"
+#include "rondo/core/random.hpp"
+
+namespace rondo {
+namespace {
+
+/// What waits for a hop.
+struct WaitingTask {
+  double rank;
+  std::uint64_t chance;
+  int task;
+  friend bool operator<(const WaitingTask& a, const WaitingTask& b) {
+    return std::tie(b.rank, a.chance, b.task) < std::tie(a.rank, b.chance, a.task);
+  }
+};
+
+class TaskScheduler {
+ public:
+  TaskScheduler(const Topology& topology, const Demand& demand, const TaskGraph& graph,
+                const std::vector<double>& rank, std::uint64_t seed)
+      : demand_(demand), graph_(graph), rank_(rank), seed_(seed), timetable_(topology) {
+    queues_.resize(graph.hops.size());
+    missing_.reserve(graph.tasks.size());
+    std::set<std::pair<int, double>> seen;
+    for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+      const Task& task = graph.tasks[t];
+      missing_.push_back({task.rests_on, demand.ready_us(task.chunk)});
+      if (task.rests_on == 0) events_[demand.ready_us(task.chunk)].push_back(static_cast<int>(t));
+      const double bytes = demand.bytes(task.chunk);
+      if (!seen.emplace(task.hop, bytes).second) continue;
+      for (const HopLink& part : hop_of(task).links) offsets_[part.link].insert(part.offset_us_of(bytes));
+    }
+  }
+
+  Schedule run() {
+    while (!events_.empty()) {
+      const double t = events_.begin()->first;
+      const double until = t + time_slack_us(t);
+      while (!events_.empty() && events_.begin()->first <= until) {
+        for (const int task : events_.begin()->second) make_ready(task);
+        events_.erase(events_.begin());
+      }
+      start_what_can(t);
+    }
+    if (num_started_ != graph_.tasks.size())
+      throw Error(ExitCode::internal, "a task was left waiting: tasks rest on each other");
+    canonicalise(schedule_);
+    return std::move(schedule_);
+  }
+
+ private:
+  const Task& task_of(int task) const { return graph_.tasks[index(task)]; }
+  const Hop& hop_of(const Task& task) const { return graph_.hops[index(task.hop)]; }
+
+  void make_ready(int task) {
+    const std::uint64_t chance =
+        mix_bits(seed_ + 0x9e3779b97f4a7c15ULL * static_cast<std::uint64_t>(task + 1));
+    queues_[index(task_of(task).hop)].push({rank_[index(task)], chance, task});
+  }
+
+  void start_what_can(double t) {
+    std::vector<std::pair<WaitingTask, std::size_t>> first;
+    for (std::size_t h = 0; h < queues_.size(); ++h) {
+      if (!queues_[h].empty()) first.emplace_back(queues_[h].top(), h);
+    }
+    std::ranges::sort(first, [](const auto& a, const auto& b) { return b.first < a.first; });
+    for (const auto& [waiting, h] : first) {
+      const Task& task = task_of(waiting.task);
+      const Hop& hop = graph_.hops[h];
+      const double bytes = demand_.bytes(task.chunk);
+      if (!timetable_.can_start(hop, bytes, t)) continue;
+      queues_[h].pop();
+      ++num_started_;
+      const std::size_t sent = schedule_.sends.size();
+      const double arrival = timetable_.reserve(hop, task.chunk, bytes, t, schedule_.sends);
+      schedule_.finish_us = std::max(schedule_.finish_us, arrival);
+      for (const int onward : task.next) {
+        Missing& missing = missing_[index(onward)];
+        missing.until_us = std::max(missing.until_us, arrival);
+        if (--missing.tasks == 0) events_[missing.until_us].push_back(onward);
+      }
+      // Hops that begin with the link may start again, and those that meet it later on so much earlier.
+      for (std::size_t s = sent; s < schedule_.sends.size(); ++s) {
+        schedule_.sends[s].op = task.op;
+        for (const double offset : offsets_.at(schedule_.sends[s].link))
+          events_.try_emplace(std::max(t, schedule_.sends[s].end_us - offset));
+      }
+    }
+  }
+
+  const Demand& demand_;
+  const TaskGraph& graph_;
+  const std::vector<double>& rank_;
+  std::uint64_t seed_;
+  LinkTimetable timetable_;
+  /// What keeps a task from being ready.
+  struct Missing {
+    int tasks;        ///< it rests on that have not started
+    double until_us;  ///< the last of the others arrives
+  };
+  std::vector<Missing> missing_;
+  std::size_t num_started_ = 0;
+  std::vector<std::priority_queue<WaitingTask>> queues_;  ///< per hop
+  std::map<double, std::vector<int>> events_;   ///< tasks that become ready; none: a link falls idle
+  std::map<LinkId, std::set<double>> offsets_;  ///< when after its start a hop uses the link
+  Schedule schedule_;
+};
+
+}  // namespace
+
+int TaskGraph::add(int hop, ChunkId chunk, SendOp op, const std::vector<int>& causes) {
+  const int task = static_cast<int>(tasks.size());
+  tasks.push_back({hop, chunk, op, static_cast<int>(causes.size())});
+  for (const int cause : causes) tasks[index(cause)].next.push_back(task);
+  return task;
+}
+
+std::vector<double> times_to_go_us(const TaskGraph& graph, const Demand& demand) {
+  std::vector<double> to_go_us(graph.tasks.size(), 0);
+  for (std::size_t t = graph.tasks.size(); t-- > 0;) {
+    const Task& task = graph.tasks[t];
+    for (const int onward : task.next) to_go_us[t] = std::max(to_go_us[t], to_go_us[index(onward)]);
+    to_go_us[t] += graph.hops[index(task.hop)].duration_us(demand.bytes(task.chunk));
+  }
+  return to_go_us;
+}
+
+Schedule schedule_tasks(const Topology& topology, const Demand& demand, const TaskGraph& graph,
+                        const std::vector<double>& rank, std::uint64_t seed) {
+  return TaskScheduler(topology, demand, graph, rank, seed).run();
+}
+
+}  // namespace rondo

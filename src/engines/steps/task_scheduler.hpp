@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/core/hops.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
+
+namespace rondo {
+
+/// A chunk over one hop, once all that it rests on has arrived.
+struct Task {
+  int hop = 0;  ///< of TaskGraph::hops
+  ChunkId chunk = {};
+  SendOp op = SendOp::copy;
+  int rests_on = 0;            ///< so many tasks have to arrive before
+  std::vector<int> next = {};  ///< tasks that rest on it
+};
+
+/// Who sends what to whom after what; when is open.
+struct TaskGraph {
+  std::vector<Hop> hops = {};
+  std::vector<Task> tasks = {};  ///< a task comes after those that it rests on
+
+  /// Adds a task that rests on `causes` and returns its number.
+  int add(int hop, ChunkId chunk, SendOp op, const std::vector<int>& causes);
+};
+
+/// Per task the time from its start until all that rests on it, directly or not, has arrived.
+std::vector<double> times_to_go_us(const TaskGraph& graph, const Demand& demand);
+
+/// Event-driven list scheduling: of the tasks that wait for a hop the one of the least `rank` goes first;
+/// `seed` settles ties. Hops with the most urgent tasks go first. Throws Error(internal) where tasks rest on
+/// each other.
+Schedule schedule_tasks(const Topology& topology, const Demand& demand, const TaskGraph& graph,
+                        const std::vector<double>& rank, std::uint64_t seed);
+
+}  // namespace rondo
