@@ -18,7 +18,7 @@ namespace {
 std::string collectives_help() {
   std::vector<std::string> texts;
   for (const CollectiveRow& row : collective_rows()) {
-    if (!row.reduces) texts.push_back(fmt::format("{} ({})", row.name, row.help));
+    texts.push_back(fmt::format("{} ({})", row.name, row.help));
   }
   return join(texts);
 }
@@ -37,7 +37,7 @@ std::string size_help() {
 std::string rooted() {
   std::vector<std::string> names;
   for (const CollectiveRow& row : collective_rows()) {
-    if (row.has_root && !row.reduces) names.emplace_back(row.name);
+    if (row.has_root) names.emplace_back(row.name);
   }
   return join(names);
 }

@@ -137,7 +137,7 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
   const Topology& topology = *problem_.topology;
   Trial outcome{
       candidate, finish, result.schedule->sends.size(), most_sends_on_a_link(*result.schedule, topology),
-      !demand.is_unicast() &&
+      demand.kind() == DemandKind::multicast &&
           (problem_.options.engine == "auto" || runner_.engine_of(candidate).supports_local_search)};
   // Of equal ones the earlier trial counts, as in run_batch, in whatever order a rank works on its parts.
   if (std::pair(merit(outcome), trial) < std::pair(now_.mine.merit, now_.mine.trial)) {
@@ -311,7 +311,7 @@ Exploration Explorer::run() {
 }  // namespace
 
 bool may_improve(const Problem& problem) {
-  return problem.options.improve_work > 0 && !problem.demand.is_unicast() &&
+  return problem.options.improve_work > 0 && problem.demand.kind() == DemandKind::multicast &&
          find_engine_or_auto(problem.options.engine).supports_local_search;
 }
 

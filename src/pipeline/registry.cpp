@@ -13,10 +13,12 @@ EngineInfo flow_engine();
 EngineInfo lp_engine();
 EngineInfo milp_engine();
 EngineInfo rounds_engine();
+EngineInfo spanning_engine();
 
 const std::vector<EngineInfo>& engine_registry() {
-  static const std::vector<EngineInfo> engines{list_engine(), queue_engine(), trees_engine(), flow_engine(),
-                                               lp_engine(),   milp_engine(),  rounds_engine()};
+  static const std::vector<EngineInfo> engines{list_engine(),   queue_engine(),   trees_engine(),
+                                               flow_engine(),   lp_engine(),      milp_engine(),
+                                               rounds_engine(), spanning_engine()};
   return engines;
 }
 

@@ -77,10 +77,8 @@ Exploration explore_for_rounds(const Problem& problem, const Bounds& bounds, con
   const auto search = [&](const char* prefix) {
     EngineRunner runner(listed, bounds, tools, context);
     StopRule rule(listed, bounds.best(), context);
-    store.checkpoints->set_prefix(prefix);
-    Exploration found = explore(listed, runner, rule, context);
-    store.checkpoints->set_prefix("");
-    return found;
+    const Checkpoints::Prefix names(*store.checkpoints, prefix);
+    return explore(listed, runner, rule, context);
   };
   Exploration found = search("plan-");
   if (const std::optional<int> chunks = fewer_chunks(found)) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "combining.hpp"
 #include "explore.hpp"
 #include "improve.hpp"
 #include "replayed.hpp"
@@ -91,12 +92,22 @@ void describe(const Exploration& found, SynthesisResult& result) {
 }  // namespace
 
 void check_options(const Problem& problem) {
-  if (works_in_rounds(problem)) check_rounds(problem);
+  switch (problem.demand.kind()) {
+    case DemandKind::reduction:
+      return check_options(transposed(problem));
+    case DemandKind::all_reduction:
+      return check_all_reduction(problem);
+    default:
+      if (works_in_rounds(problem)) check_rounds(problem);
+  }
 }
 
 SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
   check_reachable(*problem.topology, problem.demand);
   check_options(problem);
+  const DemandKind kind = problem.demand.kind();
+  if (kind == DemandKind::reduction)
+    return reversed_in_time(problem, synthesize(transposed(problem), context));
   const bool in_rounds = works_in_rounds(problem);
   const Toolbox tools = prepare_toolbox(problem.options, context);
   Steps steps;
@@ -109,6 +120,9 @@ SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
     found = steps.timed("search", [&] { return explore_for_rounds(problem, bounds, tools, context); });
     steps.timed("rounds", [&] { improve_by_rounds(problem, tools, found, rule, context); });
     steps.count_apart("round_files", "rounds", found.round_files_s);
+  } else if (kind == DemandKind::all_reduction) {
+    found =
+        steps.timed("search", [&] { return explore_all_reduction(problem, bounds, tools, rule, context); });
   } else {
     EngineRunner runner(problem, bounds, tools, context);
     found = steps.timed("search", [&] { return explore(problem, runner, rule, context); });

@@ -36,6 +36,9 @@ struct EngineInfo {
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&, const std::string& policy)> work =
       [](const Demand& demand, const std::string&) { return demand.num_deliveries(); };
+  /// Does demand of kind all_reduction (AllReduce), and no other. Engines that do not are used for its
+  /// halves.
+  bool combines = false;
   bool supports_local_search = false;  ///< also where it is asked for by name, not as one of `auto`
   EngineTraits traits;
   Engine prepare = nullptr;

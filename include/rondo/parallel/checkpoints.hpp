@@ -29,8 +29,22 @@ class Checkpoints {
   /// `every_s`: seconds between two states of a run; 0 keeps every one that is offered.
   Checkpoints(StateStore store, double every_s) : store_(std::move(store)), every_s_(every_s) {}
 
-  /// Prefix of the names of all later states, for a search that is a part of a longer run.
-  void set_prefix(std::string prefix) { prefix_ = std::move(prefix); }
+  /// While it lives, the names of all states have this prefix besides: a search that is a part of a longer
+  /// run.
+  class Prefix {
+   public:
+    Prefix(Checkpoints& checkpoints, const std::string& prefix)
+        : checkpoints_(checkpoints), before_(checkpoints.prefix_) {
+      checkpoints.prefix_ += prefix;
+    }
+    ~Prefix() { checkpoints_.prefix_ = before_; }
+    Prefix(const Prefix&) = delete;
+    Prefix& operator=(const Prefix&) = delete;
+
+   private:
+    Checkpoints& checkpoints_;
+    std::string before_;
+  };
 
   /// Collective. The same bytes on every rank.
   std::optional<Bytes> newest(const Communicator& communicator, const std::string& name);

@@ -1,0 +1,190 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/index.hpp"
+#include "rondo/engines/engine_row.hpp"
+#include "spanning_packing.hpp"
+#include "task_scheduler.hpp"
+
+/// AllReduce along spanning trees: sums come in along each tree to its root, results go out along it.
+namespace rondo {
+namespace {
+
+constexpr int kMostPackingIterations = 400;
+constexpr double kShareOfPacking = 0.5;  ///< of a time limit
+
+const char* const kInOrder = "in-order";  // chunk by chunk: spreading one begins as soon as it is reduced
+const char* const kLongest = "longest";   // what has the longest way before it first
+
+/// Every chunk is a sum of the same GPUs for the same GPUs.
+bool is_plain_all_reduce(const Demand& demand) {
+  const Contribution& first = demand.contributions().front();
+  return std::ranges::all_of(demand.contributions(), [&](const Contribution& c) {
+    return c.reduce && c.held.empty() && c.sources == first.sources && c.destinations == c.sources;
+  });
+}
+
+/// A packed tree as tasks need it: hops along its edges and who is whose neighbour.
+struct TreeShape {
+  struct Neighbour {
+    int member = 0;
+    int hop_there = 0;  ///< from the member that has this neighbour
+    int hop_back = 0;
+  };
+  std::vector<std::vector<Neighbour>> neighbours;  ///< per member
+};
+
+class TreeTasks {
+ public:
+  TreeTasks(const Topology& topology, const SpanningPacking& packing, std::size_t num_members) {
+    for (const WeightedTree& tree : packing.trees) {
+      TreeShape shape{std::vector<std::vector<TreeShape::Neighbour>>(num_members)};
+      for (const TreeEdge& edge : tree.edges) {
+        const int there = add_hop(topology, edge.there);
+        const int back = add_hop(topology, edge.back);
+        shape.neighbours[index(edge.a)].push_back({edge.b, there, back});
+        shape.neighbours[index(edge.b)].push_back({edge.a, back, there});
+      }
+      shapes_.push_back(std::move(shape));
+    }
+  }
+
+  TaskGraph& graph() { return graph_; }
+
+  /// The member from which all others are reached soonest; of several the `turn`-th, around.
+  int root_of(std::size_t tree, double bytes, std::size_t turn) {
+    auto& known = centres_[{tree, bytes}];
+    if (known.empty()) {
+      std::vector<double> far(shapes_[tree].neighbours.size());
+      for (std::size_t m = 0; m < far.size(); ++m) far[m] = depth_us(tree, static_cast<int>(m), -1, bytes);
+      const double least = *std::ranges::min_element(far);
+      for (std::size_t m = 0; m < far.size(); ++m) {
+        if (far[m] <= least * (1 + 1e-9)) known.push_back(static_cast<int>(m));
+      }
+    }
+    return known[turn % known.size()];
+  }
+
+  void add_chunk(std::size_t tree, int root, ChunkId chunk) {
+    const TreeShape& shape = shapes_[tree];
+    add_out(shape, root, -1, chunk, add_in(shape, root, -1, chunk));
+  }
+
+ private:
+  int add_hop(const Topology& topology, const std::vector<LinkId>& links) {
+    const auto [known, is_new] = hop_of_.try_emplace(links, static_cast<int>(graph_.hops.size()));
+    if (is_new) graph_.hops.push_back(make_hop(topology, links));
+    return known->second;
+  }
+
+  /// Trees can be as deep as there are GPUs, at most some thousands.
+  double depth_us(std::size_t tree, int member, int from, double bytes) const {
+    double deepest = 0;
+    for (const auto& next : shapes_[tree].neighbours[index(member)]) {
+      if (next.member == from) continue;
+      const double hop_us = graph_.hops[index(next.hop_there)].duration_us(bytes);
+      deepest = std::max(deepest, hop_us + depth_us(tree, next.member, member, bytes));
+    }
+    return deepest;
+  }
+
+  /// The tasks that bring to `member` the sums of all that is behind it, seen from `towards`.
+  std::vector<int> add_in(const TreeShape& shape, int member, int towards, ChunkId chunk) {
+    std::vector<int> arrivals;
+    for (const auto& next : shape.neighbours[index(member)]) {
+      if (next.member == towards) continue;
+      const std::vector<int> below = add_in(shape, next.member, member, chunk);
+      arrivals.push_back(graph_.add(next.hop_back, chunk, SendOp::reduce, below));
+    }
+    return arrivals;
+  }
+
+  void add_out(const TreeShape& shape, int member, int from, ChunkId chunk, const std::vector<int>& causes) {
+    for (const auto& next : shape.neighbours[index(member)]) {
+      if (next.member == from) continue;
+      add_out(shape, next.member, member, chunk, {graph_.add(next.hop_there, chunk, SendOp::copy, causes)});
+    }
+  }
+
+  TaskGraph graph_;
+  std::vector<TreeShape> shapes_;
+  std::map<std::vector<LinkId>, int> hop_of_;
+  std::map<std::pair<std::size_t, double>, std::vector<int>> centres_;
+};
+
+/// Per chunk its tree: as often as its weight says, and as evenly spaced as can be.
+std::vector<std::size_t> deal(const std::vector<WeightedTree>& trees, std::size_t num_chunks) {
+  std::vector<std::size_t> tree_of(num_chunks);
+  std::vector<double> owed(trees.size(), 0);
+  for (std::size_t c = 0; c < num_chunks; ++c) {
+    for (std::size_t t = 0; t < trees.size(); ++t) owed[t] += trees[t].weight;
+    const auto most = std::ranges::max_element(owed);
+    *most -= 1;
+    tree_of[c] = static_cast<std::size_t>(most - owed.begin());
+  }
+  return tree_of;
+}
+
+Schedule schedule_along(const Topology& topology, const SpanningPacking& packing, const Demand& demand,
+                        const EngineOptions& options) {
+  TreeTasks tasks(topology, packing, demand.contributions().front().sources.size());
+  const std::vector<std::size_t> tree_of = deal(packing.trees, demand.num_chunks());
+  std::vector<std::size_t> turn(packing.trees.size(), 0);
+  for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
+    const ChunkId chunk(c);
+    const std::size_t tree = tree_of[c];
+    tasks.add_chunk(tree, tasks.root_of(tree, demand.bytes(chunk), turn[tree]++), chunk);
+  }
+  std::vector<double> rank = times_to_go_us(tasks.graph(), demand);
+  const double longest = 1 + *std::ranges::max_element(rank);
+  for (std::size_t t = 0; t < rank.size(); ++t) {
+    rank[t] = -rank[t];
+    if (options.policy != kLongest) rank[t] += longest * tasks.graph().tasks[t].chunk.value;
+  }
+  return schedule_tasks(topology, demand, tasks.graph(), rank, options.seed);
+}
+
+}  // namespace
+
+PreparedEngine prepare_spanning(const Instance& instance, const EngineOptions& options,
+                                const Toolbox& tools) {
+  if (!is_plain_all_reduce(instance.demand)) {
+    throw Error(ExitCode::unavailable,
+                "engine spanning does AllReduce: sums of the same GPUs for those GPUs; use --engine auto");
+  }
+  const Deadline deadline = Deadline(options.limits).after(kShareOfPacking);
+  const auto packing = std::make_shared<const SpanningPacking>(
+      pack_spanning_trees(*instance.topology, instance.demand.contributions().front().sources,
+                          tools.column_master, kMostPackingIterations, deadline));
+  return [topology = instance.topology, packing](const Demand& demand, const EngineOptions& asked) {
+    EngineResult result;
+    result.schedule = schedule_along(*topology, *packing, demand, asked);
+    result.metrics["trees"] = static_cast<double>(packing->trees.size());
+    result.metrics["tree_throughput_us"] = packing->us_per_byte * demand.size_bytes();
+    result.metrics["tree_bound_us"] = packing->bound_us_per_byte * demand.size_bytes();
+    result.metrics["columns"] = packing->iterations;
+    return result;
+  };
+}
+
+EngineInfo spanning_engine() {
+  return {
+      .name = "spanning",
+      .help =
+          "spanning trees packed by columns, sums in and results out along each, list-scheduled; AllReduce",
+      .policies = {kInOrder, kLongest},
+      .applicable = [](const Instance& instance,
+                       const EngineOptions&) { return is_plain_all_reduce(instance.demand); },
+      .work = [](const Demand& demand, const std::string&) { return 2 * demand.num_deliveries(); },
+      .combines = true,
+      .traits = kContinuousTime,
+      .prepare = prepare_spanning};
+}
+
+}  // namespace rondo

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "rondo/core/ids.hpp"
+#include "rondo/core/topology.hpp"
+#include "rondo/model/column_master.hpp"
+#include "rondo/model/deadline.hpp"
+
+namespace rondo {
+
+/// An edge of a spanning tree: what two GPUs send each other over, through switches.
+struct TreeEdge {
+  int a = 0;  ///< members, by their positions
+  int b = 0;
+  std::vector<LinkId> there = {};  ///< from a to b
+  std::vector<LinkId> back = {};
+};
+
+/// A spanning tree of the members that this share of the data takes, both ways along every edge.
+struct WeightedTree {
+  double weight = 0;
+  std::vector<TreeEdge> edges = {};
+};
+
+struct SpanningPacking {
+  std::vector<WeightedTree> trees = {};  ///< heaviest first; the weights sum to 1
+  double us_per_byte = 0;                ///< in which the links carry the data along all trees
+  double bound_us_per_byte = 0;          ///< no packing takes less
+  int iterations = 0;
+};
+
+/// The fractional packing of spanning trees over `members` for which the busiest link or group of links is
+/// busy least, when sums go in along a tree and results go out along it (Tutte and Nash-Williams, 1961), by
+/// columns: the master chooses weights, its prices the next minimum spanning tree. Within 0.01 %, or as far
+/// as `most_iterations` and the deadline let it. Throws Error(unavailable) where switches alone do not
+/// connect the members both ways.
+SpanningPacking pack_spanning_trees(const Topology& topology, const std::vector<GpuId>& members,
+                                    const MakeColumnMaster& make_master, int most_iterations,
+                                    const Deadline& deadline);
+
+}  // namespace rondo

@@ -1,0 +1,241 @@
+#include "combining.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "replayed.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/core/retiming.hpp"
+#include "rondo/core/transposition.hpp"
+#include "rondo/pipeline/registry.hpp"
+
+namespace rondo {
+namespace {
+
+/// Of the time that is left: for the first half, then for the second.
+constexpr double kShareOfSpreading = 0.3;
+constexpr double kShareOfGathering = 0.45;
+/// Halves this near to the bound of the whole leave other engines nothing worth their time, unless --gap asks
+/// for more.
+constexpr double kNearEnough = 1e-3;
+
+/// One half of a problem: sums of GPUs for one of them each, or what that one then has for the others.
+struct Halves {
+  Demand gathering;
+  Demand spreading;
+  int parts = 0;  ///< of a contribution, one for each GPU that wants it
+};
+
+/// Every GPU that wants a sum adds up one part of it and spreads that. Nothing where other shapes are asked.
+std::optional<Halves> halves_of(const Demand& demand) {
+  const std::size_t parts = demand.contributions().front().destinations.size();
+  std::vector<Contribution> sums;
+  std::vector<Contribution> results;
+  for (const Contribution& whole : demand.contributions()) {
+    if (!whole.reduce || !whole.held.empty() || whole.destinations.size() != parts || parts < 2)
+      return std::nullopt;
+    for (const GpuId root : whole.destinations) {
+      Contribution sum = whole;
+      sum.bytes = whole.bytes / static_cast<double>(parts);
+      sum.destinations = {root};
+      Contribution result{.origin = root, .bytes = sum.bytes};
+      std::ranges::copy_if(whole.destinations, std::back_inserter(result.destinations),
+                           [&](GpuId g) { return g != root; });
+      sums.push_back(std::move(sum));
+      results.push_back(std::move(result));
+    }
+  }
+  const bool is_named = demand.collective() == Collective::allreduce;
+  const auto make = [&](Collective named, std::vector<Contribution> contributions) {
+    return Demand(is_named ? named : Collective::custom, demand.size_bytes(), demand.num_gpus(),
+                  std::move(contributions), 1);
+  };
+  return Halves{make(Collective::reduce_scatter, std::move(sums)),
+                make(Collective::allgather, std::move(results)), static_cast<int>(parts)};
+}
+
+/// The problem of a half; whole numbers of chunks a part only.
+std::optional<Problem> half(const Problem& problem, const Demand& demand, int parts, double share,
+                            const RunContext& context) {
+  Problem half{problem.topology, demand, problem.options};
+  SolveOptions& options = half.options;
+  if (options.chunks % parts != 0) return std::nullopt;
+  options.chunks /= parts;
+  if (find_engine_or_auto(options.engine).combines) options.engine = "auto";
+  if (options.time_limit_s) {
+    const double now_s = context.seconds();
+    options.time_limit_s = now_s + share * std::max(0.0, *options.time_limit_s - now_s);
+  }
+  return half;
+}
+
+/// Per link another one between the same nodes the other way, of the same figures; nothing where some link
+/// has none, or groups share bandwidth.
+std::optional<std::vector<LinkId>> opposite_links(const Topology& topology) {
+  if (!topology.shared_bandwidth().empty()) return std::nullopt;
+  std::vector<LinkId> opposite(topology.num_links());
+  std::set<LinkId> taken;
+  for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    const Link& link = topology.links()[l];
+    for (const LinkId back : topology.out_links(link.dst)) {
+      const Link& other = topology.link(back);
+      if (other.dst != link.src || other.bandwidth_GBps != link.bandwidth_GBps ||
+          other.latency_us != link.latency_us || other.message_us != link.message_us || taken.contains(back))
+        continue;
+      opposite[l] = back;
+      taken.insert(back);
+      break;
+    }
+    if (!opposite[l].valid()) return std::nullopt;
+  }
+  return opposite;
+}
+
+/// The sums of the halves' parts by what spreads them, backwards over the opposite links. Nothing where the
+/// replay refuses that.
+std::optional<std::vector<Send>> mirrored(const Topology& topology, const Demand& gathering,
+                                          const ProvenSchedule& spreading) {
+  const auto opposite = opposite_links(topology);
+  if (!opposite || topology.has_bandwidth_steps()) return std::nullopt;
+  std::vector<Send> sends = reversed_in_time(spreading.topology, spreading.demand, spreading.schedule.sends,
+                                             spreading.schedule.finish_us);
+  for (Send& send : sends) send.link = (*opposite)[send.link.index()];
+  if (!replay(topology, gathering, sends).valid()) return std::nullopt;
+  return sends;
+}
+
+/// `first`, and then `second`, each transfer as early as their order allows.
+Schedule one_after_the_other(const Topology& topology, const Demand& demand, std::vector<Send> first,
+                             const std::vector<Send>& second, const std::string& whose) {
+  double end_us = 0;
+  std::int32_t next_number = 0;
+  for (const Send& send : first) {
+    end_us = std::max(end_us, send.arrival_us);
+    next_number = std::max(next_number, send.transfer + 1);
+  }
+  for (Send send : second) {
+    const double latency_us = topology.link(send.link).latency_us;
+    send.end_us = end_us + send.end_us;
+    send.start_us += end_us;
+    send.arrival_us = send.end_us + latency_us;
+    if (send.transfer != kNoTransfer) send.transfer += next_number;
+    first.push_back(send);
+  }
+  Schedule appended{std::move(first)};
+  canonicalise(appended);
+  appended.finish_us = replayed_finish_us(topology, demand, appended.sends, whose);
+  Schedule earlier = retimed(topology, demand, appended.sends);
+  const ReplayResult replayed = replay(topology, demand, earlier.sends);
+  if (!replayed.valid() || replayed.finish_us >= appended.finish_us) return appended;
+  earlier.finish_us = replayed.finish_us;
+  return earlier;
+}
+
+/// Collective.
+std::optional<Incumbent> solve_in_halves(const Problem& problem, const RunContext& context) {
+  const std::optional<Halves> halves = halves_of(problem.demand);
+  if (!halves) return std::nullopt;
+  const auto spreading = half(problem, halves->spreading, halves->parts, kShareOfSpreading, context);
+  if (!spreading) return std::nullopt;
+  const SynthesisResult spread = [&] {
+    const Checkpoints::Prefix names(context.checkpoints(), "spreading-");
+    return synthesize(*spreading, context);
+  }();
+  const int chunks = spread.proven.demand.chunks_per_contribution();
+  const Topology& topology = *problem.topology;
+  const Demand parts_gathered = halves->gathering.with_chunks(chunks);
+
+  Incumbent best{.chunks = chunks * halves->parts, .engine = "halves/" + spread.engine, .seed = spread.seed};
+  best.found.metrics = spread.metrics;
+  best.found.limits_hit = spread.limits_hit;
+  std::optional<std::vector<Send>> sums = mirrored(topology, parts_gathered, spread.proven);
+  if (!sums) {
+    auto gathering = *half(problem, halves->gathering, halves->parts, kShareOfGathering, context);
+    gathering.options.chunks = chunks;
+    const Checkpoints::Prefix names(context.checkpoints(), "gathering-");
+    SynthesisResult gathered = synthesize(gathering, context);
+    best.engine += "+" + gathered.engine;
+    std::ranges::copy(gathered.limits_hit, std::back_inserter(best.found.limits_hit));
+    sums = std::move(gathered.proven.schedule.sends);
+  }
+  best.found.schedule = one_after_the_other(topology, problem.demand.with_chunks(best.chunks),
+                                            std::move(*sums), spread.proven.schedule.sends, best.engine);
+  best.is_replayed = true;
+  return best;
+}
+
+bool is_asked(const Problem& problem, bool combines) {
+  const EngineInfo& engine = find_engine_or_auto(problem.options.engine);
+  return problem.options.engine == "auto" || engine.combines == combines;
+}
+
+}  // namespace
+
+Problem transposed(const Problem& problem) {
+  return {std::make_shared<const Topology>(transposed(*problem.topology)), transposed(problem.demand),
+          problem.options};
+}
+
+SynthesisResult reversed_in_time(const Problem& problem, SynthesisResult result) {
+  ProvenSchedule& proven = result.proven;
+  Schedule schedule{
+      reversed_in_time(proven.topology, proven.demand, proven.schedule.sends, proven.schedule.finish_us)};
+  Demand demand = problem.demand.with_chunks(proven.demand.chunks_per_contribution());
+  schedule.finish_us =
+      replayed_finish_us(*problem.topology, demand, schedule.sends, result.engine + ", run backwards,");
+  LowerBound bound{proven.lower_bound->us, transposed(proven.lower_bound->certificate)};
+  result.proven = {*problem.topology, std::move(demand), std::move(schedule), std::move(bound),
+                   proven.producer};
+  result.gap = result.proven.schedule.finish_us / result.proven.lower_bound->us - 1;
+  return result;
+}
+
+void check_all_reduction(const Problem& problem) {
+  const std::string& name = problem.options.engine;
+  if (name == "auto") return;
+  const EngineInfo& engine = find_engine(name);
+  if (engine.works_in_rounds) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("engine {} does sums for one GPU each (ReduceScatter, Reduce), not for several; use "
+                    "--engine auto",
+                    name));
+  }
+}
+
+Exploration explore_all_reduction(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
+                                  StopRule& rule, const RunContext& context) {
+  Exploration found;
+  std::optional<Incumbent> halves;
+  if (is_asked(problem, false)) halves = solve_in_halves(problem, context);
+  if (is_asked(problem, true)) {
+    const double enough_us = problem.options.gap ? rule.enough_us() : rule.bound().us * (1 + kNearEnough);
+    const bool is_enough =
+        halves && (halves->found.schedule->finish_us <= enough_us || context.interrupted());
+    if (!is_enough) {
+      EngineRunner runner(problem, bounds, tools, context);
+      if (!runner.engines().empty()) found = explore(problem, runner, rule, context);
+    }
+  }
+  if (!halves) {
+    if (found.best.found.schedule) return found;
+    throw Error(ExitCode::unavailable,
+                fmt::format("engine {} does not know sums of this shape (as many GPUs have to want each, and "
+                            "--chunks has to be a multiple of their number); use --engine auto",
+                            problem.options.engine));
+  }
+  const double finish_us = halves->found.schedule->finish_us;
+  found.candidates.push_back({halves->engine, halves->chunks, finish_us});
+  if (!found.best.found.schedule || finish_us <= found.best.found.schedule->finish_us) {
+    found.best = std::move(*halves);
+  }
+  return found;
+}
+
+}  // namespace rondo
