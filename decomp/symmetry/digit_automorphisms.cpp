@@ -10,10 +10,6 @@
 namespace rondo {
 namespace {
 
-bool alike(const Link& a, const Link& b) {
-  return a.bandwidth_GBps == b.bandwidth_GBps && a.latency_us == b.latency_us;
-}
-
 bool alike(const Node& a, const Node& b) {
   return a.kind == b.kind && node_figures(a) == node_figures(b);
 }

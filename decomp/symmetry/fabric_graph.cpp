@@ -6,17 +6,18 @@
 namespace rondo {
 namespace {
 
-/// Figures of the links between two nodes, one way and the other: bandwidth, latency, bandwidth, ...; sorted.
+/// Kinds of the links between two nodes, one way and the other; sorted.
 struct Joint {
-  std::vector<std::pair<double, double>> there;
-  std::vector<std::pair<double, double>> back;
+  std::vector<int> there;
+  std::vector<int> back;
   auto operator<=>(const Joint&) const = default;
   bool is_even() const { return there == back; }
 };
 
 class Encoder {
  public:
-  Encoder(const Topology& topology, const DemandPattern& pattern) : topology_(topology), pattern_(pattern) {
+  Encoder(const Topology& topology, const DemandPattern& pattern)
+      : topology_(topology), pattern_(pattern), kind_(link_kinds(topology)) {
     std::set<LinkId> grouped;
     for (const SharedBandwidth& group : topology.shared_bandwidth())
       grouped.insert(group.links.begin(), group.links.end());
@@ -26,7 +27,7 @@ class Encoder {
       const Link& link = topology.links()[l];
       const bool forwards = link.src < link.dst;
       Joint& joint = joints_[std::minmax(link.src.value, link.dst.value)];
-      (forwards ? joint.there : joint.back).emplace_back(link.bandwidth_GBps, link.latency_us);
+      (forwards ? joint.there : joint.back).push_back(kind_[l]);
     }
     for (auto& [ends, joint] : joints_) {
       std::sort(joint.there.begin(), joint.there.end());
@@ -58,9 +59,10 @@ class Encoder {
   /// vertices.
   std::vector<int> node_colours(const std::vector<int>& label) {
     std::vector<std::vector<std::vector<double>>> around(topology_.num_nodes());
-    for (const Link& link : topology_.links()) {
-      around[link.src.index()].push_back({0, link.bandwidth_GBps, link.latency_us});
-      around[link.dst.index()].push_back({1, link.bandwidth_GBps, link.latency_us});
+    for (std::size_t l = 0; l < topology_.num_links(); ++l) {
+      const Link& link = topology_.links()[l];
+      around[link.src.index()].push_back({0, static_cast<double>(kind_[l])});
+      around[link.dst.index()].push_back({1, static_cast<double>(kind_[l])});
     }
     std::vector<int> colour;
     for (std::size_t n = 0; n < topology_.num_nodes(); ++n) {
@@ -118,7 +120,7 @@ class Encoder {
     std::map<LinkId, int> tail;
     for (const LinkId l : grouped_) {
       const Link& link = topology_.link(l);
-      tail[l] = add_arc(vertex_colour({kGrouped, link.bandwidth_GBps, link.latency_us}), link.src.value,
+      tail[l] = add_arc(vertex_colour({kGrouped, static_cast<double>(kind_[l.index()])}), link.src.value,
                         {link.dst.value});
     }
     for (const SharedBandwidth& group : topology_.shared_bandwidth()) {
@@ -144,6 +146,7 @@ class Encoder {
 
   const Topology& topology_;
   const DemandPattern& pattern_;
+  std::vector<int> kind_;  ///< per link
   std::vector<LinkId> grouped_;
   std::map<std::pair<int, int>, Joint> joints_;  ///< by node numbers, the lesser one first
   ColouredGraph graph_;
@@ -154,14 +157,37 @@ class Encoder {
 
 std::vector<double> node_figures(const Node& node) {
   if (node.kind == NodeKind::gpu) return {};
-  return {node.multicast ? 1.0 : 0.0, node.forwarding == Forwarding::cut_through ? 1.0 : 0.0,
-          node.buffer_bytes};
+  return {node.multicast ? 1.0 : 0.0, node.reduce ? 1.0 : 0.0,
+          node.forwarding == Forwarding::cut_through ? 1.0 : 0.0, node.buffer_bytes};
 }
 
-LinkImages::LinkImages(const Topology& topology) : topology_(topology) {
+bool alike(const Link& a, const Link& b) {
+  return a.bandwidth_GBps == b.bandwidth_GBps && a.latency_us == b.latency_us &&
+         a.message_us == b.message_us && a.bandwidth_steps == b.bandwidth_steps;
+}
+
+std::vector<int> link_kinds(const Topology& topology) {
+  std::map<std::vector<double>, int> kind_of;
+  std::vector<std::map<std::vector<double>, int>::iterator> entries;
+  for (const Link& link : topology.links()) {
+    std::vector<double> figures{link.bandwidth_GBps, link.latency_us, link.message_us};
+    for (const BandwidthStep& step : link.bandwidth_steps) {
+      figures.push_back(step.from_us);
+      figures.push_back(step.GBps);
+    }
+    entries.push_back(kind_of.try_emplace(std::move(figures)).first);
+  }
+  int next = 0;
+  for (auto& [figures, number] : kind_of) number = next++;
+  std::vector<int> kinds;
+  for (const auto& entry : entries) kinds.push_back(entry->second);
+  return kinds;
+}
+
+LinkImages::LinkImages(const Topology& topology) : topology_(topology), kind_(link_kinds(topology)) {
   for (std::size_t l = 0; l < topology.num_links(); ++l) {
     const Link& link = topology.links()[l];
-    std::vector<LinkId>& parallel = links_[{link.src, link.dst, link.bandwidth_GBps, link.latency_us}];
+    std::vector<LinkId>& parallel = links_[{link.src, link.dst, kind_[l]}];
     rank_.push_back(parallel.size());
     parallel.emplace_back(l);
   }
@@ -172,8 +198,7 @@ std::optional<Permutation> LinkImages::with_links(std::vector<NodeId> nodes) con
   p.link.reserve(topology_.num_links());
   for (std::size_t l = 0; l < topology_.num_links(); ++l) {
     const Link& link = topology_.links()[l];
-    const auto found = links_.find(
-        {p.node[link.src.index()], p.node[link.dst.index()], link.bandwidth_GBps, link.latency_us});
+    const auto found = links_.find({p.node[link.src.index()], p.node[link.dst.index()], kind_[l]});
     if (found == links_.end() || rank_[l] >= found->second.size()) return std::nullopt;
     p.link.push_back(found->second[rank_[l]]);
   }

@@ -13,6 +13,13 @@ namespace rondo {
 /// Everything about a node, its name and chassis aside, that a renaming has to keep.
 std::vector<double> node_figures(const Node& node);
 
+/// Whether two links differ in nothing but their ends.
+bool alike(const Link& a, const Link& b);
+
+/// Per link the number of its figures, 0, 1, ... by bandwidth, then latency, then the rest: equal for links
+/// that are alike.
+std::vector<int> link_kinds(const Topology& topology);
+
 /// Where links go, given where nodes go: parallel links of the same figures in their order.
 class LinkImages {
  public:
@@ -21,8 +28,9 @@ class LinkImages {
   std::optional<Permutation> with_links(std::vector<NodeId> nodes) const;
 
  private:
-  using Key = std::tuple<NodeId, NodeId, double, double>;
+  using Key = std::tuple<NodeId, NodeId, int>;
   const Topology& topology_;
+  std::vector<int> kind_;  ///< per link
   std::map<Key, std::vector<LinkId>> links_;
   std::vector<std::size_t> rank_;  ///< per link, among its parallels
 };

@@ -114,17 +114,18 @@ std::optional<Nodes> shift_of(const Topology& topology, const DemandPattern& pat
 /// Different labels for GPUs that are joined with the same nodes in the same way: swaps of them are of no use
 /// here and make groups large.
 std::vector<int> twin_labels(const Topology& topology) {
-  // The other end, whether the link leaves, its figures and its groups of shared bandwidth.
-  using End = std::tuple<NodeId, bool, double, double, std::vector<std::size_t>>;
+  // The other end, whether the link leaves, its kind and its groups of shared bandwidth.
+  using End = std::tuple<NodeId, bool, int, std::vector<std::size_t>>;
   std::vector<std::vector<std::size_t>> groups(topology.num_links());
   for (std::size_t i = 0; i < topology.shared_bandwidth().size(); ++i) {
     for (const LinkId l : topology.shared_bandwidth()[i].links) groups[l.index()].push_back(i);
   }
+  const std::vector<int> kind = link_kinds(topology);
   std::vector<std::vector<End>> around(topology.num_nodes());
   for (std::size_t l = 0; l < topology.num_links(); ++l) {
     const Link& link = topology.links()[l];
-    around[link.src.index()].emplace_back(link.dst, true, link.bandwidth_GBps, link.latency_us, groups[l]);
-    around[link.dst.index()].emplace_back(link.src, false, link.bandwidth_GBps, link.latency_us, groups[l]);
+    around[link.src.index()].emplace_back(link.dst, true, kind[l], groups[l]);
+    around[link.dst.index()].emplace_back(link.src, false, kind[l], groups[l]);
   }
   std::map<std::vector<End>, int> twins;
   std::vector<int> label(topology.num_nodes(), 0);

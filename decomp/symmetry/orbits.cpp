@@ -90,10 +90,8 @@ bool is_automorphism(const Topology& topology, const DemandPattern& pattern, con
   for (std::size_t l = 0; l < topology.num_links(); ++l) {
     const Link& from = topology.links()[l];
     const Link& to = topology.link(p.link[l]);
-    if (p.node[from.src.index()] != to.src || p.node[from.dst.index()] != to.dst ||
-        from.bandwidth_GBps != to.bandwidth_GBps || from.latency_us != to.latency_us) {
+    if (p.node[from.src.index()] != to.src || p.node[from.dst.index()] != to.dst || !alike(from, to))
       return false;
-    }
   }
   if (pattern.irregular) return p == identity(topology);
   return keeps_groups(topology, p) && keeps_demand(topology, pattern, p);

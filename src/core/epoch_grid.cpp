@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "rondo/core/error.hpp"
@@ -27,16 +28,20 @@ int epochs_on_link(double us, double tau_us) {
   return std::max(1, epochs_covering(us, tau_us));
 }
 
+double occupied_us(const Link& link, double chunk_bytes) {
+  return link.message_us + transmission_us(chunk_bytes, link.bandwidth_GBps);
+}
+
 double base_tau_us(const Topology& topology, double chunk_bytes, const EpochOptions& options) {
   if (options.rule == EpochRule::fixed) return options.tau_us;
-  const auto [slowest, fastest] =
-      std::minmax_element(topology.links().begin(), topology.links().end(),
-                          [](const Link& a, const Link& b) { return a.bandwidth_GBps < b.bandwidth_GBps; });
-  if (slowest == topology.links().end()) {
+  if (topology.num_links() == 0) {
     throw Error(ExitCode::bad_data, fmt::format("topology '{}' has no links", topology.name()));
   }
-  const Link& link = options.rule == EpochRule::fastest_link ? *fastest : *slowest;
-  return transmission_us(chunk_bytes, link.bandwidth_GBps);
+  const auto [fastest, slowest] =
+      std::ranges::minmax(topology.links() | std::views::transform([&](const Link& link) {
+                            return occupied_us(link, chunk_bytes);
+                          }));
+  return options.rule == EpochRule::fastest_link ? fastest : slowest;
 }
 
 void check(const char* option, double value) {
@@ -100,7 +105,7 @@ EpochGrid make_epoch_grid(const Topology& topology, const Demand& demand, const 
   grid.occupancy.reserve(topology.num_links());
   grid.landing.reserve(topology.num_links());
   for (const Link& link : topology.links()) {
-    const double us = transmission_us(*chunk_bytes, link.bandwidth_GBps);
+    const double us = occupied_us(link, *chunk_bytes);
     grid.occupancy.push_back(epochs_on_link(us, grid.tau_us));
     grid.landing.push_back(epochs_on_link(us + link.latency_us, grid.tau_us));
   }
@@ -138,6 +143,7 @@ Topology snap_to_grid(const Topology& topology, const EpochGrid& grid) {
     const double occupied_us = grid.occupancy[l] * grid.tau_us;
     data.links[l].bandwidth_GBps = grid.chunk_bytes / (occupied_us * kBytesPerUsPerGBps);
     data.links[l].latency_us = (grid.landing[l] - grid.occupancy[l]) * grid.tau_us;
+    data.links[l].message_us = 0;  // part of the occupancy
   }
   return Topology(std::move(data));
 }

@@ -104,7 +104,8 @@ class PathSearch {
 
 Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<const int> parents) {
   const auto parent = [&](std::size_t i) { return parents.empty() ? static_cast<int>(i) - 1 : parents[i]; };
-  // All links of a cut-through section run at the rate of its slowest one (FORMATS.md 3, rule 4).
+  // All links of a cut-through section run at the rate of its slowest one, and each is kept for the greatest
+  // message cost among them (FORMATS.md 3, rule 4).
   const auto begins_section = [&](std::size_t i) {
     return parent(i) < 0 || topology.node(topology.link(links[i]).src).forwarding != Forwarding::cut_through;
   };
@@ -116,20 +117,24 @@ Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<
           topology.gpu_of(topology.link(links.back()).dst),
           {}};
   for (std::size_t i = 0; i < links.size(); ++i) {
-    hop.links.push_back({links[i], 0, 0, transmission_us(1, topology.link(links[i]).bandwidth_GBps)});
-    double& slowest = hop.links[section(i)].us_per_byte;
-    slowest = std::max(slowest, hop.links[i].us_per_byte);
+    const Link& link = topology.link(links[i]);
+    hop.links.push_back({links[i], 0, 0, link.message_us, transmission_us(1, link.bandwidth_GBps)});
+    HopLink& first = hop.links[section(i)];
+    first.us_per_byte = std::max(first.us_per_byte, hop.links[i].us_per_byte);
+    first.message_us = std::max(first.message_us, link.message_us);
   }
   for (std::size_t i = 0; i < links.size(); ++i) {
     HopLink& part = hop.links[i];
     part.us_per_byte = hop.links[section(i)].us_per_byte;
+    part.message_us = hop.links[section(i)].message_us;
     if (parent(i) < 0) continue;
     const HopLink& in = hop.links[index(parent(i))];
-    part.offset_us = in.offset_us + topology.link(in.link).latency_us;
+    part.offset_us =
+        in.offset_us + topology.link(in.link).latency_us + (begins_section(i) ? in.message_us : 0);
     part.offset_us_per_byte = in.offset_us_per_byte + (begins_section(i) ? in.us_per_byte : 0);
   }
   const HopLink& last = hop.links.back();
-  hop.latency_us = last.offset_us + topology.link(last.link).latency_us;
+  hop.fixed_us = last.offset_us + topology.link(last.link).latency_us + last.message_us;
   hop.us_per_byte = last.offset_us_per_byte + last.us_per_byte;
   return hop;
 }
@@ -219,8 +224,12 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
 void LinkTimetable::occupy(const Send& send, double bytes) {
   double& free = free_from_[send.link.index()];
   free = std::max(free, send.end_us);
-  groups_.add(send.link, send.start_us, send.end_us,
-              transmission_us(bytes, 1) / (send.end_us - send.start_us));
+  double rate = send.rate_GBps;
+  if (!send.has_rate()) {
+    rate = topology_.has_message_costs() ? topology_.link(send.link).bandwidth_GBps
+                                         : transmission_us(bytes, 1) / (send.end_us - send.start_us);
+  }
+  groups_.add(send.link, send.start_us, send.end_us, rate);
 }
 
 double LinkTimetable::reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us,

@@ -28,6 +28,9 @@ constexpr double kDurationWeight = 1e-6;
 struct Use {
   std::size_t resource;
   double us_per_byte;
+  double message_us = 0;
+
+  double us(double bytes) const { return message_us + bytes * us_per_byte; }
 };
 
 double power(double x, int p) {  // p is a power of two
@@ -121,7 +124,7 @@ Rounding::Rounding(const Topology& topology, const Demand& demand, const RouteTa
   for (const Hop& hop : table.hops) {
     std::vector<Use>& uses = hop_uses_.emplace_back();
     for (const HopLink& part : hop.links) {
-      uses.push_back({part.link.index(), part.us_per_byte});
+      uses.push_back({part.link.index(), part.us_per_byte, part.message_us});
       for (const std::size_t g : groups_of[part.link.index()]) {
         uses.push_back(
             {topology.num_links() + g, transmission_us(1, topology.shared_bandwidth()[g].bandwidth_GBps)});
@@ -144,7 +147,7 @@ Rounding::Candidate Rounding::make_candidate(std::size_t contribution, Route rou
 void Rounding::put(std::size_t contribution, std::size_t candidate, int chunks) {
   Candidate& c = candidates_[contribution][candidate];
   c.chunks += chunks;
-  for (const Use& use : c.uses) load_us_[use.resource] += chunks * bytes(contribution) * use.us_per_byte;
+  for (const Use& use : c.uses) load_us_[use.resource] += chunks * use.us(bytes(contribution));
 }
 
 /// Growth of the potential by one more chunk. (A link that a route uses twice is counted as if by two
@@ -153,7 +156,7 @@ double Rounding::cost(std::size_t contribution, const Candidate& candidate) cons
   double sum = power(candidate.duration_us / scale_us_, exponent_);
   for (const Use& use : candidate.uses) {
     const double load = load_us_[use.resource];
-    sum += power((load + bytes(contribution) * use.us_per_byte) / scale_us_, exponent_) -
+    sum += power((load + use.us(bytes(contribution))) / scale_us_, exponent_) -
            power(load / scale_us_, exponent_);
   }
   return sum;
@@ -231,8 +234,7 @@ void Rounding::price() {
   std::vector<double> length;
   for (std::size_t h = 0; h < table_.hops.size(); ++h) {
     double sum = (kDurationWeight + marginal(longest)) * table_.hops[h].duration_us(mean_bytes);
-    for (const Use& use : hop_uses_[h])
-      sum += marginal(load_us_[use.resource]) * mean_bytes * use.us_per_byte;
+    for (const Use& use : hop_uses_[h]) sum += marginal(load_us_[use.resource]) * use.us(mean_bytes);
     length.push_back(sum);
   }
   ShortestPathSearch search(hop_graph_);

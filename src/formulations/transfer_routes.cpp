@@ -33,6 +33,22 @@ class TransferRouteBuilder {
     return !topology_.is_gpu(n) && topology_.node(n).forwarding == Forwarding::cut_through;
   }
 
+  /// The message cost of every section that begins with the link.
+  double message_us(LinkId link) const {
+    const double own = topology_.link(link).message_us;
+    const NodeId head = topology_.link(link).dst;
+    if (!cut_through(head)) return own;
+    for (const LinkId next : topology_.out_links(head)) {
+      const double onward = topology_.link(next).message_us;
+      if (onward == own) continue;
+      throw Error(ExitCode::unavailable,
+                  fmt::format("engine milp: links {} and {} of '{}', which a cut-through switch joins, have "
+                              "message_us {} and {}, and the model knows one for both; use engine list",
+                              link.value, next.value, topology_.name(), own, onward));
+    }
+    return own;
+  }
+
   /// A section runs at the least bandwidth of the links that take part: one set of routes for each possible
   /// rate.
   bool begin_section(LinkId link, int parent, double offset_us) {
@@ -80,7 +96,7 @@ class TransferRouteBuilder {
               max_routes_, topology_.name()));
     }
     const int self = static_cast<int>(routes_.size());
-    const double duration_us = transmission_us(grid_.chunk_bytes, rate);
+    const double duration_us = message_us(link) + transmission_us(grid_.chunk_bytes, rate);
     TransferRoute route{parent, section < 0 ? self : section, link, rate, offset_us, duration_us};
     const bool is_gpu = topology_.is_gpu(head);
     if (is_gpu) route.landing = epochs_covering(offset_us + duration_us + data.latency_us, grid_.tau_us);

@@ -108,7 +108,7 @@ TransferPlan split_in_halves(const TransferPlan& plan, const PlanSpace& halves) 
       PlannedTransfer t = whole;
       t.chunk = ChunkId{2 * whole.chunk.value + half};
       if (whole.cause >= 0) t.cause = 2 * whole.cause + half;
-      t.start_us += half * halves.bytes(t) * halves.hop(t).links.front().us_per_byte;
+      t.start_us += half * halves.hop(t).links.front().occupied_us(halves.bytes(t));
       split.transfers.push_back(t);
     }
   }

@@ -26,13 +26,15 @@ struct EpochOptions {
 
 /// The time axis of a time-expanded model for chunks of one size (TE-CCL, sections 3 and appendix F). A chunk
 /// that is sent over link l in epoch k occupies l in epochs k .. k + occupancy[l] - 1 and can be sent on in
-/// epoch k + landing[l]. Both are rounded up, so that what holds on the grid holds in continuous time.
+/// epoch k + landing[l]. Message costs are part of both. Both are rounded up, so that what holds on the grid
+/// holds in continuous time.
 struct EpochGrid {
   double tau_us = 0;
   double chunk_bytes = 0;
   int num_epochs = 0;          ///< as asked for; 0 until the engine knows
   std::vector<int> occupancy;  ///< per link, epochs, >= 1
-  std::vector<int> landing;    ///< per link, epochs, >= 1: ceil((chunk_bytes / bandwidth + latency) / tau)
+  std::vector<int>
+      landing;  ///< per link, epochs, >= 1: ceil((message_us + chunk_bytes / bandwidth + latency) / tau)
 };
 
 /// Epochs that cover `us`; what exceeds a whole number by rounding error alone (`slack`, relative beyond one

@@ -18,17 +18,22 @@ inline double time_slack_us(double t_us) {
   return 1e-9 + 1e-12 * t_us;
 }
 
-/// One link of a hop. A chunk of b bytes that starts the hop at t occupies the link during
-/// [t + offset_us + b * offset_us_per_byte, + b * us_per_byte).
+/// One link of a hop. A transfer of b bytes that starts the hop at t occupies the link during
+/// [t + offset_us + b * offset_us_per_byte, + message_us + b * us_per_byte).
 struct HopLink {
   LinkId link;
   double offset_us = 0;
   double offset_us_per_byte = 0;  ///< > 0 only behind a store-and-forward switch
-  double us_per_byte = 0;         ///< at the rate of the cut-through section that the link belongs to
+  double message_us = 0;          ///< greatest of the cut-through section that the link belongs to
+  double us_per_byte = 0;         ///< at the section's rate
 
   double offset_us_of(double bytes) const { return offset_us + bytes * offset_us_per_byte; }
-  double occupied_us(double bytes) const { return bytes * us_per_byte; }
+  double occupied_us(double bytes) const { return message_us + bytes * us_per_byte; }
   double rate_GBps() const { return transmission_us(1, 1) / us_per_byte; }
+  /// What is left of the rate when message after message of `bytes` goes over the link.
+  double goodput_GBps(double bytes) const {
+    return message_us > 0 ? transmission_us(bytes, 1) / occupied_us(bytes) : rate_GBps();
+  }
 };
 
 /// A path from one GPU to another with only switches between them.
@@ -36,10 +41,11 @@ struct Hop {
   GpuId src;
   GpuId dst;
   std::vector<HopLink> links;
-  double latency_us = 0;   ///< of all links
-  double us_per_byte = 0;  ///< from the start to the arrival, latency aside
+  double fixed_us =
+      0;  ///< from the start to the arrival: latencies of all links, message costs of all sections
+  double us_per_byte = 0;  ///< the same, for the bytes
 
-  double duration_us(double bytes) const { return latency_us + bytes * us_per_byte; }
+  double duration_us(double bytes) const { return fixed_us + bytes * us_per_byte; }
 };
 
 /// A chunk that starts over a hop; hops and chunks are numbered as whoever makes moves does.
@@ -101,7 +107,8 @@ class LinkTimetable {
   double earliest_start(const Hop& hop, double bytes, double not_before_us) const;
   /// Reserves and appends the sends, one a link. Returns the arrival at hop.dst.
   double reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us, std::vector<Send>& sends);
-  /// Takes note of a send of `bytes` that is reserved already, in any order.
+  /// Takes note of a send of `bytes` that is reserved already, in any order. Where it has a message cost and
+  /// no rate, it counts at its link's bandwidth, which is at least its rate.
   void occupy(const Send& send, double bytes);
   double free_from(LinkId link) const { return free_from_[link.index()]; }
 

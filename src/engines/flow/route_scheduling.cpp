@@ -106,7 +106,7 @@ RouteScheduler::RouteScheduler(const Topology& topology, const std::vector<Hop>&
     mean_bytes_ += bytes(chunk) / static_cast<double>(demand.num_chunks());
     for (const int h : routed.routes[static_cast<std::size_t>(routed.route_of_chunk[c])].hops) {
       for (const HopLink& part : hop(h).links)
-        remaining_us_[part.link.index()] += bytes(chunk) * part.us_per_byte;
+        remaining_us_[part.link.index()] += part.occupied_us(bytes(chunk));
     }
     events_.push({demand.ready_us(ChunkId{chunk}), chunk, -1});
   }
@@ -198,7 +198,7 @@ void RouteScheduler::start(int l, double t_us) {
   sends_.clear();
   const double arrival = timetable_.reserve(h, ChunkId{chunk}, bytes(chunk), t_us, sends_);
   result_.starts.push_back({chunk, position_[static_cast<std::size_t>(chunk)], t_us});
-  for (const HopLink& part : h.links) remaining_us_[part.link.index()] -= bytes(chunk) * part.us_per_byte;
+  for (const HopLink& part : h.links) remaining_us_[part.link.index()] -= part.occupied_us(bytes(chunk));
   ++position_[static_cast<std::size_t>(chunk)];
   result_.finish_us = std::max(result_.finish_us, arrival);
   events_.push({arrival, chunk, -1});

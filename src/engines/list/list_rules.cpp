@@ -72,16 +72,20 @@ bool goes_first(const Choice& a, const Choice& b, SenderOrder senders) {
   return a.key < b.key;
 }
 
-double bandwidth_into_GBps(const Topology& topology, GpuId gpu) {
+double goodput_into_GBps(const Topology& topology, GpuId gpu, double bytes) {
   double sum = 0;
-  for (const LinkId l : topology.in_links(topology.node_of(gpu))) sum += topology.link(l).bandwidth_GBps;
+  for (const LinkId l : topology.in_links(topology.node_of(gpu))) {
+    const Link& link = topology.link(l);
+    const double of_messages = link.message_us * link.bandwidth_GBps;
+    sum += link.bandwidth_GBps / (1 + of_messages / transmission_us(bytes, 1));
+  }
   return sum;
 }
 
-bool others_are_busy_longer(const Hop& hop, double in_GBps, double lacking_bytes, double duration_us) {
-  const double own = hop.links.back().rate_GBps();
+bool others_are_busy_longer(const Hop& hop, double bytes, double in_GBps, double lacking_bytes) {
+  const double own = hop.links.back().goodput_GBps(bytes);
   const double others = in_GBps - own;
-  return others <= 1e-9 * own || transmission_us(lacking_bytes, others) >= duration_us;
+  return others <= 1e-9 * own || transmission_us(lacking_bytes, others) >= hop.duration_us(bytes);
 }
 
 }  // namespace rondo

@@ -80,12 +80,12 @@ struct Choice {
 /// Whether `a` is used before `b`; of `fitting` only what breaks its ties.
 bool goes_first(const Choice& a, const Choice& b, SenderOrder senders);
 
-/// Of all links.
-double bandwidth_into_GBps(const Topology& topology, GpuId gpu);
+/// What all links into the GPU carry together when every message has `bytes`.
+double goodput_into_GBps(const Topology& topology, GpuId gpu, double bytes);
 
-/// Whether the receiver's links other than the last one of `hop` take at least `duration_us` for all it
-/// lacks.
-bool others_are_busy_longer(const Hop& hop, double in_GBps, double lacking_bytes, double duration_us);
+/// Whether the receiver's links other than the last one of `hop`, which together carry `in_GBps`, take at
+/// least as long for all it lacks as the hop for a chunk of `bytes`.
+bool others_are_busy_longer(const Hop& hop, double bytes, double in_GBps, double lacking_bytes);
 
 /// Serves the waiting receivers in turn, the one with the most bytes missing first, until none can be served.
 /// `serve` starts a transfer to a receiver and tells whether there was one; `prepare` is called for a

@@ -99,7 +99,8 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       stalled_(hops.hops().size(), 0),
       waiting_(num_gpus_, 1) {
   const auto chunks_each = static_cast<std::size_t>(demand.chunks_per_contribution());
-  for (std::size_t g = 0; g < num_gpus_; ++g) in_GBps_.push_back(bandwidth_into_GBps(topology, GpuId{g}));
+  for (std::size_t g = 0; g < num_gpus_; ++g)
+    in_GBps_.push_back(goodput_into_GBps(topology, GpuId{g}, smallest_bytes_));
   fill_wakes();
 
   holds_.assign(num_gpus_, no_chunks(num_chunks_));
@@ -210,12 +211,12 @@ std::optional<Choice> ListScheduler::best_chunk(int h, std::size_t receiver, dou
       const std::uint64_t key = holders_.key(c) | chance(c, receiver, rules_.seed);
       // Distances are looked up last: they are far apart in memory.
       if (!count && best && !best->fallback && key >= best->key) continue;
-      const double duration = hop.duration_us(demand_.bytes(ChunkId{c}));
-      const bool fallback = holders_.better_wait(c, receiver, duration, t_us);
+      const double bytes = demand_.bytes(ChunkId{c});
+      const bool fallback = holders_.better_wait(c, receiver, hop.duration_us(bytes), t_us);
       alternatives += fallback ? 0 : 1;
       if (fallback && ((best && !best->fallback) ||
-                       (!rules_are_off_ && !others_are_busy_longer(hop, in_GBps_[receiver],
-                                                                   lacking_bytes_[receiver], duration))))
+                       (!rules_are_off_ &&
+                        !others_are_busy_longer(hop, bytes, in_GBps_[receiver], lacking_bytes_[receiver]))))
         continue;
       if (!best || (best->fallback && !fallback) || key < best->key)
         best = Choice{h, static_cast<std::uint32_t>(c), fallback, key};

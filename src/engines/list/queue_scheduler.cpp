@@ -121,7 +121,7 @@ QueueScheduler::QueueScheduler(const Topology& topology, const FreeGroup& group,
   const std::size_t chunks = num_chunks_ / order() / num_orbits_;
   for (std::size_t o = 0; o < num_orbits_; ++o) {
     const int orbit = static_cast<int>(o);
-    in_GBps_.push_back(bandwidth_into_GBps(topology, group.gpu(orbit, 0)));
+    in_GBps_.push_back(goodput_into_GBps(topology, group.gpu(orbit, 0), chunk_bytes_));
     for (std::size_t k = 0; k < chunks; ++k) {
       const auto own = static_cast<std::uint32_t>((o * chunks + k) * order());
       promise(orbit, own);
@@ -184,9 +184,8 @@ void QueueScheduler::apply_events_until(double t_us) {
 bool QueueScheduler::may_fall_back(int h) const {
   const OrbitHop& hop = hops_.hop(h);
   const auto to = static_cast<std::size_t>(hop.to);
-  return rules_are_off_ ||
-         others_are_busy_longer(hop.hop, in_GBps_[to], chunk_bytes_ * static_cast<double>(lacking_[to]),
-                                timetable_.duration_us(h));
+  return rules_are_off_ || others_are_busy_longer(hop.hop, chunk_bytes_, in_GBps_[to],
+                                                  chunk_bytes_ * static_cast<double>(lacking_[to]));
 }
 
 /// A slow hop, such as over a damaged link into a switch, occupies the receiver's link for longer than others

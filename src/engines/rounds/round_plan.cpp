@@ -45,7 +45,7 @@ std::vector<Move> HopFinder::moves_of(std::span<const Send> sends) const {
       const auto match =
           std::find_if(on_link->second.begin(), on_link->second.end(), [&](const Start& start) {
             return !start.explained && std::abs(start.us - expected_us) <= slack_us(start.us) &&
-                   std::abs(start.end_us - expected_us - bytes * part.us_per_byte) <= slack_us(start.end_us);
+                   std::abs(start.end_us - expected_us - part.occupied_us(bytes)) <= slack_us(start.end_us);
           });
       if (match == on_link->second.end()) break;
       found.push_back(&*match);

@@ -85,7 +85,7 @@ class Packer {
     std::vector<Path> paths;
     for (std::size_t l = 0; l < topology_.num_links(); ++l) {
       const Link& link = topology_.links()[l];
-      const double carried = time_us / transmission_us(bytes_, link.bandwidth_GBps);
+      const double carried = time_us / (link.message_us + transmission_us(bytes_, link.bandwidth_GBps));
       // More than everything does not help.
       const auto capacity = static_cast<std::int64_t>(
           std::min(std::floor(carried * (1 + kRounding)), static_cast<double>(demand_)));

@@ -34,6 +34,16 @@ TEST(EpochGrid, OfTheFastestLink) {
   EXPECT_EQ(grid.landing, (std::vector<int>{3, 3, 4, 4}));  // 1.2 / 0.5 and 1.7 / 0.5, rounded up
 }
 
+TEST(EpochGrid, MessageCostsAreOccupancy) {
+  TopologyData data = dgx1_links();
+  for (Link& link : data.links) link.message_us = 0.5;
+  const EpochGrid grid = make_epoch_grid(Topology(data), chunks_of_25_KB(), {});
+  EXPECT_DOUBLE_EQ(grid.tau_us, 1);
+  EXPECT_EQ(grid.occupancy, (std::vector<int>{1, 1, 2, 2}));
+  EXPECT_EQ(grid.landing, (std::vector<int>{2, 2, 3, 3}));  // 1.7 and 2.2, rounded up
+  for (const Link& link : snap_to_grid(Topology(data), grid).links()) EXPECT_EQ(link.message_us, 0);
+}
+
 TEST(EpochGrid, OfTheSlowestLink) {
   const EpochGrid grid = make_epoch_grid(Topology(dgx1_links()), chunks_of_25_KB(),
                                          {.rule = EpochRule::slowest_link, .num_epochs = 9});

@@ -68,5 +68,24 @@ TEST(Hop, OverATreeHasTheTimesOfItsBranches) {
   expect_times(stored, hop, {{10, 10.5, 10.8}, {10.8, 11.8, 12}, {10.8, 12.8, 12.9}});
 }
 
+TEST(Hop, PaysTheGreatestMessageCostOnceASection) {
+  for (const bool is_whole : {true, false}) {
+    Fabric made(2);
+    made.cut_through();
+    made.link(0, 2, 2, 0.3, 0.04);
+    made.link(2, 1, 1, 0.2, 0.07);
+    const auto forwarding = is_whole ? Forwarding::cut_through : Forwarding::store_and_forward;
+    const Topology topology = with_switch_forwarding(made.build(), forwarding);
+    const Hop hop = make_hop(topology, kPath);
+    if (is_whole) {
+      EXPECT_NEAR(hop.duration_us(kUs), 1.57, 1e-12);
+      expect_times(topology, hop, {{10, 11.07, 11.37}, {10.3, 11.37, 11.57}});
+    } else {
+      EXPECT_NEAR(hop.duration_us(kUs), 2.11, 1e-12);
+      expect_times(topology, hop, {{10, 10.54, 10.84}, {10.84, 11.91, 12.11}});
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rondo

@@ -45,8 +45,12 @@ TEST(Symmetry, ShiftsOfAOneWayRing) {
   EXPECT_EQ(count(symmetry.link_orbit), 1);
 }
 
-TEST(Symmetry, OneSlowLinkLeavesNothing) {
-  for (const Link& slow : {link(3, 0, 0.5), link(3, 0, 1, 2)}) {
+TEST(Symmetry, OneOtherLinkLeavesNothing) {
+  Link dear = link(3, 0);
+  dear.message_us = 1;
+  Link stepped = link(3, 0);
+  stepped.bandwidth_steps = {{0, 1}, {5, 2}};
+  for (const Link& slow : {link(3, 0, 0.5), link(3, 0, 1, 2), dear, stepped}) {
     const Topology ring = fabric(std::vector<Node>(4), {link(0, 1), link(1, 2), link(2, 3), slow});
     const Symmetry symmetry = find_symmetry(ring, alltoall(ring));
     EXPECT_TRUE(symmetry.is_trivial());

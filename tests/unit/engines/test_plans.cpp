@@ -42,6 +42,20 @@ TEST(InsertionTimetable, FillsWhatIsLeftFree) {
   EXPECT_DOUBLE_EQ(timetable.earliest_start(hop, 1e3, 0), 14);
 }
 
+TEST(InsertionTimetable, KeepsLinksForMessageCosts) {
+  TopologyData data = line().data();
+  for (Link& link : data.links) link.message_us = 0.5;
+  const Topology topology(std::move(data));
+  const Hop hop = hop_over(topology, 0);
+  for (const Reading reading : {Reading::forwards, Reading::backwards}) {
+    InsertionTimetable timetable(topology, reading);
+    timetable.reserve(hop, 4e3, 0);  // 4.5 us
+    timetable.reserve(hop, 4e3, 10);
+    EXPECT_DOUBLE_EQ(timetable.earliest_start(hop, 5e3, 0), 4.5);
+    EXPECT_DOUBLE_EQ(timetable.earliest_start(hop, 5.1e3, 0), 14.5);
+  }
+}
+
 TEST(InsertionTimetable, SharesBandwidth) {
   const Topology topology = line({{"nic", {LinkId{0}, LinkId{1}}, 1}});
   InsertionTimetable timetable(topology, Reading::forwards);

@@ -27,8 +27,8 @@ class Fabric {
                 .forwarding = Forwarding::store_and_forward,
                 .buffer_bytes = buffer_bytes});
   }
-  int link(int src, int dst, double bandwidth_GBps = 1, double latency_us = 0) {
-    data_.links.push_back({NodeId{src}, NodeId{dst}, bandwidth_GBps, latency_us});
+  int link(int src, int dst, double bandwidth_GBps = 1, double latency_us = 0, double message_us = 0) {
+    data_.links.push_back({NodeId{src}, NodeId{dst}, bandwidth_GBps, latency_us, message_us});
     return static_cast<int>(data_.links.size()) - 1;
   }
   void share(const std::vector<int>& links, double bandwidth_GBps) {

@@ -1,0 +1,76 @@
+// Every engine on links that a message keeps for longer than its bytes.
+
+#include <gtest/gtest.h>
+
+#include "expect_error.hpp"
+#include "fabrics.hpp"
+#include "rondo/engines/engines.hpp"
+
+namespace rondo {
+namespace {
+
+using Prepare = PreparedEngine (*)(const Instance&, const EngineOptions&, const Toolbox&);
+
+std::shared_ptr<const Topology> with_message_costs(const Topology& topology, double message_us) {
+  TopologyData data = topology.data();
+  for (Link& link : data.links) link.message_us = message_us;
+  return std::make_shared<const Topology>(std::move(data));
+}
+
+Schedule schedule_of(const PrepareEngine& prepare, const std::shared_ptr<const Topology>& topology,
+                     const Demand& demand) {
+  EngineResult result = prepare({topology, demand}, {}, tools())(demand, {});
+  EXPECT_TRUE(result.schedule);
+  return std::move(*result.schedule);
+}
+
+/// No transfer keeps a link for less than its bytes and its message; none begins before the one before ends.
+void expect_alone(const Topology& topology, const Schedule& schedule, double least_us) {
+  std::vector<double> free_us(topology.num_links(), 0);
+  for (const Send& send : schedule.sends) {
+    EXPECT_GE(send.start_us, free_us[send.link.index()] - 1e-6);
+    EXPECT_GE(send.end_us - send.start_us, least_us - 1e-6);
+    free_us[send.link.index()] = send.end_us;
+  }
+}
+
+TEST(MessageCosts, KeepTheLinksOfEveryEngine) {
+  // Two GPUs, one link each way at 1 GB/s: two chunks of 500 us, each with a message of 10 us, latency 1 us.
+  const auto pair = with_message_costs(*fabric({gpu(), gpu()}, {link(0, 1), link(1, 0)}), 10);
+  const Demand all = make_demand(Collective::allgather, 2 * kMB, 2, 2);
+  for (const Prepare prepare : {prepare_list, prepare_queue, prepare_trees, prepare_milp}) {
+    const Schedule schedule = schedule_of(prepare, pair, all);
+    EXPECT_NEAR(schedule.finish_us, 1021, 1e-6);
+    expect_alone(*pair, schedule, 510);
+  }
+  const Demand each = make_demand(Collective::alltoall, 2 * kMB, 2, 2);
+  for (const Prepare prepare : {prepare_list, prepare_flow, prepare_lp}) {
+    const Schedule schedule = schedule_of(prepare, pair, each);
+    EXPECT_NEAR(schedule.finish_us, 1021, 1e-6);
+    expect_alone(*pair, schedule, 510);
+  }
+}
+
+TEST(MessageCosts, ArePaidOnceThroughASwitch) {
+  // Three GPUs around a switch. Every link into a GPU carries two chunks of 1000 us.
+  const auto around = with_message_costs(*star(3), 10);
+  const Demand all = make_demand(Collective::allgather, 3 * kMB, 3, 1);
+  for (const Prepare prepare : {prepare_list, prepare_queue, prepare_trees}) {
+    const Schedule schedule = schedule_of(prepare, around, all);
+    EXPECT_GE(schedule.finish_us, 2022 - 1e-6);
+    EXPECT_LE(schedule.finish_us, 2024 + 1e-6);  // where a chunk is relayed
+    expect_alone(*around, schedule, 1010);
+  }
+}
+
+TEST(MessageCosts, OfOneSectionHaveToBeEqualForTheModel) {
+  TopologyData data = star(3)->data();
+  data.links[1].message_us = 5;
+  const auto uneven = std::make_shared<const Topology>(std::move(data));
+  const Demand demand = make_demand(Collective::allgather, 3 * kMB, 3, 1);
+  expect_error(ExitCode::unavailable, {"links 1 and", "message_us", "engine list"},
+               [&] { schedule_of(prepare_milp, uneven, demand); });
+}
+
+}  // namespace
+}  // namespace rondo
