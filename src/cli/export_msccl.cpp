@@ -46,6 +46,7 @@ LoweringOptions lowering_options(const Settings& settings) {
   options.instances = static_cast<int>(settings.integer("instances", 1, 1024));
   options.max_peers = limit(settings, "max-peers");
   options.max_steps = limit(settings, "max-steps");
+  options.redop = settings.text("redop");
   if (settings.has("name")) options.name = settings.text("name");
   options.min_bytes = byte_limit(settings, "min-bytes");
   options.max_bytes = byte_limit(settings, "max-bytes");

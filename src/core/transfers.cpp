@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "partial_sums.hpp"
 #include "rondo/core/replay.hpp"
 
 namespace rondo {
@@ -44,22 +45,25 @@ class SwitchPairing {
       before = leaving.size();
       std::erase_if(leaving, [&](int s) { return pair(s); });
     }
+    if (topology.has_adding_switches()) add_up();
   }
 
   std::vector<Delivery> deliveries() const {
     std::vector<Delivery> deliveries;
     for (int s = 0; s < static_cast<int>(sends_.size()); ++s) {
-      const int first = first_send_[index(s)];
-      if (first < 0 || !topology_.is_gpu(dst(s))) continue;
-      deliveries.push_back({send(s).chunk, topology_.gpu_of(src(first)), topology_.gpu_of(dst(s)),
-                            send(first).start_us, send(s).arrival_us, first, s});
+      if (first_send_[index(s)] < 0 || !topology_.is_gpu(dst(s))) continue;
+      for (const int first : first_sends(s)) {
+        deliveries.push_back({send(s).chunk, topology_.gpu_of(src(first)), topology_.gpu_of(dst(s)),
+                              send(first).start_us, send(s).arrival_us, first, s, -1, send(s).op});
+      }
     }
     std::ranges::sort(deliveries, {},
                       [](const Delivery& d) { return std::tuple(d.start_us, d.first_send, d.last_send); });
     return deliveries;
   }
 
-  std::vector<int> take_continued() && { return std::move(continued_); }
+  std::vector<int> take_continued() { return std::move(continued_); }
+  std::vector<int> take_added_into() { return std::move(added_into_); }
 
  private:
   const Send& send(int s) const { return sends_[index(s)]; }
@@ -71,6 +75,7 @@ class SwitchPairing {
 
   bool can_continue(const Send& in, const Send& out, Forwarding forwarding) const {
     if (forwarding == Forwarding::store_and_forward) return not_after(in.arrival_us, out.start_us);
+    if (in.transfer != out.transfer) return false;
     // At one rate the last byte passes as the first one does.
     return times_equal(in.start_us + topology_.link(in.link).latency_us, out.start_us) &&
            times_equal(in.arrival_us, out.end_us);
@@ -97,26 +102,55 @@ class SwitchPairing {
     return true;
   }
 
+  /// What enters an adding switch and is continued by nothing joins the first send of its chunk that it could
+  /// go on as.
+  void add_up() {
+    added_into_.assign(sends_.size(), -1);
+    std::unordered_map<std::uint64_t, std::vector<int>> leaving;
+    for (int out = 0; out < static_cast<int>(sends_.size()); ++out) {
+      if (continued_[index(out)] >= 0 && topology_.node(src(out)).reduce)
+        leaving[key(out, src(out))].push_back(out);
+    }
+    for (int in = 0; in < static_cast<int>(sends_.size()); ++in) {
+      if (uses_[index(in)] > 0 || first_send_[index(in)] < 0) continue;
+      const auto outs = leaving.find(key(in, dst(in)));
+      if (outs == leaving.end()) continue;
+      int& joined = added_into_[index(in)];
+      for (const int out : outs->second) {
+        if (!can_continue(send(in), send(out), topology_.node(dst(in)).forwarding)) continue;
+        if (joined < 0 || send(out).start_us < send(joined).start_us) joined = out;
+      }
+      if (joined >= 0) added_to_[joined].push_back(in);
+    }
+  }
+
+  /// The sends that leave GPUs and that `last` carries on, alone or added up.
+  std::vector<int> first_sends(int last) const {
+    if (added_to_.empty()) return {first_send_[index(last)]};
+    std::vector<int> firsts, open = {last};
+    while (!open.empty()) {
+      const int s = open.back();
+      open.pop_back();
+      if (continued_[index(s)] < 0) firsts.push_back(s);
+      if (continued_[index(s)] >= 0) open.push_back(continued_[index(s)]);
+      if (const auto added = added_to_.find(s); added != added_to_.end())
+        open.insert(open.end(), added->second.begin(), added->second.end());
+    }
+    return firsts;
+  }
+
   const Topology& topology_;
   std::span<const Send> sends_;
   std::vector<int> continued_;
   std::vector<int> first_send_;
+  std::vector<int> added_into_;
+  std::unordered_map<int, std::vector<int>> added_to_;            ///< what added_into_ says, turned round
   std::vector<int> uses_;                                         ///< how many sends continue it
   std::unordered_map<std::uint64_t, std::vector<int>> entering_;  ///< per chunk and switch, by start
 };
 
-}  // namespace
-
-Transfers transfers_of(const Topology& topology, const Demand& demand, std::span<const Send> sends) {
-  SwitchPairing pairing(topology, sends);
-  Transfers transfers{{}, pairing.deliveries()};
-  transfers.continued = std::move(pairing).take_continued();
-  find_causes(demand, transfers.deliveries);
-  return transfers;
-}
-
-void find_causes(const Demand& demand, std::vector<Delivery>& deliveries) {
-  // In the order of arrivals, from the origins on: what rests on itself alone causes nothing, however short.
+/// In the order of arrivals, from the sources on: what rests on itself alone causes nothing, however short.
+void find_causes_of_copies(const Demand& demand, std::vector<Delivery>& deliveries) {
   using Arrival = std::pair<double, int>;
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> flying;
   std::vector<int> by_source(deliveries.size());
@@ -133,9 +167,10 @@ void find_causes(const Demand& demand, std::vector<Delivery>& deliveries) {
       flying.push({onward.arrival_us, d});
     }
   };
-  for (Delivery& delivery : deliveries) delivery.cause = -1;
   for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
-    arrive(ChunkId{c}, demand.origin(ChunkId{c}), -1, demand.ready_us(ChunkId{c}));
+    const Contribution& contribution = demand.contribution(ChunkId{c});
+    if (contribution.reduce) continue;
+    for (const GpuId g : contribution.all_sources()) arrive(ChunkId{c}, g, -1, contribution.ready_us);
   }
   while (!flying.empty()) {
     const int d = flying.top().second;
@@ -145,9 +180,31 @@ void find_causes(const Demand& demand, std::vector<Delivery>& deliveries) {
   }
 }
 
+}  // namespace
+
+Transfers transfers_of(const Topology& topology, const Demand& demand, std::span<const Send> sends) {
+  SwitchPairing pairing(topology, sends);
+  Transfers transfers{{}, {}, pairing.deliveries()};
+  transfers.continued = pairing.take_continued();
+  transfers.added_into = pairing.take_added_into();
+  find_causes(demand, transfers.deliveries);
+  return transfers;
+}
+
+void find_causes(const Demand& demand, std::vector<Delivery>& deliveries) {
+  for (Delivery& delivery : deliveries) delivery.cause = delivery.before = -1;
+  find_causes_of_copies(demand, deliveries);
+  if (demand.has_several_sources()) find_causes_of_sums(demand, deliveries);
+}
+
 ChunkGpuTable<int> first_arrivals(const Demand& demand, std::span<const Delivery> deliveries) {
+  const std::vector<int> sizes =
+      demand.has_several_sources() ? sizes_after(demand, deliveries) : std::vector<int>{};
   ChunkGpuTable<int> first(demand, -1);
   for (std::size_t d = 0; d < deliveries.size(); ++d) {
+    if (is_sum(demand, deliveries[d].chunk) &&
+        sizes[d] < std::ssize(demand.contribution(deliveries[d].chunk).sources))
+      continue;
     int& known = first(deliveries[d].chunk, deliveries[d].dst);
     if (known < 0 || deliveries[d].arrival_us < deliveries[index(known)].arrival_us)
       known = static_cast<int>(d);
@@ -158,11 +215,20 @@ ChunkGpuTable<int> first_arrivals(const Demand& demand, std::span<const Delivery
 std::vector<char> needed_deliveries(const Demand& demand, std::span<const Delivery> deliveries) {
   const ChunkGpuTable<int> first = first_arrivals(demand, deliveries);
   std::vector<char> needed(deliveries.size(), 0);
+  std::vector<int> open;
+  const auto need = [&](int d) {
+    if (d < 0 || needed[index(d)]) return;
+    needed[index(d)] = 1;
+    open.push_back(d);
+  };
   for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
-    for (const GpuId g : demand.destinations(ChunkId{c})) {
-      for (int d = first(ChunkId{c}, g); d >= 0 && !needed[index(d)]; d = deliveries[index(d)].cause)
-        needed[index(d)] = 1;
-    }
+    for (const GpuId g : demand.destinations(ChunkId{c})) need(first(ChunkId{c}, g));
+  }
+  while (!open.empty()) {
+    const Delivery& delivery = deliveries[index(open.back())];
+    open.pop_back();
+    need(delivery.cause);
+    need(delivery.before);
   }
   return needed;
 }
@@ -170,11 +236,23 @@ std::vector<char> needed_deliveries(const Demand& demand, std::span<const Delive
 std::vector<Send> pruned(const Topology& topology, const Demand& demand, std::span<const Send> sends) {
   const Transfers transfers = transfers_of(topology, demand, sends);
   const std::vector<char> needed = needed_deliveries(demand, transfers.deliveries);
+  std::unordered_multimap<int, int> added;
+  for (std::size_t s = 0; s < transfers.added_into.size(); ++s) {
+    if (transfers.added_into[s] >= 0) added.emplace(transfers.added_into[s], static_cast<int>(s));
+  }
   std::vector<char> is_kept(sends.size(), 0);
   for (std::size_t d = 0; d < needed.size(); ++d) {
     if (!needed[d]) continue;
-    for (int s = transfers.deliveries[d].last_send; s >= 0; s = transfers.continued[index(s)])
+    std::vector<int> open = {transfers.deliveries[d].last_send};
+    while (!open.empty()) {
+      const int s = open.back();
+      open.pop_back();
+      if (s < 0 || is_kept[index(s)]) continue;
       is_kept[index(s)] = 1;
+      open.push_back(transfers.continued[index(s)]);
+      const auto [first, last] = added.equal_range(s);
+      for (auto in = first; in != last; ++in) open.push_back(in->second);
+    }
   }
   std::vector<Send> kept;
   for (std::size_t s = 0; s < sends.size(); ++s) {

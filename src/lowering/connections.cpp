@@ -106,12 +106,13 @@ void make_tbs(const std::vector<Connection>& connections, const std::vector<Pair
 
 }  // namespace
 
-Plan connect(const std::vector<Batch>& batches, int num_gpus, const msccl::Executor& executor, int max_steps,
-             Order order) {
+std::optional<Plan> connect(const Traffic& traffic, int num_gpus, const msccl::Executor& executor,
+                            int max_steps, Order order) {
+  const std::vector<Batch>& batches = traffic.batches;
   std::vector<Connection> connections = deal(batches, max_steps);
   Plan plan;
   plan.num_channels = assign_channels(connections, num_gpus, executor);
-  plan.fused.assign(batches.size(), 0);
+  plan.fused.assign(batches.size(), -1);
   if (order == Order::by_transfer) {
     make_tbs(connections, {}, batches, plan);
     for (int b = 0; b < static_cast<int>(batches.size()); ++b) {
@@ -120,14 +121,16 @@ Plan connect(const std::vector<Batch>& batches, int num_gpus, const msccl::Execu
     }
     return plan;
   }
-  const std::vector<Event> events = events_by_time(batches, connections);
-  const std::vector<Pair> pairs = pair_connections(batches, connections, events, max_steps);
+  const std::vector<Event> events = events_by_time(traffic, connections);
+  if (events.size() < 2 * batches.size()) return std::nullopt;
+  std::vector<Pair> pairs;
+  if (order == Order::by_time) pairs = pair_connections(batches, connections, events, max_steps);
   make_tbs(connections, pairs, batches, plan);
   for (const Pair& pair : pairs) {
-    for (const int b : pair.fused) plan.fused[static_cast<std::size_t>(b)] = 1;
+    for (const auto& [received, sent] : pair.fused) plan.fused[static_cast<std::size_t>(sent)] = received;
   }
-  std::copy_if(events.begin(), events.end(), std::back_inserter(plan.events), [&](const Event& event) {
-    return event.is_arrival || !plan.fused[static_cast<std::size_t>(event.batch)];
+  std::ranges::copy_if(events, std::back_inserter(plan.events), [&](const Event& event) {
+    return event.is_arrival || plan.fused[static_cast<std::size_t>(event.batch)] < 0;
   });
   return plan;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "batches.hpp"
@@ -15,15 +16,10 @@ struct Owner {
   int channel = 0;
 };
 
-/// A batch leaves its source, or is taken at its destination.
-struct Event {
-  int batch = -1;
-  bool is_arrival = false;
-};
-
 enum class Order {
-  by_time,      ///< as the schedule has it: a GPU sends other batches while one is in flight
-  by_transfer,  ///< a batch arrives before the next one leaves: needs no room in the connections
+  by_time,          ///< as the schedule has it: a GPU sends other batches while one is in flight
+  by_time_unfused,  ///< the same, every batch with steps of its own
+  by_transfer,      ///< a batch arrives before the next one leaves: needs no room in the connections
 };
 
 /// Who carries which batch. Every threadblock keeps the order of `events`.
@@ -33,14 +29,15 @@ struct Plan {
   std::vector<int> sender = {};    ///< per batch: the threadblock at its source
   std::vector<int> receiver = {};  ///< per batch: the threadblock at its destination
   std::vector<Event> events = {};  ///< fused batches leave when their parents arrive
-  std::vector<char> fused = {};    ///< per batch: sent by the very step that received it
+  std::vector<int> fused = {};  ///< per batch: the batch whose receiving step sends it; -1: a step of its own
 };
 
 /// Connections get channels such that on each at most `executor.connections` leave and enter a GPU; one with
 /// more than `max_steps` batches is dealt over several channels in turn. In order by_time, where half of a
 /// connection's batches or more go straight on over another, both belong to one threadblock and those batches
-/// are fused. Throws Error(unavailable) when the channels do not suffice.
-Plan connect(const std::vector<Batch>& batches, int num_gpus, const msccl::Executor& executor, int max_steps,
-             Order order);
+/// are fused. Nothing where the order of the schedule contradicts itself; by_transfer is for traffic without
+/// `order` and never does. Throws Error(unavailable) when the channels do not suffice.
+std::optional<Plan> connect(const Traffic& traffic, int num_gpus, const msccl::Executor& executor,
+                            int max_steps, Order order);
 
 }  // namespace rondo::lowering

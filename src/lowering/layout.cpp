@@ -53,15 +53,37 @@ std::vector<int> lengths_of(const Demand& demand) {
   return lengths;
 }
 
-/// Whether the output of every GPU keeps all that the GPU sends, so that it may be the same memory as the
-/// input.
+/// Which part of an input goes to which part of an output.
+class Parts {
+ public:
+  explicit Parts(const Demand& demand)
+      : table_(demand.collective(), demand.num_gpus(), root_of(demand)), sums_(demand.num_gpus()) {
+    demand.collective()->for_each_output_part(
+        demand.num_gpus(), root_of(demand).index(), [&](const OutputPart& to, const InputPart& from) {
+          if (from.gpu != InputPart::kSumOfAll) return;
+          sums_[to.gpu] = {static_cast<int>(from.part), static_cast<int>(to.part)};
+        });
+  }
+
+  PartTable::Places of(const Contribution& contribution, GpuId to) const {
+    return contribution.reduce ? sums_[to.index()] : table_.between(contribution.origin, to);
+  }
+  /// What a GPU keeps of its own input.
+  std::optional<PartTable::Places> own(GpuId gpu) const { return table_.find(gpu, gpu); }
+
+ private:
+  PartTable table_;
+  std::vector<PartTable::Places> sums_;  ///< per destination
+};
+
+/// Whether the output of every GPU keeps all that the GPU sends, or holds the sum of it in the end, so that
+/// it may be the same memory as the input.
 bool keeps_what_it_sends(const Demand& demand) {
-  const PartTable parts(demand.collective(), demand.num_gpus(), root_of(demand));
-  return std::all_of(
-      demand.contributions().begin(), demand.contributions().end(), [&](const Contribution& c) {
-        const auto own = parts.find(c.origin, c.origin);
-        return own && own->input_part == parts.between(c.origin, c.destinations.front()).input_part;
-      });
+  const Parts parts(demand);
+  return std::ranges::all_of(demand.contributions(), [&](const Contribution& c) {
+    const auto own = parts.own(c.origin);
+    return c.reduce || (own && own->input_part == parts.of(c, c.destinations.front()).input_part);
+  });
 }
 
 }  // namespace
@@ -78,7 +100,7 @@ Layout::Layout(const Demand& demand, const Options& options)
     throw Error(
         ExitCode::usage,
         fmt::format("{} in place is not known; --placement in-place is for collectives whose outputs keep "
-                    "what their GPUs send, such as allgather and broadcast",
+                    "what their GPUs send or its sum, such as allgather, broadcast and allreduce",
                     to_string(demand.collective())));
   }
   const std::int64_t total = std::accumulate(length_.begin(), length_.end(), std::int64_t{0}) * chunks_;
@@ -97,14 +119,14 @@ void Layout::place_named(const Demand& demand, const Options& options) {
   const Collective collective = demand.collective();
   const std::size_t gpus = demand.num_gpus();
   const GpuId root = root_of(demand);
-  const PartTable parts(collective, gpus, root);
+  const Parts parts(demand);
 
   // A part may come in several contributions, one after another.
   std::map<std::pair<int, int>, int> part_size;  // of part (origin, in its input)
   std::vector<int> place_in_part(home_.size());
   for (std::size_t j = 0; j < home_.size(); ++j) {
     const Contribution& contribution = demand.contributions()[j];
-    const auto places = parts.between(contribution.origin, contribution.destinations.front());
+    const auto places = parts.of(contribution, contribution.destinations.front());
     int& size = part_size[{contribution.origin.value, places.input_part}];
     place_in_part[j] = size;
     size += chunks_ * length_[j];
@@ -122,19 +144,26 @@ void Layout::place_named(const Demand& demand, const Options& options) {
     const Contribution& contribution = demand.contributions()[j];
     stride_[j] = stride;
     const auto output_at = [&](GpuId to) {
-      return parts.between(contribution.origin, to).output_part * part + place_in_part[j];
+      return Range{.buffer = Buffer::output,
+                   .offset = parts.of(contribution, to).output_part * part + place_in_part[j]};
     };
     for (const GpuId to : contribution.destinations) output_of_[j].emplace_back(to.value, output_at(to));
-    const int input = parts.between(contribution.origin, contribution.destinations.front()).input_part;
-    home_[j] = options.in_place ? Range{.buffer = Buffer::output, .offset = output_at(contribution.origin)}
-                                : Range{.buffer = Buffer::input, .offset = input * part + place_in_part[j]};
+    const int input = parts.of(contribution, contribution.destinations.front()).input_part;
+    for (const GpuId from : contribution.all_sources()) {
+      const bool in_output =
+          options.in_place &&
+          (!contribution.reduce || std::ranges::binary_search(contribution.destinations, from));
+      home_[j].emplace_back(
+          from.value, in_output ? output_at(from)
+                                : Range{.buffer = Buffer::input, .offset = input * part + place_in_part[j]});
+    }
   }
 
   for (std::size_t g = 0; g < gpus; ++g) {
     const auto chunks = [&](std::size_t number) { return part * static_cast<int>(number); };
     if (collective->has_input(g, root.index())) input_chunks_[g] = chunks(collective->input_parts(gpus));
     if (collective->has_output(g, root.index())) output_chunks_[g] = chunks(collective->output_parts(gpus));
-    const auto own = parts.find(GpuId(g), GpuId(g));
+    const auto own = parts.own(GpuId(g));
     if (own && !options.in_place) {
       own_copies_.push_back({.gpu = static_cast<int>(g),
                              .src = {.buffer = Buffer::input, .offset = own->input_part * part},
@@ -149,12 +178,14 @@ void Layout::place_in_turn(const Demand& demand, int instances) {
     const Contribution& contribution = demand.contributions()[j];
     stride_[j] = chunks_ * length_[j];
     const int block = instances * stride_[j];
-    int& input = input_chunks_[contribution.origin.index()];
-    home_[j] = {.buffer = Buffer::input, .offset = input};
-    input += block;
+    for (const GpuId from : contribution.all_sources()) {
+      int& input = input_chunks_[from.index()];
+      home_[j].emplace_back(from.value, Range{.buffer = Buffer::input, .offset = input});
+      input += block;
+    }
     for (const GpuId to : contribution.destinations) {
       int& output = output_chunks_[to.index()];
-      output_of_[j].emplace_back(to.value, output);
+      output_of_[j].emplace_back(to.value, Range{.buffer = Buffer::output, .offset = output});
       output += block;
     }
   }
@@ -165,17 +196,19 @@ int Layout::chunks_per_loop() const {
                   *std::max_element(output_chunks_.begin(), output_chunks_.end()));
 }
 
-Range Layout::home(int chunk) const {
-  Range range = home_[contribution_of(chunk)];
-  range.offset += offset_in_contribution(chunk);
-  return range;
+std::optional<Range> Layout::find(const Places& places, int chunk, int gpu) const {
+  const auto found = std::ranges::lower_bound(places, gpu, {}, &Places::value_type::first);
+  if (found == places.end() || found->first != gpu) return std::nullopt;
+  return Range{.buffer = found->second.buffer,
+               .offset = found->second.offset + offset_in_contribution(chunk)};
+}
+
+std::optional<Range> Layout::home(int chunk, int gpu) const {
+  return find(home_[contribution_of(chunk)], chunk, gpu);
 }
 
 std::optional<Range> Layout::wanted_at(int chunk, int gpu) const {
-  const auto& outputs = output_of_[contribution_of(chunk)];
-  const auto found = std::lower_bound(outputs.begin(), outputs.end(), std::pair(gpu, 0));
-  if (found == outputs.end() || found->first != gpu) return std::nullopt;
-  return Range{.buffer = Buffer::output, .offset = found->second + offset_in_contribution(chunk)};
+  return find(output_of_[contribution_of(chunk)], chunk, gpu);
 }
 
 }  // namespace rondo::lowering

@@ -17,9 +17,9 @@ struct OwnCopy {
   int count = 0;
 };
 
-/// Where data is in the input and output buffers. What one GPU has for another (for all others) is a part,
-/// one contribution or several: its chunks lie one after another, once an instance. Places are those of
-/// instance 0.
+/// Where data is in the input and output buffers. What one GPU has for another (for all others), or all GPUs
+/// for a sum, is a part, one contribution or several: its chunks lie one after another, once an instance.
+/// Places are those of instance 0.
 class Layout {
  public:
   struct Options {
@@ -38,8 +38,8 @@ class Layout {
 
   /// Units of the program's chunks that `chunk` is long.
   int length(int chunk) const { return length_[contribution_of(chunk)]; }
-  /// Where its origin holds it.
-  msccl::Range home(int chunk) const;
+  /// Where `gpu` holds it at first, its own summand of a sum; nothing where it is no source.
+  std::optional<msccl::Range> home(int chunk, int gpu) const;
   /// Where `gpu` wants it; nothing where it does not.
   std::optional<msccl::Range> wanted_at(int chunk, int gpu) const;
   /// How far the place of the next instance is from this one's in input and output.
@@ -51,15 +51,16 @@ class Layout {
  private:
   std::size_t contribution_of(int chunk) const { return static_cast<std::size_t>(chunk / chunks_); }
   int offset_in_contribution(int chunk) const { return chunk % chunks_ * length(chunk); }
+  using Places = std::vector<std::pair<int, msccl::Range>>;  ///< (gpu, beginning), by GPU
+  std::optional<msccl::Range> find(const Places& places, int chunk, int gpu) const;
   void place_named(const Demand& demand, const Options& options);
   void place_in_turn(const Demand& demand, int instances);
 
-  int chunks_;                      ///< of a contribution
-  std::vector<int> length_;         ///< per contribution: of its chunks
-  std::vector<int> stride_;         ///< per contribution: of its part, an instance
-  std::vector<msccl::Range> home_;  ///< per contribution: its beginning
-  std::vector<std::vector<std::pair<int, int>>>
-      output_of_;                                  ///< per contribution: (gpu, beginning), ascending
+  int chunks_;                                     ///< of a contribution
+  std::vector<int> length_;                        ///< per contribution: of its chunks
+  std::vector<int> stride_;                        ///< per contribution: of its part, an instance
+  std::vector<Places> home_;                       ///< per contribution
+  std::vector<Places> output_of_;                  ///< per contribution
   std::vector<int> input_chunks_, output_chunks_;  ///< per GPU
   std::vector<OwnCopy> own_copies_;
 };

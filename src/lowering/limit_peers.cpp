@@ -77,6 +77,12 @@ std::size_t most_peers(const std::vector<Delivery>& deliveries, std::size_t gpus
 std::vector<Delivery> limit_peers(const Topology& topology, std::vector<Delivery> deliveries, int max_peers) {
   const std::size_t before = most_peers(deliveries, topology.num_gpus());
   if (before <= static_cast<std::size_t>(max_peers)) return deliveries;
+  if (std::ranges::any_of(deliveries, [](const Delivery& d) { return d.op == SendOp::reduce; })) {
+    throw Error(ExitCode::unavailable,
+                fmt::format("--max-peers {}: the schedule has GPUs with {} peers, and partial sums cannot be "
+                            "relayed over GPUs that add to sums of their own; use an engine with fewer peers",
+                            max_peers, before));
+  }
   const std::vector<Place> places = grid_of(topology);
   const std::vector<std::set<GpuId>> neighbours = neighbours_of(topology);
   std::map<std::pair<int, int>, GpuId> at_place;

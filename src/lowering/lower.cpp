@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "assemble.hpp"
 #include "rondo/core/error.hpp"
@@ -10,7 +12,6 @@
 namespace rondo {
 namespace {
 
-using lowering::Batch;
 using lowering::Excess;
 using lowering::Layout;
 using lowering::Order;
@@ -23,6 +24,8 @@ using msccl::Program;
 constexpr int kMaxAttempts = 12;
 /// Sends that a connection holds: NCCL's eight buffers in chunk steps of four, under the protocol Simple.
 constexpr int kFifoDepth = 2;
+
+constexpr std::array<std::string_view, 4> kReductions = {"sum", "prod", "max", "min"};
 
 /// As custom where the executor does not know it.
 Collective known_coll(Collective collective, const Executor& executor) {
@@ -53,6 +56,10 @@ void check_options(const LoweringOptions& options) {
   positive("--instances", options.instances);
   positive("--max-peers", options.max_peers.value_or(1));
   positive("--max-steps", options.max_steps.value_or(1));
+  if (std::ranges::find(kReductions, options.redop) == kReductions.end()) {
+    throw Error(ExitCode::usage,
+                fmt::format("--redop is '{}'; known are: {}", options.redop, fmt::join(kReductions, ", ")));
+  }
   if (options.max_bytes != 0 && options.max_bytes < options.min_bytes) {
     throw Error(ExitCode::usage, fmt::format("--max-bytes is {}, less than --min-bytes {}", options.max_bytes,
                                              options.min_bytes));
@@ -62,9 +69,32 @@ void check_options(const LoweringOptions& options) {
 /// What stays the same however the connections are dealt over threadblocks.
 struct Parts {
   Layout layout;
-  std::vector<Batch> batches;
+  lowering::Traffic traffic;
   Program program;  ///< without GPUs and channels
 };
+
+/// The transfers between GPUs. Throws Error(unavailable) for what no executor can do.
+std::vector<Delivery> moved(const ProvenSchedule& proven) {
+  for (const Contribution& contribution : proven.demand.contributions()) {
+    if (contribution.held.empty()) continue;
+    throw Error(ExitCode::unavailable,
+                fmt::format("GPU {} holds a partial sum at first ('held'), for which MSCCL programs have no "
+                            "buffer; give a demand without",
+                            contribution.held.front().gpu.value));
+  }
+  Transfers transfers = transfers_of(proven.topology, proven.demand, proven.schedule.sends);
+  for (const int send : transfers.added_into) {
+    if (send < 0) continue;
+    const NodeId node = proven.topology.link(proven.schedule.sends[index(send)].link).src;
+    const std::string& name = proven.topology.node(node).name;
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("switch {}{} adds ('reduce'), which MSCCL programs cannot say; make a schedule for the "
+                    "fabric with \"reduce\": false",
+                    node.value, name.empty() ? "" : " (" + name + ")"));
+  }
+  return std::move(transfers.deliveries);
+}
 
 Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
   const Executor& executor = *options.executor;
@@ -74,8 +104,7 @@ Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
     throw Error(ExitCode::unavailable,
                 fmt::format("{} does not know {}; --executor msccl does", executor.name, to_string(coll)));
   }
-  std::vector<Delivery> deliveries = lowering::needed_in_order(
-      proven.demand, transfers_of(proven.topology, proven.demand, proven.schedule.sends).deliveries);
+  std::vector<Delivery> deliveries = lowering::needed_in_order(proven.demand, moved(proven));
   if (options.max_peers) {
     deliveries = lowering::needed_in_order(
         proven.demand, lowering::limit_peers(proven.topology, std::move(deliveries), *options.max_peers));
@@ -83,9 +112,9 @@ Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
   Parts parts = {.layout = Layout(proven.demand, {.in_place = options.in_place,
                                                   .in_turn = coll == Collective::custom,
                                                   .instances = options.instances}),
-                 .batches = {},
+                 .traffic = {},
                  .program = {}};
-  parts.batches = lowering::merge(deliveries, parts.layout, executor.count);
+  parts.traffic = lowering::merge(deliveries, parts.layout, executor.count);
   parts.program.name = name_of(proven, options);
   parts.program.protocol = options.protocol;
   parts.program.coll = coll;
@@ -95,24 +124,35 @@ Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
   parts.program.out_of_place = !options.in_place;
   parts.program.min_bytes = options.min_bytes;
   parts.program.max_bytes = options.max_bytes;
-  parts.program.redop = "nop";
+  parts.program.redop = proven.demand.has_several_sources() ? options.redop : "nop";
   return parts;
 }
 
 Program build(const Parts& parts, const LoweringOptions& options, int batches_per_tb) {
-  Plan plan;
-  StepGraph graph;
-  // In the order of transfers every program ends, whatever the connections hold.
-  for (const Order order : {Order::by_time, Order::by_transfer}) {
-    plan =
-        lowering::connect(parts.batches, parts.layout.num_gpus(), *options.executor, batches_per_tb, order);
-    graph = lowering::make_steps(parts.batches, plan, parts.layout);
-    lowering::remove_implied_waits(graph, plan);
-    if (lowering::ends_within(graph, plan, kFifoDepth)) break;
+  const int num_gpus = parts.layout.num_gpus();
+  const auto lowered = [&](Order order) -> std::optional<std::pair<Plan, StepGraph>> {
+    const auto plan = lowering::connect(parts.traffic, num_gpus, *options.executor, batches_per_tb, order);
+    if (!plan) return std::nullopt;
+    StepGraph graph = lowering::make_steps(parts.traffic, *plan, parts.layout);
+    lowering::remove_implied_waits(graph, *plan);
+    if (!lowering::ends_within(graph, *plan, kFifoDepth)) return std::nullopt;
+    return std::pair(*plan, std::move(graph));
+  };
+  auto made = lowered(Order::by_time);
+  // In the order of transfers every program ends, whatever the connections hold; sums need the schedule's.
+  if (!made) made = lowered(parts.traffic.order.empty() ? Order::by_transfer : Order::by_time_unfused);
+  if (!made) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("with {} messages in a connection no program of the schedule's partial sums ends: some "
+                    "are sent on while too many others are under way; use fewer chunks (--chunks of rondo "
+                    "solve) or another engine",
+                    kFifoDepth));
   }
+  const auto& [plan, graph] = *made;
   Program program = parts.program;
   program.num_channels = options.instances * plan.num_channels;
-  program.gpus = lowering::assemble(graph, parts.batches, plan, parts.layout, options.instances,
+  program.gpus = lowering::assemble(graph, parts.traffic.batches, plan, parts.layout, options.instances,
                                     options.executor->count);
   return program;
 }

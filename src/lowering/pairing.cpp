@@ -8,21 +8,27 @@
 
 namespace rondo::lowering {
 
-std::vector<Event> events_by_time(const std::vector<Batch>& batches,
-                                  const std::vector<Connection>& connections) {
-  // Event 2 b is the departure of batch b, 2 b + 1 its arrival.
+std::vector<Event> events_by_time(const Traffic& traffic, const std::vector<Connection>& connections) {
+  const std::vector<Batch>& batches = traffic.batches;
+  // Event 2 b is the departure of batch b, 2 b + 1 its arrival; the others stand between the two halves of a
+  // precedence.
   const std::size_t num_events = 2 * batches.size();
-  std::vector<std::vector<std::size_t>> followers(num_events);
-  std::vector<int> waits_left(num_events, 0);
+  std::vector<std::vector<std::size_t>> followers(num_events + traffic.order.size());
+  std::vector<int> waits_left(followers.size(), 0);
   const auto follows = [&](std::size_t later, std::size_t earlier) {
     followers[earlier].push_back(later);
     ++waits_left[later];
   };
   for (std::size_t b = 0; b < batches.size(); ++b) {
     follows(2 * b + 1, 2 * b);
-    for (const int parent : batches[b].parents) {
-      if (parent >= 0) follows(2 * b, 2 * static_cast<std::size_t>(parent) + 1);
-    }
+    for (const int parent : batches[b].follows) follows(2 * b, 2 * static_cast<std::size_t>(parent) + 1);
+  }
+  const auto number = [](const Event& event) {
+    return 2 * static_cast<std::size_t>(event.batch) + (event.is_arrival ? 1 : 0);
+  };
+  for (std::size_t p = 0; p < traffic.order.size(); ++p) {
+    for (const Event& earlier : traffic.order[p].earlier) follows(num_events + p, number(earlier));
+    for (const Event& later : traffic.order[p].later) follows(number(later), num_events + p);
   }
   for (const Connection& connection : connections) {
     for (std::size_t k = 1; k < connection.batches.size(); ++k) {
@@ -36,18 +42,22 @@ std::vector<Event> events_by_time(const std::vector<Batch>& batches,
   using Key = std::tuple<double, bool, std::size_t>;
   std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
   const auto push = [&](std::size_t e) {
+    if (e >= num_events) {
+      ready.push({-1, false, e});
+      return;
+    }
     const Batch& batch = batches[e / 2];
     const bool departs = e % 2 == 0;
     ready.push({departs ? batch.start_us : batch.arrival_us, departs, e});
   };
-  for (std::size_t e = 0; e < num_events; ++e) {
+  for (std::size_t e = 0; e < waits_left.size(); ++e) {
     if (waits_left[e] == 0) push(e);
   }
   std::vector<Event> events;
   while (!ready.empty()) {
     const std::size_t e = std::get<2>(ready.top());
     ready.pop();
-    events.push_back({.batch = static_cast<int>(e / 2), .is_arrival = e % 2 == 1});
+    if (e < num_events) events.push_back({.batch = static_cast<int>(e / 2), .is_arrival = e % 2 == 1});
     for (const std::size_t follower : followers[e]) {
       if (--waits_left[follower] == 0) push(follower);
     }
@@ -87,6 +97,10 @@ class Positions {
     const auto out = static_cast<std::size_t>(sent);
     return next_arrival_[in] > departure_[out] && last_departure_[out] < arrival_[in];
   }
+  /// Of some batches the one that arrives last.
+  int last_to_arrive(const std::vector<int>& some) const {
+    return *std::ranges::max_element(some, {}, [&](int b) { return arrival_[static_cast<std::size_t>(b)]; });
+  }
 
  private:
   std::vector<int> departure_, arrival_;
@@ -105,13 +119,15 @@ std::vector<Pair> pair_connections(const std::vector<Batch>& batches,
     for (const int b : at(c).batches) carrier[static_cast<std::size_t>(b)] = c;
   }
   const Positions positions(batches, connections, events);
-  std::map<std::pair<int, int>, std::vector<int>> fusable;
+  std::map<std::pair<int, int>, std::vector<std::pair<int, int>>> fusable;
   for (int b = 0; b < static_cast<int>(batches.size()); ++b) {
     const Batch& batch = batches[static_cast<std::size_t>(b)];
-    const int parent = batch.parents.front();
-    if (parent < 0 || batch.chunks != batches[static_cast<std::size_t>(parent)].chunks) continue;
+    if (batch.follows.empty()) continue;
+    const int parent = positions.last_to_arrive(batch.follows);
+    if (batch.chunks != batches[static_cast<std::size_t>(parent)].chunks) continue;
     const int in = carrier[static_cast<std::size_t>(parent)], out = carrier[static_cast<std::size_t>(b)];
-    if (at(in).channel == at(out).channel && positions.adjacent(parent, b)) fusable[{in, out}].push_back(b);
+    if (at(in).channel == at(out).channel && positions.adjacent(parent, b))
+      fusable[{in, out}].emplace_back(parent, b);
   }
 
   std::vector<Pair> ranked;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "connections.hpp"
@@ -18,13 +19,13 @@ struct Connection {
 struct Pair {
   int incoming = -1;
   int outgoing = -1;
-  std::vector<int> fused = {};  ///< batches of `outgoing` that leave as soon as they arrive
+  /// Batches of `outgoing` that leave as soon as one of `incoming` arrives: (that one, they).
+  std::vector<std::pair<int, int>> fused = {};
 };
 
 /// All departures and arrivals by time, after what they wait for; the batches of a connection arrive as they
-/// leave.
-std::vector<Event> events_by_time(const std::vector<Batch>& batches,
-                                  const std::vector<Connection>& connections);
+/// leave. Not all of them where the orders of connections and partial sums contradict each other.
+std::vector<Event> events_by_time(const Traffic& traffic, const std::vector<Connection>& connections);
 
 /// Pairs connections of one channel that fuse at least half of the batches of one of them, those that fuse
 /// most first. A batch is fused where neither connection has anything between its arrival and its departure;

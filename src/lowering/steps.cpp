@@ -80,29 +80,32 @@ class Scratch {
 
 class StepMaker {
  public:
-  StepMaker(const std::vector<Batch>& batches, const Plan& plan, const Layout& layout)
-      : batches_(batches),
+  StepMaker(const Traffic& traffic, const Plan& plan, const Layout& layout)
+      : batches_(traffic.batches),
+        areas_(traffic.areas),
         plan_(plan),
         logs_(static_cast<std::size_t>(layout.num_gpus())),
         scratch_(logs_.size()),
         last_of_tb_(plan.tbs.size(), -1),
-        to_(batches.size()),
-        sender_(batches.size(), -1),
-        receiver_(batches.size(), -1),
-        reads_left_(batches.size(), 0) {
-    for (std::size_t b = 0; b < batches.size(); ++b) {
-      if (reads_scratch(static_cast<int>(b))) {
-        for (const int parent : distinct_parents(batches[b])) ++reads_left_[static_cast<std::size_t>(parent)];
-      }
+        sender_(batches_.size(), -1),
+        passed_on_(batches_.size(), -1),
+        area_at_(areas_.size(), -1),
+        uses_left_(areas_.size(), 0) {
+    for (std::size_t b = 0; b < batches_.size(); ++b) {
+      if (plan.fused[b] >= 0) passed_on_[static_cast<std::size_t>(plan.fused[b])] = static_cast<int>(b);
+    }
+    for (const Event& event : plan.events) {
+      for (const int area : areas_of(event)) ++uses_left_[static_cast<std::size_t>(area)];
     }
   }
 
   StepGraph run() {
     for (const Event& event : plan_.events) {
-      if (event.is_arrival) {
-        receive(event.batch);
-      } else {
-        send(event.batch);
+      const std::vector<int> areas = areas_of(event);
+      for (const int area : areas) take(area, gpu_of(event));
+      const int step = event.is_arrival ? receive(event.batch) : send(event.batch);
+      for (const int area : areas) {
+        if (--uses_left_[static_cast<std::size_t>(area)] == 0) release(area, gpu_of(event), step);
       }
     }
     for (const Scratch& scratch : scratch_) graph_.scratch_chunks.push_back(scratch.size());
@@ -110,80 +113,101 @@ class StepMaker {
   }
 
  private:
-  static std::vector<int> distinct_parents(const Batch& batch) {
-    std::vector<int> parents = batch.parents;
-    std::sort(parents.begin(), parents.end());
-    parents.erase(std::unique(parents.begin(), parents.end()), parents.end());
-    return parents;
-  }
-  bool is_fused(int b) const { return plan_.fused[static_cast<std::size_t>(b)] != 0; }
-  bool reads_scratch(int b) const {
-    return batches_[static_cast<std::size_t>(b)].from.buffer == Buffer::scratch && !is_fused(b);
+  const Batch& batch_of(int b) const { return batches_[static_cast<std::size_t>(b)]; }
+  /// The batch that the step which receives `b` sends on; -1: none.
+  int passed_on(int b) const { return passed_on_[static_cast<std::size_t>(b)]; }
+  int gpu_of(const Event& event) const {
+    return event.is_arrival ? batch_of(event.batch).dst : batch_of(event.batch).src;
   }
 
-  void send(int b) {
-    const Batch& batch = batches_[static_cast<std::size_t>(b)];
+  /// What the step that receives `b` does.
+  StepType type_of(int b) const {
+    const int next = passed_on(b);
+    if (!batch_of(b).adds) return next < 0 ? StepType::receive : StepType::receive_copy_send;
+    if (next < 0) return StepType::receive_reduce_copy;
+    return batch_of(next).clears ? StepType::receive_reduce_send : StepType::receive_reduce_copy_send;
+  }
+
+  /// The areas of scratch that the steps of an event read or write, each once.
+  std::vector<int> areas_of(const Event& event) const {
+    const Batch& batch = batch_of(event.batch);
+    std::vector<int> areas;
+    const auto add = [&](const Spot& spot) {
+      if (spot.area >= 0 && std::ranges::count(areas, spot.area) == 0) areas.push_back(spot.area);
+    };
+    if (!event.is_arrival) {
+      add(batch.from);
+      return areas;
+    }
+    const StepType type = type_of(event.batch);
+    if (msccl::writes_destination(type)) add(batch.to);
+    if (msccl::reads_source(type)) add(batch.summand);
+    return areas;
+  }
+
+  Range place_of(const Spot& spot) const {
+    Range range = spot.range;
+    if (spot.area >= 0) range.offset += area_at_[static_cast<std::size_t>(spot.area)];
+    return range;
+  }
+
+  void take(int area, int gpu) {
+    int& at = area_at_[static_cast<std::size_t>(area)];
+    if (at < 0) at = scratch_[static_cast<std::size_t>(gpu)].take(areas_[static_cast<std::size_t>(area)]);
+  }
+  void release(int area, int gpu, int time) {
+    const auto a = static_cast<std::size_t>(area);
+    scratch_[static_cast<std::size_t>(gpu)].free(area_at_[a], areas_[a], time);
+  }
+
+  int send(int b) {
+    const Batch& batch = batch_of(b);
     const int step = append({.type = StepType::send,
                              .gpu = batch.src,
                              .tb = plan_.sender[static_cast<std::size_t>(b)],
                              .batch = b,
-                             .src = batch.from,
+                             .src = place_of(batch.from),
                              .src_gpu = batch.src,
                              .dst_gpu = batch.dst});
-    Range& from = graph_.nodes[static_cast<std::size_t>(step)].src;
-    if (from.buffer == Buffer::scratch) {
-      from.offset += to_[static_cast<std::size_t>(batch.parents.front())].offset;
-    }
     std::vector<int> follows;
-    logs_[static_cast<std::size_t>(batch.src)].read(step, from, batch.count, follows);
+    logs_[static_cast<std::size_t>(batch.src)].read(step, place_of(batch.from), batch.count, follows);
     wait(step, std::move(follows));
-    if (reads_scratch(b)) {
-      for (const int parent : distinct_parents(batch)) {
-        if (--reads_left_[static_cast<std::size_t>(parent)] == 0) release(parent, step);
-      }
-    }
     sender_[static_cast<std::size_t>(b)] = step;
-  }
-
-  /// The step that sends `b`, which has been made.
-  int sender_of(int b) {
-    if (!is_fused(b)) return sender_[static_cast<std::size_t>(b)];
-    const int parent = batches_[static_cast<std::size_t>(b)].parents.front();
-    const int step = receiver_[static_cast<std::size_t>(parent)];
-    graph_.nodes[static_cast<std::size_t>(step)].type = StepType::receive_copy_send;
     return step;
   }
 
-  void receive(int b) {
-    const Batch& batch = batches_[static_cast<std::size_t>(b)];
-    const int sender = sender_of(b);
-    Range to = batch.to;
-    if (to.buffer == Buffer::scratch)
-      to.offset = scratch_[static_cast<std::size_t>(batch.dst)].take(batch.count);
-    to_[static_cast<std::size_t>(b)] = to;
+  /// A step that does not use its own source or destination has those of its peer, for the reader.
+  int receive(int b) {
+    const Batch& batch = batch_of(b);
+    const int sender = sender_[static_cast<std::size_t>(b)];
+    const StepType type = type_of(b);
+    const bool writes = msccl::writes_destination(type), reads = msccl::reads_source(type);
+    const Range to = writes ? place_of(batch.to) : Range{.buffer = Buffer::scratch, .offset = -1};
     StepNode& sending = graph_.nodes[static_cast<std::size_t>(sender)];
-    if (sending.type == StepType::send) sending.dst = to;
-    const Range from = sending.type == StepType::send ? sending.src : sending.dst;
-    const int step = append({.type = StepType::receive,
+    if (!msccl::writes_destination(sending.type)) {
+      sending.dst = writes ? to : place_of(batch.summand);
+      sending.dst_gpu = batch.dst;
+    }
+    const bool is_read =
+        msccl::reads_source(sending.type) && sending.type != StepType::receive_reduce_copy_send;
+    const Range from = is_read ? sending.src : sending.dst;
+    const int step = append({.type = type,
                              .gpu = batch.dst,
                              .tb = plan_.receiver[static_cast<std::size_t>(b)],
                              .batch = b,
-                             .src = from,
+                             .src = reads ? place_of(batch.summand) : from,
                              .dst = to,
-                             .src_gpu = batch.src,
+                             .src_gpu = reads ? batch.dst : batch.src,
                              .dst_gpu = batch.dst,
                              .sender = sender});
-    receiver_[static_cast<std::size_t>(b)] = step;
     std::vector<int> follows;
-    logs_[static_cast<std::size_t>(batch.dst)].write(step, to, batch.count, follows);
+    AccessLog& log = logs_[static_cast<std::size_t>(batch.dst)];
+    if (reads) log.read(step, place_of(batch.summand), batch.count, follows);
+    if (writes) log.write(step, to, batch.count, follows);
+    std::erase(follows, step);
     wait(step, std::move(follows));
-    if (to.buffer == Buffer::scratch && reads_left_[static_cast<std::size_t>(b)] == 0) release(b, step);
-  }
-
-  void release(int b, int time) {
-    const Batch& batch = batches_[static_cast<std::size_t>(b)];
-    scratch_[static_cast<std::size_t>(batch.dst)].free(to_[static_cast<std::size_t>(b)].offset, batch.count,
-                                                       time);
+    if (const int next = passed_on(b); next >= 0) sender_[static_cast<std::size_t>(next)] = step;
+    return step;
   }
 
   int append(StepNode node) {
@@ -210,21 +234,22 @@ class StepMaker {
   }
 
   const std::vector<Batch>& batches_;
+  const std::vector<int>& areas_;
   const Plan& plan_;
   StepGraph graph_;
   std::vector<AccessLog> logs_;   ///< per GPU
   std::vector<Scratch> scratch_;  ///< per GPU
   std::vector<int> last_of_tb_;
-  std::vector<Range> to_;        ///< per batch: its place at the destination
-  std::vector<int> sender_;      ///< per batch: the step that sends it, where it is not fused
-  std::vector<int> receiver_;    ///< per batch: the step that receives it
-  std::vector<int> reads_left_;  ///< per batch in scratch: batches that are still to be sent from it
+  std::vector<int> sender_;     ///< per batch: the step that sends it
+  std::vector<int> passed_on_;  ///< per batch: the one that its receiving step sends on
+  std::vector<int> area_at_;    ///< per area: where it begins in scratch; -1: it has not been used yet
+  std::vector<int> uses_left_;  ///< per area: events that are still to read or write it
 };
 
 }  // namespace
 
-StepGraph make_steps(const std::vector<Batch>& batches, const Plan& plan, const Layout& layout) {
-  return StepMaker(batches, plan, layout).run();
+StepGraph make_steps(const Traffic& traffic, const Plan& plan, const Layout& layout) {
+  return StepMaker(traffic, plan, layout).run();
 }
 
 }  // namespace rondo::lowering

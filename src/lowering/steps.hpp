@@ -15,7 +15,7 @@ struct StepNode {
   int batch = -1;  ///< that it sends; that it receives where it does not send
   msccl::Range src = {};
   msccl::Range dst = {};
-  int src_gpu = -1;              ///< whose place src is: the sender's
+  int src_gpu = -1;              ///< whose place src is: the sender's, where the step reads it its own
   int dst_gpu = -1;              ///< whose place dst is: the receiver's
   int sender = -1;               ///< receive: the step that sends it
   int previous = -1;             ///< in its threadblock
@@ -30,7 +30,7 @@ struct StepGraph {
 /// Steps in the plan's order, scratch in use only while something is to be read from it, and for every step
 /// the others of its GPU that it has to follow because of what they read and write: at most one a
 /// threadblock, but implied ones too.
-StepGraph make_steps(const std::vector<Batch>& batches, const Plan& plan, const Layout& layout);
+StepGraph make_steps(const Traffic& traffic, const Plan& plan, const Layout& layout);
 
 /// Leaves of `waits_for` what no other wait, message or threadblock's order implies.
 void remove_implied_waits(StepGraph& graph, const Plan& plan);

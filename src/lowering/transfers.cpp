@@ -11,9 +11,10 @@
 namespace rondo::lowering {
 namespace {
 
-/// Orders by start with causes first, and renumbers the causes.
+/// Orders by start with all that a transfer carries on before it, and renumbers the causes.
 std::vector<Delivery> in_causal_order(const std::vector<Delivery>& deliveries) {
   std::vector<std::vector<int>> caused(deliveries.size());
+  std::vector<int> causes_left(deliveries.size(), 0);
   using Key = std::tuple<double, double, ChunkId, GpuId, int>;
   std::priority_queue<Key, std::vector<Key>, std::greater<>> ready;
   const auto push = [&](int d) {
@@ -21,12 +22,11 @@ std::vector<Delivery> in_causal_order(const std::vector<Delivery>& deliveries) {
     ready.push({delivery.start_us, delivery.arrival_us, delivery.chunk, delivery.dst, d});
   };
   for (int d = 0; d < static_cast<int>(deliveries.size()); ++d) {
-    const int cause = deliveries[index(d)].cause;
-    if (cause < 0) {
-      push(d);
-    } else {
-      caused[index(cause)].push_back(d);
+    for (int c = deliveries[index(d)].cause; c >= 0; c = deliveries[index(c)].before) {
+      caused[index(c)].push_back(d);
+      ++causes_left[index(d)];
     }
+    if (causes_left[index(d)] == 0) push(d);
   }
   std::vector<Delivery> ordered;
   std::vector<int> position(deliveries.size(), -1);
@@ -35,8 +35,13 @@ std::vector<Delivery> in_causal_order(const std::vector<Delivery>& deliveries) {
     ready.pop();
     position[index(d)] = static_cast<int>(ordered.size());
     ordered.push_back(deliveries[index(d)]);
-    if (int& cause = ordered.back().cause; cause >= 0) cause = position[index(cause)];
-    for (const int next : caused[index(d)]) push(next);
+    for (const int next : caused[index(d)]) {
+      if (--causes_left[index(next)] == 0) push(next);
+    }
+  }
+  for (Delivery& delivery : ordered) {
+    if (delivery.cause >= 0) delivery.cause = position[index(delivery.cause)];
+    if (delivery.before >= 0) delivery.before = position[index(delivery.before)];
   }
   return ordered;
 }

@@ -23,7 +23,15 @@ class Execution {
       for (int i = 0; i < msccl::buffer_chunks(program, g).input; ++i)
         at(g, Buffer::input, i) = values.input(g, i);
     }
-    for (const int n : graph.order) run(n);
+  }
+
+  /// `gpu` has the same datum at `offset` of its input as `other` at `other_offset`.
+  void hold_the_same(int gpu, int offset, int other, int other_offset) {
+    at(gpu, Buffer::input, offset) = values.input(other, other_offset);
+  }
+
+  void run() {
+    for (const int n : graph_.order) run(n);
   }
 
   Values::Id output(int gpu, int offset) { return at(gpu, Buffer::output, offset); }
@@ -73,6 +81,59 @@ class Execution {
   std::vector<std::vector<Values::Id>> message_;  ///< per sending step: what is on its way
 };
 
+/// Where the contributions of a custom demand stand: in its order, inputs and outputs filled one after
+/// another.
+struct CustomPlaces {
+  struct Part {
+    int length = 0;
+    bool is_sum = false;
+    std::vector<std::pair<int, int>> inputs = {};   ///< (gpu, beginning), one a source
+    std::vector<std::pair<int, int>> outputs = {};  ///< (gpu, beginning), one a destination
+  };
+  std::vector<Part> parts = {};
+};
+
+/// Finds them from the sizes of the inputs, which have to be filled by the contributions.
+std::optional<CustomPlaces> places_of(const Program& program, const Demand& demand, Findings& findings) {
+  if (demand.num_gpus() != program.gpus.size()) {
+    findings.add("algo", "ngpus is {}, but the demand is for {}", program.num_gpus(), demand.num_gpus());
+    return std::nullopt;
+  }
+  double bytes = 0;
+  for (const Contribution& c : demand.contributions())
+    bytes += c.bytes * static_cast<double>(c.all_sources().size());
+  double chunks = 0;
+  for (const msccl::Gpu& gpu : program.gpus) chunks += gpu.input_chunks;
+  std::vector<int> input_used(demand.num_gpus(), 0), output_used(demand.num_gpus(), 0);
+  CustomPlaces places;
+  for (std::size_t j = 0; j < demand.contributions().size(); ++j) {
+    const Contribution& contribution = demand.contributions()[j];
+    const double exact = contribution.bytes * chunks / bytes;
+    const int length = static_cast<int>(std::lround(exact));
+    if (length < 1 || std::abs(exact - length) > 1e-6 * exact) {
+      findings.add("algo", "contribution {} would be {:.6g} of the inputs' {} chunks; it has to be whole", j,
+                   exact, chunks);
+      return std::nullopt;
+    }
+    CustomPlaces::Part part{.length = length, .is_sum = contribution.reduce};
+    const auto place = [&](GpuId gpu, const char* buffer, int room, int& used) {
+      if (used + length > room)
+        findings.add(msccl::place(gpu.value), "{} is {}, too few for contribution {}", buffer, room, j);
+      used += length;
+      return std::pair(gpu.value, used - length);
+    };
+    for (const GpuId g : contribution.all_sources())
+      part.inputs.push_back(
+          place(g, "i_chunks", program.gpus[g.index()].input_chunks, input_used[g.index()]));
+    for (const GpuId g : contribution.destinations)
+      part.outputs.push_back(
+          place(g, "o_chunks", program.gpus[g.index()].output_chunks, output_used[g.index()]));
+    if (findings.any()) return std::nullopt;
+    places.parts.push_back(std::move(part));
+  }
+  return places;
+}
+
 /// What the outputs have to hold.
 class Postcondition {
  public:
@@ -100,40 +161,18 @@ class Postcondition {
         });
   }
 
-  /// Every contribution in the order of the demand, inputs and outputs filled one after another.
-  void check_custom(const Demand& demand) {
-    if (demand.num_gpus() != static_cast<std::size_t>(gpus_)) {
-      findings_.add("algo", "ngpus is {}, but the demand is for {}", gpus_, demand.num_gpus());
-      return;
-    }
-    double bytes = 0;
-    for (const Contribution& contribution : demand.contributions()) bytes += contribution.bytes;
-    double chunks = 0;
-    for (const msccl::Gpu& gpu : program_.gpus) chunks += gpu.input_chunks;
-    std::vector<int> input_used(demand.num_gpus(), 0), output_used(demand.num_gpus(), 0);
-    for (std::size_t j = 0; j < demand.contributions().size(); ++j) {
-      const Contribution& contribution = demand.contributions()[j];
-      const double exact = contribution.bytes * chunks / bytes;
-      const int length = static_cast<int>(std::lround(exact));
-      if (length < 1 || std::abs(exact - length) > 1e-6 * exact) {
-        findings_.add("algo", "contribution {} would be {:.6g} of the inputs' {} chunks; it has to be whole",
-                      j, exact, chunks);
-        return;
-      }
-      int& from = input_used[contribution.origin.index()];
-      for (const GpuId to : contribution.destinations) {
-        int& begin = output_used[to.index()];
-        const int room = program_.gpus[to.index()].output_chunks;
-        if (begin + length > room) {
-          findings_.add(msccl::place(to.value), "o_chunks is {}, too few for contribution {}", room, j);
-          return;
+  void check_custom(const CustomPlaces& places) {
+    for (const CustomPlaces::Part& part : places.parts) {
+      for (const auto& [to, begin] : part.outputs) {
+        for (int i = 0; i < part.length; ++i) {
+          Values::Id expected = Values::kUndefined;
+          for (const auto& [from, first] : part.inputs) {
+            expected = execution_.values.sum(expected, input(from, first + i));
+            if (!part.is_sum) break;
+          }
+          expect(to, begin + i, expected);
         }
-        for (int i = 0; i < length; ++i) {
-          expect(to.value, begin + i, input(contribution.origin.value, from + i));
-        }
-        begin += length;
       }
-      from += length;
     }
   }
 
@@ -191,13 +230,29 @@ class Postcondition {
 
 void check_result(const Program& program, const WaitGraph& graph, const Memory& memory,
                   const CheckOptions& options, CheckResult& result, Findings& findings) {
+  const bool is_custom = program.coll == Collective::custom;
+  std::optional<CustomPlaces> places;
+  if (is_custom && options.demand) {
+    places = places_of(program, *options.demand, findings);
+    if (!places) return;
+  }
   Execution execution(program, graph, memory, findings);
+  if (places) {
+    for (const CustomPlaces::Part& part : places->parts) {
+      const auto& [first, begin] = part.inputs.front();
+      for (const auto& [gpu, offset] : part.inputs) {
+        for (int i = 0; i < part.length && !part.is_sum; ++i)
+          execution.hold_the_same(gpu, offset + i, first, begin + i);
+      }
+    }
+  }
+  execution.run();
   if (findings.any()) return;
   Postcondition postcondition(program, memory.in_place(), execution, findings);
   postcondition.check(result);
-  if (program.coll != Collective::custom) return;
-  result.knows_result = options.demand != nullptr;
-  if (options.demand) postcondition.check_custom(*options.demand);
+  if (!is_custom) return;
+  result.knows_result = places.has_value();
+  if (places) postcondition.check_custom(*places);
 }
 
 }  // namespace rondo::xmlcheck

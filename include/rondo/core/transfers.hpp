@@ -13,6 +13,10 @@
 /// What sends do together. A transfer (FORMATS.md 3, rule 1) begins with a send that leaves a GPU; others
 /// continue it through switches to one GPU, or to several where switches copy. All functions are pure, take
 /// sends in any order and name sends and deliveries by their positions in the lists given, -1 for none.
+///
+/// A GPU holds one partial sum a chunk, which arrivals change one after another: additions, and copies that
+/// contain what was there. A copy that brings nothing new counts as no arrival. What a send carries is
+/// therefore named by the last arrival that it includes; the others hang on that one in a chain.
 namespace rondo {
 
 /// What a transfer does for one of the GPUs that it reaches.
@@ -24,32 +28,42 @@ struct Delivery {
   double arrival_us = 0;  ///< the chunk is whole at dst
   int first_send = -1;    ///< leaves src; the same for all deliveries of a transfer
   int last_send = -1;     ///< enters dst
-  /// The delivery that brings the chunk to src; -1 where src is the origin or nothing brings it in time.
+  /// The delivery that brings the chunk to src; -1 where src is the origin or nothing brings it in time. Of a
+  /// sum the last arrival at src that it includes; -1 where it is what src holds at first.
   int cause = -1;
+  SendOp op = SendOp::copy;  ///< what dst does with it
+  /// Of a sum, where op is reduce: the arrival at dst that it adds to; -1: to what dst holds at first.
+  int before = -1;
 };
 
 struct Transfers {
   /// Per send the one that it continues, which brings the chunk to the switch; -1 where it leaves a GPU.
   std::vector<int> continued;
+  /// Per send that a switch adds to the one that `continued` names: the send that carries the sum on, -1 for
+  /// others. Empty where no switch adds.
+  std::vector<int> added_into;
   std::vector<Delivery> deliveries;  ///< by start, then by first and by last send
 };
 
-/// The transfers of a schedule that the replay accepts. At a cut-through switch a send continues one that
-/// enters at its instant and rate, at a store-and-forward switch one that has arrived. Of several it takes
-/// one that nothing continues yet, else the latest, else the one that is continued least. In other schedules
-/// a send that continues nothing (-1, though it leaves a switch) is part of no transfer.
+/// The transfers of a schedule that the replay accepts. At a cut-through switch a send continues one of its
+/// own number that enters at its instant and rate, at a store-and-forward switch one that has arrived. Of
+/// several it takes one that nothing continues yet, else the latest, else the one that is continued least. In
+/// other schedules a send that continues nothing (-1, though it leaves a switch) is part of no transfer. What
+/// a switch adds up are deliveries from every GPU that gives to the sum.
 Transfers transfers_of(const Topology& topology, const Demand& demand, std::span<const Send> sends);
 
-/// Sets the cause of every delivery: of those of its chunk to its source the first to arrive.
+/// Sets the cause of every delivery: of those of its chunk to its source the first to arrive; of sums `cause`
+/// and `before` as Delivery says.
 void find_causes(const Demand& demand, std::vector<Delivery>& deliveries);
 
-/// Per chunk and GPU the delivery that arrives first, of several at one time the first in the list.
+/// Per chunk and GPU the delivery that arrives first, of several at one time the first in the list; of sums
+/// the first that leaves the whole sum there. Needs the causes.
 ChunkGpuTable<int> first_arrivals(const Demand& demand, std::span<const Delivery> deliveries);
 
-/// Marks what the demand needs: the first arrival at every destination, and their causes.
+/// Marks what the demand needs: the first arrival at every destination, and all that it rests on.
 std::vector<char> needed_deliveries(const Demand& demand, std::span<const Delivery> deliveries);
 
-/// Removes what is not marked. `T` has a cause, which is marked where what it causes is.
+/// Removes what is not marked. `T` has a cause, and perhaps a `before`, which are marked where it is.
 template <class T>
 void keep_marked(std::vector<T>& all, const std::vector<char>& marked) {
   std::vector<int> position(all.size(), -1);
@@ -62,6 +76,9 @@ void keep_marked(std::vector<T>& all, const std::vector<char>& marked) {
     T& place = all[index(position[i])];
     place = std::move(all[i]);
     if (place.cause >= 0) place.cause = position[index(place.cause)];
+    if constexpr (requires { place.before; }) {
+      if (place.before >= 0) place.before = position[index(place.before)];
+    }
   }
   all.erase(all.begin() + static_cast<std::ptrdiff_t>(kept), all.end());
 }

@@ -132,6 +132,90 @@ TEST(Causes, LeadBackToTheOriginHoweverShortTransfersAre) {
   EXPECT_EQ(deliveries[2].cause, -1);
 }
 
+/// The sum of what GPUs 0 to `sources` - 1 have, for `destinations`.
+Demand sum_of(int gpus, int sources, const std::vector<int>& destinations) {
+  Contribution sum{.origin = GpuId{0}, .bytes = kUs, .reduce = true};
+  for (int g = 0; g < sources; ++g) sum.sources.emplace_back(g);
+  for (const int g : destinations) sum.destinations.emplace_back(g);
+  return Demand(Collective::custom, kUs, static_cast<std::size_t>(gpus), {sum}, 1);
+}
+
+Send with(SendOp op, Send send) {
+  send.op = op;
+  return send;
+}
+
+/// (cause, before), one a delivery.
+using Chains = std::vector<std::pair<int, int>>;
+Chains chains(const std::vector<Delivery>& deliveries) {
+  Chains chains;
+  for (const Delivery& d : deliveries) chains.emplace_back(d.cause, d.before);
+  return chains;
+}
+
+TEST(Sums, RestOnAllArrivalsThatTheyInclude) {
+  // Links 0: 0 -> 2, 1: 1 -> 2, 2: 2 -> 3, 3: 3 -> 2. The sum of 0, 1 and 2 goes to 3, and 3 hands it back.
+  Fabric fabric(4);
+  for (const auto& [src, dst] : {std::pair{0, 2}, {1, 2}, {2, 3}, {3, 2}}) fabric.link(src, dst);
+  const Topology topology = fabric.build();
+  const Demand demand = sum_of(4, 3, {2, 3});
+  const std::vector<Send> sends = {
+      with(SendOp::reduce, send(0, 0, 0, 1)), with(SendOp::reduce, send(0, 1, 1, 2)),
+      with(SendOp::reduce, send(0, 2, 2, 3)), with(SendOp::copy, send(0, 3, 3, 4))};
+  const std::vector<Delivery> deliveries = transfers_of(topology, demand, sends).deliveries;
+  // What 3 hands back is no news to 2.
+  EXPECT_EQ(chains(deliveries), (Chains{{-1, -1}, {-1, 0}, {1, -1}, {2, -1}}));
+  EXPECT_EQ(first_arrivals(demand, deliveries)(ChunkId{0}, GpuId{2}), 1);
+  EXPECT_EQ(first_arrivals(demand, deliveries)(ChunkId{0}, GpuId{3}), 2);
+  EXPECT_EQ(needed_deliveries(demand, deliveries), (std::vector<char>{1, 1, 1, 0}));
+  // Sent at 1, the sum of 0 and 2 does not rest on what arrives from 1.
+  std::vector<Send> early = sends;
+  early[2] = with(SendOp::reduce, send(0, 2, 1, 2));
+  EXPECT_EQ(transfers_of(topology, demand, early).deliveries[2].cause, 0);
+}
+
+TEST(Sums, OfPartnersThatExchangeTheirsRestOnWhatCameBefore) {
+  Fabric fabric(4);
+  std::map<std::pair<int, int>, int> links;
+  for (const auto& [a, b] : {std::pair{0, 1}, {2, 3}, {0, 2}, {1, 3}}) {
+    links[{a, b}] = fabric.link(a, b);
+    links[{b, a}] = fabric.link(b, a);
+  }
+  const Topology topology = fabric.build();
+  const Demand demand = sum_of(4, 4, {0, 1, 2, 3});
+  std::vector<Send> sends;
+  for (const int round : {0, 1}) {
+    for (int g = 0; g < 4; ++g) {
+      const int partner = g ^ (1 << round);
+      sends.push_back(with(SendOp::reduce, send(0, links.at({g, partner}), round, round + 1)));
+    }
+  }
+  // Delivery g goes from GPU g to its partner.
+  const std::vector<Delivery> deliveries = transfers_of(topology, demand, sends).deliveries;
+  EXPECT_EQ(chains(deliveries),
+            (Chains{{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {1, 3}, {0, 2}, {3, 1}, {2, 0}}));
+  EXPECT_EQ(first_arrivals(demand, deliveries)(ChunkId{0}, GpuId{0}), 6);
+  EXPECT_EQ(needed_deliveries(demand, deliveries), std::vector<char>(8, 1));
+  EXPECT_EQ(pruned(topology, demand, sends).size(), 8U);
+}
+
+TEST(Sums, ThatASwitchAddsComeFromEveryGpuThatGives) {
+  Node adds = kCutThrough;
+  adds.reduce = true;
+  const Topology topology = star(adds);
+  const Demand demand = sum_of(3, 3, {2});
+  std::vector<Send> sends = {send(0, 0, 0, 1, 2), send(0, 1, 0, 1, 2), send(0, 5, 1, 2, 3)};
+  for (Send& one : sends) {
+    one.op = SendOp::reduce;
+    one.transfer = 7;
+  }
+  const Transfers transfers = transfers_of(topology, demand, sends);
+  EXPECT_EQ(transfers.continued, (std::vector<int>{-1, -1, 0}));
+  EXPECT_EQ(transfers.added_into, (std::vector<int>{-1, 2, -1}));
+  EXPECT_EQ(rows(transfers), (Rows{{0, 2, 0, 3, 0, 2, -1}, {1, 2, 0, 3, 1, 2, -1}}));
+  EXPECT_EQ(pruned(topology, demand, sends).size(), 3U);
+}
+
 TEST(Pruning, KeepsFirstArrivalsAtDestinationsAndTheirCauses) {
   const Topology topology = diamond();
   const std::vector<Send> sends = {send(0, 1, 0, 1), send(0, 2, 1, 2), send(0, 0, 2, 3), send(0, 3, 4, 5)};
