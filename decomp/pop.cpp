@@ -52,7 +52,10 @@ Decomposition decompose_chunks(const Topology&, const Demand& demand, int parts,
 
 Topology with_bandwidth_over(const Topology& topology, int shares) {
   TopologyData data = topology.data();
-  for (Link& link : data.links) link.bandwidth_GBps /= shares;
+  for (Link& link : data.links) {
+    link.bandwidth_GBps /= shares;
+    for (BandwidthStep& step : link.bandwidth_steps) step.GBps /= shares;
+  }
   for (SharedBandwidth& group : data.shared_bandwidth) group.bandwidth_GBps /= shares;
   return Topology(std::move(data));
 }

@@ -25,8 +25,11 @@ NodeId TopologyBuilder::gpu(std::string name, std::optional<int> chassis) {
   return add({.kind = NodeKind::gpu, .chassis = chassis, .name = std::move(name)});
 }
 
-NodeId TopologyBuilder::add_switch(std::string name, bool multicast) {
-  return add({.kind = NodeKind::switch_, .name = std::move(name), .multicast = multicast});
+NodeId TopologyBuilder::add_switch(std::string name, SwitchFigures figures) {
+  return add({.kind = NodeKind::switch_,
+              .name = std::move(name),
+              .multicast = figures.multicast,
+              .reduce = figures.reduce});
 }
 
 void TopologyBuilder::link(NodeId src, NodeId dst, LinkFigures figures) {
@@ -35,7 +38,11 @@ void TopologyBuilder::link(NodeId src, NodeId dst, LinkFigures figures) {
         ExitCode::unavailable,
         fmt::format("topology '{}' has more than {} links, the cap; make it smaller", data_.name, kMaxLinks));
   }
-  data_.links.push_back({src, dst, figures.bandwidth_GBps, figures.latency_us});
+  data_.links.push_back({.src = src,
+                         .dst = dst,
+                         .bandwidth_GBps = figures.bandwidth_GBps,
+                         .latency_us = figures.latency_us,
+                         .message_us = figures.message_us});
 }
 
 void TopologyBuilder::connect(NodeId a, NodeId b, LinkFigures figures) {

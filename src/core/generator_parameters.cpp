@@ -82,6 +82,14 @@ ParameterRange several(ParameterRange range, char separator) {
   return range;
 }
 
+GeneratorParameter message_cost(const std::string& which) {
+  return {"message_us", fmt::format("for which every message keeps {} besides its bytes, us", which), "0",
+          not_negative()};
+}
+GeneratorParameter inter_message_cost(const std::string& which) {
+  return {"inter_message_us", fmt::format("the same of {}, us", which), "0", not_negative()};
+}
+
 Topology TopologyGenerator::generate(const std::map<std::string, std::string>& values) const {
   return build(Parameters(*this, values));
 }
@@ -144,8 +152,9 @@ std::vector<double> Parameters::bandwidth_per_dim(const std::string& name, std::
   return result;
 }
 
-LinkFigures Parameters::link(const std::string& bandwidth_name, const std::string& latency_name) const {
-  return {number(bandwidth_name), number(latency_name)};
+LinkFigures Parameters::link(const std::string& bandwidth_name, const std::string& latency_name,
+                             const std::string& message_name) const {
+  return {number(bandwidth_name), number(latency_name), number(message_name)};
 }
 
 }  // namespace rondo

@@ -19,6 +19,11 @@ ParameterRange one_of(std::vector<std::string> words);
 /// Several numbers of `range` with `separator` in between.
 ParameterRange several(ParameterRange range, char separator);
 
+/// `message_us`, of every family; `which` links it is of ("a link", "a link inside a chassis").
+GeneratorParameter message_cost(const std::string& which);
+/// `inter_message_us`, of families whose links between chassis have figures of their own.
+GeneratorParameter inter_message_cost(const std::string& which);
+
 /// The values of one family's parameters: given or default, all of them in range.
 class Parameters {
  public:
@@ -35,8 +40,11 @@ class Parameters {
   double number(const std::string& name) const;
   /// "50", or "50,75" with one value a dimension; always `num_dims` values.
   std::vector<double> bandwidth_per_dim(const std::string& name, std::size_t num_dims) const;
-  /// Bandwidth and latency of one kind of link.
-  LinkFigures link(const std::string& bandwidth_name, const std::string& latency_name) const;
+  /// Bandwidth, latency and message cost of one kind of link.
+  LinkFigures link(const std::string& bandwidth_name, const std::string& latency_name,
+                   const std::string& message_name = "message_us") const;
+  /// `multicast` and `reduce`.
+  SwitchFigures switches() const { return {.multicast = flag("multicast"), .reduce = flag("reduce")}; }
 
   /// Throws Error(usage) for a value that does not go with the others.
   [[noreturn]] void refuse(const std::string& name, const std::string& remedy) const;

@@ -61,7 +61,7 @@ Topology degrade(const Topology& topology, double fraction, double least, double
   constexpr std::uint64_t kSteps = 1'000'000;
   for (std::size_t i = 0; i < count; ++i) {
     const double share = least < most ? static_cast<double>(random.below(kSteps + 1)) / kSteps : 0;
-    data.links[order[i]].bandwidth_GBps *= least + share * (most - least);
+    scale_bandwidth(data.links[order[i]], least + share * (most - least));
   }
   data.name += "-degraded";
   const std::string factors = least < most ? fmt::format("{} to {}", least, most) : fmt::format("{}", least);

@@ -13,6 +13,7 @@ namespace {
 
 const GeneratorParameter kBandwidth = {"bandwidth_GBps", "bandwidth of a link, GB/s", "50", positive()};
 const GeneratorParameter kLatency = {"latency_us", "latency of a link, us", "0.5", not_negative()};
+const GeneratorParameter kMessage = message_cost("a link");
 
 std::vector<NodeId> add_gpus(TopologyBuilder& fabric, std::size_t count) {
   std::vector<NodeId> gpus;
@@ -40,7 +41,8 @@ std::vector<GeneratorParameter> lattice_parameters() {
   return {{"dims", "GPUs along each dimension, such as 8x8 or 4x4x4", "4x4", several(whole_number(2), 'x')},
           {"bandwidth_GBps", "bandwidth of a link, GB/s; a list such as 50,75 gives one value a dimension",
            "50", several(positive(), ',')},
-          kLatency};
+          kLatency,
+          kMessage};
 }
 
 /// Mesh or torus. The last dimension varies fastest in the numbering of GPUs. A torus dimension of 2 has no
@@ -49,6 +51,7 @@ Topology lattice(const std::string& family, bool wraps, const Parameters& parame
   const std::vector<std::size_t> dims = parameters.dims("dims");
   const std::vector<double> bandwidth = parameters.bandwidth_per_dim("bandwidth_GBps", dims.size());
   const double latency_us = parameters.number("latency_us");
+  const double message_us = parameters.number("message_us");
   const std::size_t count = std::accumulate(dims.begin(), dims.end(), std::size_t{1}, std::multiplies<>());
 
   TopologyBuilder fabric(fmt::format("{}-{}", family, fmt::join(dims, "x")), "generated: " + family);
@@ -63,7 +66,7 @@ Topology lattice(const std::string& family, bool wraps, const Parameters& parame
     for (std::size_t d = 0; d < dims.size(); ++d) {
       stride /= dims[d];
       const std::size_t here = g / stride % dims[d];
-      const LinkFigures figures = {bandwidth[d], latency_us};
+      const LinkFigures figures = {bandwidth[d], latency_us, message_us};
       if (here + 1 < dims[d]) {
         fabric.connect(NodeId(g), NodeId(g + stride), figures);
       } else if (wraps && dims[d] > 2) {
@@ -111,6 +114,7 @@ TopologyGenerator ring_family() {
           {{"gpus", "number of GPUs", "8", whole_number(2)},
            kBandwidth,
            kLatency,
+           kMessage,
            {"bidirectional", "links both ways, or from each GPU to the next only", "true",
             one_of({"true", "false"})}},
           ring};
@@ -129,14 +133,17 @@ TopologyGenerator torus_family() {
 TopologyGenerator hypercube_family() {
   return {"hypercube",
           "2^d GPUs, linked where their numbers differ in one bit",
-          {{"dimensions", "dimensions; 2^dimensions GPUs", "3", whole_number(1, 19)}, kBandwidth, kLatency},
+          {{"dimensions", "dimensions; 2^dimensions GPUs", "3", whole_number(1, 19)},
+           kBandwidth,
+           kLatency,
+           kMessage},
           hypercube};
 }
 
 TopologyGenerator full_family() {
   return {"full",
           "fully connected: a link from every GPU to every other",
-          {{"gpus", "number of GPUs", "8", whole_number(2)}, kBandwidth, kLatency},
+          {{"gpus", "number of GPUs", "8", whole_number(2)}, kBandwidth, kLatency, kMessage},
           full};
 }
 

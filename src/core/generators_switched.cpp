@@ -12,6 +12,9 @@ namespace {
 
 const GeneratorParameter kMulticast = {"multicast", "whether switches may copy", "true",
                                        one_of({"true", "false"})};
+const GeneratorParameter kReduce = {"reduce",
+                                    "whether switches may add, as NVLink SHARP and InfiniBand SHARP do",
+                                    "false", one_of({"true", "false"})};
 
 int chassis_number(std::size_t chassis) {
   return static_cast<int>(chassis);
@@ -55,9 +58,9 @@ Topology star(const Parameters& parameters) {
   const std::size_t gpus = parameters.count("gpus");
   const std::string& intra = parameters.text("intra");
   const LinkFigures inside = parameters.link("intra_GBps", "intra_latency_us");
-  const LinkFigures uplink = parameters.link("uplink_GBps", "uplink_latency_us");
+  const LinkFigures uplink = parameters.link("uplink_GBps", "uplink_latency_us", "inter_message_us");
   const std::size_t uplinks = parameters.count("uplinks");
-  const bool multicast = parameters.flag("multicast");
+  const SwitchFigures switches = parameters.switches();
   if (intra == "ndv2" && gpus != 8) parameters.refuse("gpus", "8 where intra is ndv2");
   if (uplinks > gpus) parameters.refuse("uplinks", fmt::format("at most gpus ({})", gpus));
 
@@ -70,14 +73,14 @@ Topology star(const Parameters& parameters) {
     } else if (intra == "ndv2") {
       for (const auto& [a, b, nvlinks] : kHybridCubeMesh) {
         fabric.connect(members[c][a], members[c][b],
-                       {inside.bandwidth_GBps * nvlinks / 2, inside.latency_us});
+                       {inside.bandwidth_GBps * nvlinks / 2, inside.latency_us, inside.message_us});
       }
     } else {
-      const NodeId sw = fabric.add_switch(fmt::format("c{}sw", c), multicast);
+      const NodeId sw = fabric.add_switch(fmt::format("c{}sw", c), switches);
       for (const NodeId gpu : members[c]) fabric.connect(gpu, sw, inside);
     }
   }
-  const NodeId centre = fabric.add_switch("sw", multicast);
+  const NodeId centre = fabric.add_switch("sw", switches);
   for (std::size_t c = 0; c < chassis; ++c) {
     for (std::size_t g = 0; g < uplinks; ++g) fabric.connect(members[c][g], centre, uplink);
   }
@@ -89,20 +92,20 @@ Topology rails(const Parameters& parameters) {
   const std::size_t gpus = parameters.count("gpus");
   const std::size_t num_rails = parameters.text("rails") == "gpus" ? gpus : parameters.count("rails");
   const LinkFigures nvlink = parameters.link("nvlink_GBps", "nvlink_latency_us");
-  const LinkFigures nic = parameters.link("nic_GBps", "nic_latency_us");
-  const bool multicast = parameters.flag("multicast");
+  const LinkFigures nic = parameters.link("nic_GBps", "nic_latency_us", "inter_message_us");
+  const SwitchFigures switches = parameters.switches();
   if (num_rails > gpus) parameters.refuse("rails", fmt::format("at most gpus ({}), or 'gpus'", gpus));
 
   TopologyBuilder fabric(fmt::format("rails-{}x{}-{}", boxes, gpus, num_rails), "generated: rails");
   std::vector<std::vector<NodeId>> members;
   for (std::size_t b = 0; b < boxes; ++b) members.push_back(add_chassis(fabric, b, gpus));
   for (std::size_t b = 0; b < boxes; ++b) {
-    const NodeId nvswitch = fabric.add_switch(fmt::format("c{}nvswitch", b), multicast);
+    const NodeId nvswitch = fabric.add_switch(fmt::format("c{}nvswitch", b), switches);
     for (const NodeId gpu : members[b]) fabric.connect(gpu, nvswitch, nvlink);
   }
   std::vector<NodeId> rail;
   for (std::size_t r = 0; r < num_rails; ++r)
-    rail.push_back(fabric.add_switch(fmt::format("rail{}", r), multicast));
+    rail.push_back(fabric.add_switch(fmt::format("rail{}", r), switches));
   for (std::size_t b = 0; b < boxes; ++b) {
     for (std::size_t g = 0; g < gpus; ++g) fabric.connect(members[b][g], rail[g % num_rails], nic);
   }
@@ -114,8 +117,8 @@ Topology fat_tree(const Parameters& parameters) {
   const std::size_t gpus = parameters.count("gpus");
   const std::size_t spines = parameters.count("spines");
   const LinkFigures down = parameters.link("link_GBps", "link_latency_us");
-  const LinkFigures up = parameters.link("uplink_GBps", "uplink_latency_us");
-  const bool multicast = parameters.flag("multicast");
+  const LinkFigures up = parameters.link("uplink_GBps", "uplink_latency_us", "inter_message_us");
+  const SwitchFigures switches = parameters.switches();
   if (leaves * gpus < 2) parameters.refuse("gpus", "2 or more under a single leaf");
 
   TopologyBuilder fabric(fmt::format("fat_tree-{}x{}-{}", leaves, gpus, spines),
@@ -126,9 +129,9 @@ Topology fat_tree(const Parameters& parameters) {
   std::vector<NodeId> leaf;
   std::vector<NodeId> spine;
   for (std::size_t l = 0; l < leaves; ++l)
-    leaf.push_back(fabric.add_switch(fmt::format("leaf{}", l), multicast));
+    leaf.push_back(fabric.add_switch(fmt::format("leaf{}", l), switches));
   for (std::size_t s = 0; s < spines; ++s)
-    spine.push_back(fabric.add_switch(fmt::format("spine{}", s), multicast));
+    spine.push_back(fabric.add_switch(fmt::format("spine{}", s), switches));
   for (std::size_t l = 0; l < leaves; ++l) {
     for (std::size_t g = 0; g < gpus; ++g) fabric.connect(NodeId(l * gpus + g), leaf[l], down);
     for (const NodeId s : spine) fabric.connect(leaf[l], s, up);
@@ -144,8 +147,8 @@ Topology dragonfly(const Parameters& parameters) {
   const std::size_t hosts = parameters.count("hosts");
   const LinkFigures host = parameters.link("host_GBps", "host_latency_us");
   const LinkFigures local = parameters.link("local_GBps", "local_latency_us");
-  const LinkFigures global = parameters.link("global_GBps", "global_latency_us");
-  const bool multicast = parameters.flag("multicast");
+  const LinkFigures global = parameters.link("global_GBps", "global_latency_us", "inter_message_us");
+  const SwitchFigures switches = parameters.switches();
 
   TopologyBuilder fabric(fmt::format("dragonfly-{}x{}x{}", groups, routers, hosts), "generated: dragonfly");
   for (std::size_t i = 0; i < groups * routers * hosts; ++i) {
@@ -154,7 +157,7 @@ Topology dragonfly(const Parameters& parameters) {
   std::vector<std::vector<NodeId>> router(groups);
   for (std::size_t g = 0; g < groups; ++g) {
     for (std::size_t r = 0; r < routers; ++r) {
-      router[g].push_back(fabric.add_switch(fmt::format("d{}r{}", g, r), multicast));
+      router[g].push_back(fabric.add_switch(fmt::format("d{}r{}", g, r), switches));
       for (std::size_t h = 0; h < hosts; ++h) {
         fabric.connect(NodeId((g * routers + r) * hosts + h), router[g][r], host);
       }
@@ -191,7 +194,10 @@ TopologyGenerator star_family() {
         whole_number(1)},
        {"uplink_GBps", "bandwidth of such a link, GB/s", "12.5", positive()},
        {"uplink_latency_us", "latency of such a link, us", "1.3", not_negative()},
-       kMulticast},
+       message_cost("a link inside a chassis"),
+       inter_message_cost("a link to or from the central switch"),
+       kMulticast,
+       kReduce},
       star};
 }
 
@@ -208,7 +214,10 @@ TopologyGenerator rails_family() {
            {"nvlink_latency_us", "latency of it, us", "0.5", not_negative()},
            {"nic_GBps", "bandwidth between a GPU and its rail switch, GB/s", "25", positive()},
            {"nic_latency_us", "latency of it, us", "1.5", not_negative()},
-           kMulticast},
+           message_cost("a link between a GPU and its NVSwitch"),
+           inter_message_cost("a link between a GPU and its rail switch"),
+           kMulticast,
+           kReduce},
           rails};
 }
 
@@ -222,7 +231,10 @@ TopologyGenerator fat_tree_family() {
            {"link_latency_us", "latency of it, us", "0.5", not_negative()},
            {"uplink_GBps", "bandwidth between a leaf and a spine, GB/s", "25", positive()},
            {"uplink_latency_us", "latency of it, us", "0.5", not_negative()},
-           kMulticast},
+           message_cost("a link between a GPU and its leaf"),
+           inter_message_cost("a link between a leaf and a spine"),
+           kMulticast,
+           kReduce},
           fat_tree};
 }
 
@@ -238,7 +250,10 @@ TopologyGenerator dragonfly_family() {
            {"local_latency_us", "latency of it, us", "0.5", not_negative()},
            {"global_GBps", "bandwidth between two groups, GB/s", "25", positive()},
            {"global_latency_us", "latency of it, us", "1", not_negative()},
-           kMulticast},
+           message_cost("a link inside a group"),
+           inter_message_cost("a link between two groups"),
+           kMulticast,
+           kReduce},
           dragonfly};
 }
 

@@ -132,6 +132,11 @@ Topology::Topology(TopologyData data) : data_(std::move(data)) {
   }
 }
 
+void scale_bandwidth(Link& link, double factor) {
+  link.bandwidth_GBps *= factor;
+  for (BandwidthStep& step : link.bandwidth_steps) step.GBps *= factor;
+}
+
 Topology with_switch_forwarding(const Topology& topology, Forwarding forwarding) {
   TopologyData data = topology.data();
   for (Node& node : data.nodes) {

@@ -108,6 +108,9 @@ class Topology {
   bool has_adding_switches_ = false;
 };
 
+/// Multiplies a link's bandwidth at all times.
+void scale_bandwidth(Link& link, double factor);
+
 /// The same topology with every switch set to `forwarding`.
 Topology with_switch_forwarding(const Topology& topology, Forwarding forwarding);
 

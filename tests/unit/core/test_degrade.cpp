@@ -33,6 +33,17 @@ TEST(Degrade, ChangesTheFractionOfTheLinks) {
   EXPECT_EQ(degrade(ring, 0, 0.4, 1).name(), "ring-8");
 }
 
+TEST(Degrade, KeepsMessageCostsAndStepsInProportion) {
+  TopologyData data = generate_topology("ring", {{"gpus", "4"}, {"message_us", "1.5"}}).data();
+  data.links[2].bandwidth_steps = {{0, 50}, {10, 0}, {20, 100}};
+  const Topology slower = degrade(Topology(std::move(data)), 1, 0.5, 1);
+  for (const Link& link : slower.links()) {
+    EXPECT_EQ(link.message_us, 1.5);
+    EXPECT_EQ(link.bandwidth_GBps, 25);
+  }
+  EXPECT_EQ(slower.links()[2].bandwidth_steps, (std::vector<BandwidthStep>{{0, 25}, {10, 0}, {20, 50}}));
+}
+
 TEST(WithoutLinks, TheOthersMoveUp) {
   TopologyData data = generate_topology("ring", {{"gpus", "3"}}).data();
   for (std::size_t l = 0; l < data.links.size(); ++l)

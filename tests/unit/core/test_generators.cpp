@@ -132,6 +132,51 @@ TEST(Generators, DefaultsMakeAFabricOfEveryFamily) {
   }
 }
 
+TEST(Generators, EveryFamilyHasMessageCosts) {
+  for (const TopologyGenerator& family : topology_generators()) {
+    SCOPED_TRACE(family.name);
+    EXPECT_FALSE(family.generate({}).has_message_costs());
+    EXPECT_FALSE(family.generate({}).has_adding_switches());
+    const Topology costly = family.generate({{"message_us", "1.25"}});
+    const auto costs = [&](double us) {
+      return static_cast<std::size_t>(std::count_if(costly.links().begin(), costly.links().end(),
+                                                    [&](const Link& link) { return link.message_us == us; }));
+    };
+    const bool has_uplinks = costly.num_gpus() < costly.num_nodes();
+    EXPECT_GT(costs(1.25), 0U);
+    EXPECT_EQ(costs(1.25) + costs(0), costly.num_links());
+    EXPECT_EQ(costs(0) > 0, has_uplinks);
+  }
+}
+
+TEST(Generators, LinksBetweenChassisHaveMessageCostsOfTheirOwn) {
+  const auto costs = [](const std::string& family, Values values) {
+    values.insert({{"message_us", "1"}, {"inter_message_us", "2"}});
+    const Topology topology = generate_topology(family, values);
+    std::map<double, std::size_t> links;
+    for (const Link& link : topology.links()) ++links[link.message_us];
+    return links;
+  };
+  using Links = std::map<double, std::size_t>;
+  // 2 chassis of 8 GPUs: 2 x 16 pairs of the hybrid cube mesh and an uplink each.
+  EXPECT_EQ(costs("star", {{"intra", "ndv2"}}), (Links{{1, 64}, {2, 4}}));
+  EXPECT_EQ(costs("star", {{"intra", "switch"}}), (Links{{1, 32}, {2, 4}}));
+  EXPECT_EQ(costs("rails", {}), (Links{{1, 32}, {2, 32}}));
+  EXPECT_EQ(costs("fat_tree", {}), (Links{{1, 32}, {2, 32}}));
+  // 9 groups of 4 routers with 2 GPUs each: 72 GPUs, 6 pairs a group, 36 pairs of groups.
+  EXPECT_EQ(costs("dragonfly", {}), (Links{{1, 2 * (72 + 54)}, {2, 2 * 36}}));
+}
+
+TEST(Generators, SwitchesMayAdd) {
+  for (const char* family : {"star", "rails", "fat_tree", "dragonfly"}) {
+    const Topology topology = generate_topology(family, {{"reduce", "true"}, {"multicast", "false"}});
+    for (const Node& node : topology.nodes()) {
+      EXPECT_EQ(node.reduce, node.kind == NodeKind::switch_) << family;
+      EXPECT_TRUE(node.kind == NodeKind::gpu || !node.multicast) << family;
+    }
+  }
+}
+
 TEST(Generators, LatticeTakesOneBandwidthADimension) {
   const Topology topology =
       generate_topology("torus", {{"dims", "3x4"}, {"bandwidth_GBps", "50,75"}, {"latency_us", "0"}});
