@@ -15,8 +15,6 @@ void check_held(const ChunkColumns& chunks, std::size_t num_gpus) {
   check_length("chunks.held_gpu", held.gpu.size(), n, "chunks.held_chunk");
   check_range("chunks.held_chunk", held.chunk, chunks.origin.size());
   check_range("chunks.held_gpu", held.gpu, num_gpus);
-  if (!std::is_sorted(held.chunk.begin(), held.chunk.end()))
-    refuse_column("chunks.held_chunk has to ascend; what is held of one chunk stands together");
   if (n == 0 && held.sources.is_absent()) return;
   check_offsets("chunks.held_sources", held.sources.index, n, held.sources.value.size(), "chunks.held_chunk");
   check_range("chunks.held_sources", held.sources.value, num_gpus);
@@ -132,7 +130,6 @@ std::vector<Contribution> to_contributions(const ChunkColumns& chunks, const std
                                            std::size_t num_gpus) {
   check_chunks(chunks, num_gpus);
   std::vector<Contribution> contributions(chunks.origin.size());
-  std::size_t h = 0;
   for (std::size_t c = 0; c < contributions.size(); ++c) {
     Contribution& contribution = contributions[c];
     contribution.origin = GpuId(static_cast<std::int32_t>(chunks.origin[c]));
@@ -141,10 +138,11 @@ std::vector<Contribution> to_contributions(const ChunkColumns& chunks, const std
     if (!chunks.ready_us.empty()) contribution.ready_us = chunks.ready_us[c];
     if (!chunks.reduce.empty()) contribution.reduce = chunks.reduce[c] == 1;
     if (!chunks.sources.is_absent()) read_sources(chunks, c, contribution);
-    for (; h < chunks.held.chunk.size() && chunks.held.chunk[h] == static_cast<std::int64_t>(c); ++h) {
-      contribution.held.push_back({.gpu = GpuId(static_cast<std::int32_t>(chunks.held.gpu[h])),
-                                   .sources = to_gpus(chunks.held.sources.row(h))});
-    }
+  }
+  for (std::size_t h = 0; h < chunks.held.chunk.size(); ++h) {
+    contributions[static_cast<std::size_t>(chunks.held.chunk[h])].held.push_back(
+        {.gpu = GpuId(static_cast<std::int32_t>(chunks.held.gpu[h])),
+         .sources = to_gpus(chunks.held.sources.row(h))});
   }
   return contributions;
 }

@@ -20,7 +20,7 @@ struct RaggedColumn {
   std::span<const std::int64_t> row(std::size_t i) const;
 };
 
-/// Partial sums that GPUs hold at time 0, sorted by chunk.
+/// Partial sums that GPUs hold at time 0.
 struct HeldColumns {
   std::vector<std::int64_t> chunk = {};
   std::vector<std::int64_t> gpu = {};

@@ -52,9 +52,10 @@ void refuse_unsupported_values(const JsonObject& object) {
   if (object.number_or("priority", 1) != 1) refuse("priority", "1");
 }
 
-Contribution read_chunk(const JsonObject& object, std::size_t position, std::size_t num_gpus) {
+Contribution read_chunk(const JsonObject& object, std::size_t position, std::size_t num_gpus, int version) {
   object.check_keys(
       {"id", "bytes", "sources", "destinations", "reduce", "held", "tenant", "priority", "ready_us"});
+  object.check_version(version, {"held"});
   const std::int64_t id = object.integer("id");
   if (id != static_cast<std::int64_t>(position)) {
     object.refuse(
@@ -89,14 +90,14 @@ Json ids_to_json(std::span<const GpuId> gpus) {
 
 Demand demand_from_json(const Json& json, std::size_t num_gpus, int chunks_per_contribution) {
   const JsonObject object(json, "");
-  object.check_format("rondo-demand");
+  const int version = object.check_format("rondo-demand");
   object.check_keys({"format", "version", "chunks"});
   const Json& chunks = object.array("chunks");
   std::vector<Contribution> contributions;
   double size_bytes = 0;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const JsonObject chunk(chunks[i], element_place("chunks", i));
-    contributions.push_back(read_chunk(chunk, i, num_gpus));
+    contributions.push_back(read_chunk(chunk, i, num_gpus, version));
     const double bytes = contributions.back().bytes;
     if (!(bytes > 0)) chunk.refuse(fmt::format("bytes is {}; it has to be positive", bytes));
     size_bytes += bytes;

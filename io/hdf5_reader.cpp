@@ -49,12 +49,23 @@ void Hdf5GroupReader::check_members(std::initializer_list<std::string_view> know
   }
 }
 
-void Hdf5GroupReader::check_format(const std::string& name) const {
+int Hdf5GroupReader::check_format(const std::string& name) const {
   if (const std::string format = text("format"); format != name) {
     refuse("format", fmt::format("'{}'; it has to be '{}'", format, name));
   }
-  if (const std::int64_t version = integer("version"); version != 1 && version != kNewestVersion) {
+  const std::int64_t version = integer("version");
+  if (version != 1 && version != kNewestVersion) {
     refuse("version", fmt::format("{}; it has to be 1 or {}, a version there is", version, kNewestVersion));
+  }
+  return static_cast<int>(version);
+}
+
+void Hdf5GroupReader::check_version(int version, std::initializer_list<const char*> newest) const {
+  if (version >= kNewestVersion) return;
+  for (const char* name : newest) {
+    if (!has_link(name)) continue;
+    refuse(name,
+           fmt::format("of version {}; this file says that it is of version {}", kNewestVersion, version));
   }
 }
 

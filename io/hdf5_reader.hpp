@@ -21,8 +21,10 @@ class Hdf5GroupReader {
 
   /// Refuses attributes, datasets and groups of other names.
   void check_members(std::initializer_list<std::string_view> known) const;
-  /// Requires "format" to be `name` and "version" to be one that there is.
-  void check_format(const std::string& name) const;
+  /// Requires "format" to be `name` and "version" to be one that there is, and returns the version.
+  int check_format(const std::string& name) const;
+  /// Refuses `newest` in a file of version 1: a reader that knows no more would misread it.
+  void check_version(int version, std::initializer_list<const char*> newest) const;
   bool has_attribute(const char* name) const;
   bool has_link(const char* name) const;  ///< a group or dataset
   Hdf5GroupReader open_group(const char* name) const;

@@ -80,12 +80,22 @@ void JsonObject::check_keys(std::initializer_list<std::string_view> known,
   }
 }
 
-void JsonObject::check_format(const std::string& name) const {
+int JsonObject::check_format(const std::string& name) const {
   const Json& format = at("format");
   if (format != name) refuse_value(place_of("format"), format, fmt::format("\"{}\"", name));
   const Json& version = at("version");
   if (version != 1 && version != kNewestVersion)
     refuse_value(place_of("version"), version, fmt::format("1 or {}, a version there is", kNewestVersion));
+  return version.get<int>();
+}
+
+void JsonObject::check_version(int version, std::initializer_list<std::string_view> newest) const {
+  if (version >= kNewestVersion) return;
+  for (const std::string_view key : newest) {
+    if (!json_.contains(key)) continue;
+    refuse(fmt::format("'{}' is of version {}; this file says that it is of version {}", key, kNewestVersion,
+                       version));
+  }
 }
 
 const Json& JsonObject::at(const char* key) const {
@@ -144,15 +154,6 @@ std::vector<double> JsonObject::numbers_or_null(const char* key) const {
     numbers.push_back(value.is_null() ? std::numeric_limits<double>::quiet_NaN() : value.get<double>());
   }
   return numbers;
-}
-
-std::vector<bool> JsonObject::flags(const char* key) const {
-  std::vector<bool> flags;
-  for (const Json& value : array(key)) {
-    if (!value.is_boolean()) refuse_value(element_place(place_of(key), flags.size()), value, "true or false");
-    flags.push_back(value.get<bool>());
-  }
-  return flags;
 }
 
 std::vector<std::int64_t> JsonObject::integers(const char* key, IntegerRange range) const {

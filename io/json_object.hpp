@@ -35,8 +35,10 @@ class JsonObject {
   /// Refuses keys other than `known` and `unsupported` (bad_data), then those of `unsupported` (unavailable).
   void check_keys(std::initializer_list<std::string_view> known,
                   std::initializer_list<std::string_view> unsupported = {}) const;
-  /// Requires "format" to be `name` and "version" to be one that there is.
-  void check_format(const std::string& name) const;
+  /// Requires "format" to be `name` and "version" to be one that there is, and returns the version.
+  int check_format(const std::string& name) const;
+  /// Refuses `newest` in a file of version 1: a reader that knows no more would misread it.
+  void check_version(int version, std::initializer_list<std::string_view> newest) const;
 
   bool has(const char* key) const { return json_.contains(key); }
   const Json& at(const char* key) const;
@@ -50,7 +52,6 @@ class JsonObject {
   std::string text_or(const char* key, const std::string& fallback, std::size_t max_bytes = 256) const;
   std::vector<double> numbers(const char* key) const;
   std::vector<double> numbers_or_null(const char* key) const;  ///< NaN for null
-  std::vector<bool> flags(const char* key) const;
   std::vector<std::int64_t> integers(const char* key, IntegerRange range = {}) const;
   /// `read(element, position)` for every element, an object, of an array.
   template <class Read>

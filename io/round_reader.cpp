@@ -65,7 +65,8 @@ Columns open_columns(const Hdf5GroupReader& parent, const char* name,
   return Columns(std::move(group));
 }
 
-std::vector<Send> read_sends(const Hdf5GroupReader& root, const char* name) {
+std::vector<Send> read_sends(const Hdf5GroupReader& root, const char* name, int version) {
+  root.open_group(name).check_version(version, {"transfer", "rate_GBps"});
   Columns columns = open_columns(
       root, name, {"chunk", "link", "start_us", "end_us", "arrival_us", "op", "transfer", "rate_GBps"});
   const auto chunk = columns.ids<ChunkId>("chunk");
@@ -158,15 +159,15 @@ std::vector<RoundPart> read_parts(const Hdf5GroupReader& root) {
 RoundRecord read_record(const Hdf5GroupReader& root) {
   root.check_members({"format", "version", "round", "chunks", "begin_us", "end_us", "finish_before_us",
                       "finish_after_us", "bound_us", "sends", "plan", "state", "parts"});
-  root.check_format("rondo-round");
+  const int version = root.check_format("rondo-round");
   RoundRecord record;
   record.round = root.integer("round");
   record.chunks = root.integer("chunks");
   record.begin_us = root.number("begin_us");
   record.end_us = root.number("end_us");
-  record.sends = read_sends(root, "sends");
+  record.sends = read_sends(root, "sends", version);
   record.state = read_state(root.open_group("state"));
-  if (root.has_link("plan")) record.plan = read_sends(root, "plan");
+  if (root.has_link("plan")) record.plan = read_sends(root, "plan", version);
   record.finish_before_us = root.number("finish_before_us");
   record.finish_after_us = root.number("finish_after_us");
   record.bound_us = root.number("bound_us");

@@ -105,10 +105,11 @@ void write_chunks(const Hdf5GroupWriter& group, const ChunkColumns& chunks) {
   write_ragged(group, "held_sources", chunks.held.sources);
 }
 
-ChunkColumns read_chunks(const Hdf5GroupReader& group) {
+ChunkColumns read_chunks(const Hdf5GroupReader& group, int version) {
   group.check_members({"origin", "destinations_index", "destinations_value", "ready_us", "sources_index",
                        "sources_value", "sources_ready_us", "reduce", "held_chunk", "held_gpu",
                        "held_sources_index", "held_sources_value"});
+  group.check_version(version, {"sources_index", "sources_ready_us", "reduce", "held_chunk"});
   ChunkColumns chunks;
   chunks.origin = group.integers("origin");
   chunks.destinations = read_ragged(group, "destinations");
@@ -135,8 +136,9 @@ void write_sends(const Hdf5GroupWriter& group, const SendColumns& sends) {
   if (!sends.rate_GBps.empty()) group.put_array("rate_GBps", sends.rate_GBps, "GB/s");
 }
 
-SendColumns read_sends(const Hdf5GroupReader& group) {
+SendColumns read_sends(const Hdf5GroupReader& group, int version) {
   group.check_members({"chunk", "link", "start_us", "end_us", "arrival_us", "op", "transfer", "rate_GBps"});
+  group.check_version(version, {"transfer", "rate_GBps"});
   SendColumns sends{.chunk = group.integers("chunk"),
                     .link = group.integers("link"),
                     .start_us = group.numbers("start_us"),
@@ -175,7 +177,7 @@ void write_columns(const Hdf5GroupWriter& root, const ScheduleColumns& columns) 
 ScheduleColumns read_columns(const Hdf5GroupReader& root) {
   root.check_members({"format", "version", "producer", "topology", "collective", "size_bytes", "chunk_bytes",
                       "chunks", "sends", "finish_us", "algorithm_bandwidth_GBps", "lower_bound", "gap"});
-  root.check_format("rondo-schedule");
+  const int version = root.check_format("rondo-schedule");
   ScheduleColumns columns;
   columns.producer = root.text("producer");
   columns.collective = root.text("collective");
@@ -183,8 +185,8 @@ ScheduleColumns read_columns(const Hdf5GroupReader& root) {
   columns.uniform_chunk_bytes = root.has_attribute("chunk_bytes");
   columns.chunk_bytes = columns.uniform_chunk_bytes ? std::vector<double>{root.number("chunk_bytes")}
                                                     : root.numbers("chunk_bytes");
-  columns.chunks = read_chunks(root.open_group("chunks"));
-  columns.sends = read_sends(root.open_group("sends"));
+  columns.chunks = read_chunks(root.open_group("chunks"), version);
+  columns.sends = read_sends(root.open_group("sends"), version);
   columns.finish_us = root.number("finish_us");
   if (root.has_attribute("algorithm_bandwidth_GBps")) {
     columns.algorithm_bandwidth_GBps = root.number("algorithm_bandwidth_GBps");

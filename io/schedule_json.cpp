@@ -35,40 +35,34 @@ void read_source_times(const JsonObject& object, ChunkColumns& chunks) {
   }
 }
 
-/// A list of sums a chunk.
-void read_held(const JsonObject& object, ChunkColumns& chunks) {
-  const Json& lists = object.array("held");
-  check_length(object.place_of("held").c_str(), lists.size(), chunks.origin.size(), "chunks.origin");
-  for (std::size_t c = 0; c < lists.size(); ++c) {
-    const std::string place = element_place(object.place_of("held"), c);
-    if (!lists[c].is_array()) object.refuse(fmt::format("{} has to be a list of sums", place));
-    for (std::size_t i = 0; i < lists[c].size(); ++i) {
-      const JsonObject held(lists[c][i], element_place(place, i));
-      held.check_keys({"gpu", "sources"});
-      chunks.held.chunk.push_back(static_cast<std::int64_t>(c));
-      chunks.held.gpu.push_back(held.integer("gpu"));
-      chunks.held.sources.add_row(held.integers("sources"));
-    }
-  }
+HeldColumns read_held(const JsonObject& object) {
+  HeldColumns held;
+  object.for_each_object("held", [&](const JsonObject& sum, std::size_t) {
+    sum.check_keys({"chunk", "gpu", "sources"});
+    held.chunk.push_back(sum.integer("chunk"));
+    held.gpu.push_back(sum.integer("gpu"));
+    held.sources.add_row(sum.integers("sources"));
+  });
+  return held;
 }
 
-ChunkColumns read_chunks(const JsonObject& object) {
+ChunkColumns read_chunks(const JsonObject& object, int version) {
   object.check_keys({"origin", "destinations", "ready_us", "sources", "sources_ready_us", "reduce", "held"});
+  object.check_version(version, {"sources", "sources_ready_us", "reduce", "held"});
   ChunkColumns chunks;
   chunks.origin = object.integers("origin");
   chunks.destinations = read_lists(object, "destinations");
   if (object.has("ready_us")) chunks.ready_us = object.numbers("ready_us");
   if (object.has("sources")) chunks.sources = read_lists(object, "sources");
   if (object.has("sources_ready_us")) read_source_times(object, chunks);
-  if (object.has("reduce")) {
-    for (const bool flag : object.flags("reduce")) chunks.reduce.push_back(flag ? 1 : 0);
-  }
-  if (object.has("held")) read_held(object, chunks);
+  if (object.has("reduce")) chunks.reduce = object.integers("reduce");
+  if (object.has("held")) chunks.held = read_held(object);
   return chunks;
 }
 
-SendColumns read_sends(const JsonObject& object) {
+SendColumns read_sends(const JsonObject& object, int version) {
   object.check_keys({"chunk", "link", "start_us", "end_us", "arrival_us", "op", "transfer", "rate_GBps"});
+  object.check_version(version, {"transfer", "rate_GBps"});
   SendColumns sends{.chunk = object.integers("chunk"),
                     .link = object.integers("link"),
                     .start_us = object.numbers("start_us"),
@@ -153,13 +147,13 @@ Json lists_to_json(const RaggedColumn& column) {
   return lists;
 }
 
-Json held_to_json(const HeldColumns& held, std::size_t num_chunks) {
-  Json lists(num_chunks, Json::array());
+Json held_to_json(const HeldColumns& held) {
+  Json json = Json::array();
   for (std::size_t h = 0; h < held.chunk.size(); ++h) {
-    lists[static_cast<std::size_t>(held.chunk[h])].push_back(
-        {{"gpu", held.gpu[h]}, {"sources", list_to_json(held.sources.row(h))}});
+    json.push_back(
+        {{"chunk", held.chunk[h]}, {"gpu", held.gpu[h]}, {"sources", list_to_json(held.sources.row(h))}});
   }
-  return lists;
+  return json;
 }
 
 Json chunks_to_json(const ChunkColumns& chunks) {
@@ -171,8 +165,8 @@ Json chunks_to_json(const ChunkColumns& chunks) {
     json["sources_ready_us"].push_back(std::vector<double>(first + chunks.sources.index[c],  //
                                                            first + chunks.sources.index[c + 1]));
   }
-  for (const std::int64_t flag : chunks.reduce) json["reduce"].push_back(flag == 1);
-  if (!chunks.held.chunk.empty()) json["held"] = held_to_json(chunks.held, chunks.origin.size());
+  if (!chunks.reduce.empty()) json["reduce"] = chunks.reduce;
+  if (!chunks.held.chunk.empty()) json["held"] = held_to_json(chunks.held);
   return json;
 }
 
@@ -190,7 +184,7 @@ Json sends_to_json(const SendColumns& sends) {
 
 ProvenSchedule schedule_from_json(const Json& json) {
   const JsonObject object(json, "");
-  object.check_format("rondo-schedule");
+  const int version = object.check_format("rondo-schedule");
   object.check_keys({"format", "version", "producer", "topology", "collective", "size_bytes", "chunk_bytes",
                      "chunks", "sends", "finish_us", "algorithm_bandwidth_GBps", "lower_bound", "gap"});
   ScheduleColumns columns;
@@ -200,8 +194,8 @@ ProvenSchedule schedule_from_json(const Json& json) {
   columns.uniform_chunk_bytes = !object.at("chunk_bytes").is_array();
   columns.chunk_bytes = columns.uniform_chunk_bytes ? std::vector<double>{object.number("chunk_bytes")}
                                                     : object.numbers("chunk_bytes");
-  columns.chunks = read_chunks(JsonObject(object.at("chunks"), "chunks"));
-  columns.sends = read_sends(JsonObject(object.at("sends"), "sends"));
+  columns.chunks = read_chunks(JsonObject(object.at("chunks"), "chunks"), version);
+  columns.sends = read_sends(JsonObject(object.at("sends"), "sends"), version);
   columns.finish_us = object.number("finish_us");
   if (object.has("algorithm_bandwidth_GBps")) {
     columns.algorithm_bandwidth_GBps = object.number("algorithm_bandwidth_GBps");

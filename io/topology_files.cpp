@@ -25,6 +25,7 @@ std::vector<std::string> family_names() {
 std::vector<std::string> shipped_topologies() {
   std::vector<std::string> names;
   for (const ShippedTopology& shipped : shipped_topology_files()) names.push_back(shipped.name);
+  std::ranges::sort(names);
   return names;
 }
 

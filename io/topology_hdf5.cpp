@@ -58,8 +58,9 @@ void write_nodes(const Hdf5GroupWriter& group, const std::vector<Node>& nodes) {
   if (std::ranges::count(reduce, 1) > 0) group.put_array("reduce", reduce, H5T_STD_U8LE);
 }
 
-std::vector<Node> read_nodes(const Hdf5GroupReader& group) {
+std::vector<Node> read_nodes(const Hdf5GroupReader& group, int version) {
   group.check_members({"kind", "chassis", "name", "multicast", "reduce", "forwarding", "buffer_bytes"});
+  group.check_version(version, {"reduce"});
   const auto kind = group.texts("kind");
   const auto chassis = group.integers("chassis");
   const auto name = group.texts("name");
@@ -151,9 +152,10 @@ void read_steps(const Hdf5GroupReader& group, std::vector<Link>& links) {
   }
 }
 
-std::vector<Link> read_links(const Hdf5GroupReader& group, std::size_t num_nodes) {
+std::vector<Link> read_links(const Hdf5GroupReader& group, std::size_t num_nodes, int version) {
   group.check_members({"src", "dst", "bandwidth_GBps", "latency_us", "message_us", "steps_index",
                        "steps_from_us", "steps_GBps"});
+  group.check_version(version, {"message_us", "steps_index"});
   const auto src = group.integers("src");
   const auto dst = group.integers("dst");
   const auto bandwidth_GBps = group.numbers("bandwidth_GBps");
@@ -228,12 +230,12 @@ void write_topology(const Hdf5GroupWriter& group, const Topology& topology) {
 
 Topology read_topology(const Hdf5GroupReader& group) {
   group.check_members({"format", "version", "name", "source", "nodes", "links", "shared_bandwidth"});
-  group.check_format("rondo-topology");
+  const int version = group.check_format("rondo-topology");
   TopologyData data;
   data.name = group.text("name");
   data.source = group.text("source");
-  data.nodes = read_nodes(group.open_group("nodes"));
-  data.links = read_links(group.open_group("links"), data.nodes.size());
+  data.nodes = read_nodes(group.open_group("nodes"), version);
+  data.links = read_links(group.open_group("links"), data.nodes.size(), version);
   data.shared_bandwidth = read_groups(group.open_group("shared_bandwidth"), data.links.size());
   return Topology(std::move(data));
 }

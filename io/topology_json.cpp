@@ -28,13 +28,14 @@ Forwarding read_forwarding(const JsonObject& object) {
   object.refuse(fmt::format("forwarding is '{}'; it has to be cut_through or store_and_forward", name));
 }
 
-Node read_node(const JsonObject& object, std::size_t position) {
+Node read_node(const JsonObject& object, std::size_t position, int version) {
   Node node;
   const std::string kind = object.text("kind");
   if (kind == "gpu") {
     object.check_keys({"id", "kind", "chassis", "name"}, {"buffer_bytes"});
   } else if (kind == "switch") {
     object.check_keys({"id", "kind", "chassis", "name", "multicast", "reduce", "forwarding", "buffer_bytes"});
+    object.check_version(version, {"reduce"});
     node.kind = NodeKind::switch_;
     node.multicast = object.flag_or("multicast", true);
     node.reduce = object.flag_or("reduce", false);
@@ -65,8 +66,9 @@ std::vector<BandwidthStep> read_steps(const JsonObject& object) {
   return steps;
 }
 
-Link read_link(const JsonObject& object, std::size_t position, std::size_t num_nodes) {
+Link read_link(const JsonObject& object, std::size_t position, std::size_t num_nodes, int version) {
   object.check_keys({"id", "src", "dst", "bandwidth_GBps", "latency_us", "message_us", "bandwidth_steps"});
+  object.check_version(version, {"message_us"});
   check_id(object, position);
   return {.src = read_end(object, "src", num_nodes),
           .dst = read_end(object, "dst", num_nodes),
@@ -123,16 +125,16 @@ Json group_to_json(const SharedBandwidth& group) {
 
 Topology read_topology(const Json& json, const std::string& place) {
   const JsonObject object(json, place);
-  object.check_format("rondo-topology");
+  const int version = object.check_format("rondo-topology");
   object.check_keys({"format", "version", "name", "source", "nodes", "links", "shared_bandwidth"});
   TopologyData data;
   data.name = object.text_or("name", "");
   data.source = object.text_or("source", "", kMaxSourceBytes);
   object.for_each_object("nodes", [&](const JsonObject& element, std::size_t i) {
-    data.nodes.push_back(read_node(element, i));
+    data.nodes.push_back(read_node(element, i, version));
   });
   object.for_each_object("links", [&](const JsonObject& element, std::size_t i) {
-    data.links.push_back(read_link(element, i, data.nodes.size()));
+    data.links.push_back(read_link(element, i, data.nodes.size(), version));
   });
   if (object.has("shared_bandwidth")) {
     object.for_each_object("shared_bandwidth", [&](const JsonObject& element, std::size_t) {

@@ -85,11 +85,11 @@ void check_held(std::size_t id, const Contribution& contribution, std::size_t nu
   for (const HeldSum& held : contribution.held) {
     check_gpu(id, "a holder", held.gpu, num_gpus);
     holders.push_back(held.gpu);
-    if (held.sources.empty() || !std::ranges::is_sorted(held.sources) ||
+    if (!std::ranges::is_sorted(held.sources) ||
         std::ranges::adjacent_find(held.sources) != held.sources.end() ||
         !std::ranges::includes(contribution.sources, held.sources)) {
       refuse(fmt::format(
-          "contribution {}: what GPU {} holds has to be the sum of one or more of its sources, each once", id,
+          "contribution {}: what GPU {} holds has to be the sum of some of its sources, each once, or of none", id,
           held.gpu.value));
     }
   }

@@ -15,7 +15,7 @@ namespace rondo {
 /// A partial sum that a GPU other than by the rule holds at time 0 (a live state).
 struct HeldSum {
   GpuId gpu = {};
-  std::vector<GpuId> sources = {};  ///< ascending: whose data it is the sum of
+  std::vector<GpuId> sources = {};  ///< ascending: whose data it is the sum of; none: it holds nothing
 
   friend bool operator==(const HeldSum&, const HeldSum&) = default;
 };

@@ -54,7 +54,7 @@ TEST(DemandJson, RoundTrips) {
 Json sums() {
   return parse_json(R"({"format": "rondo-demand", "version": 2, "chunks": [
     {"id": 0, "bytes": 100.5, "sources": [2, 0, 1], "destinations": [0, 2], "reduce": true,
-     "held": [{"gpu": 2, "sources": [2, 0]}, {"gpu": 1, "sources": [1]}], "ready_us": [0.5, 0.25, 0]},
+     "held": [{"gpu": 2, "sources": [2, 0]}, {"gpu": 1, "sources": []}], "ready_us": [0.5, 0.25, 0]},
     {"id": 1, "bytes": 50, "sources": [1, 2], "destinations": [0], "ready_us": 2.5}]})",
                     "sums.json");
 }
@@ -67,7 +67,7 @@ TEST(DemandJson, ReadsSumsAndSeveralHolders) {
   EXPECT_EQ(sum.origin, GpuId{0});
   EXPECT_EQ(sum.sources, (std::vector<GpuId>{GpuId{0}, GpuId{1}, GpuId{2}}));
   EXPECT_EQ(sum.source_ready_us, (std::vector<double>{0.25, 0, 0.5}));  // moved with their sources
-  EXPECT_EQ(sum.held, (std::vector<HeldSum>{{GpuId{2}, {GpuId{0}, GpuId{2}}}, {GpuId{1}, {GpuId{1}}}}));
+  EXPECT_EQ(sum.held, (std::vector<HeldSum>{{GpuId{2}, {GpuId{0}, GpuId{2}}}, {GpuId{1}, {}}}));
   const Contribution& of_two = demand.contributions()[1];
   EXPECT_FALSE(of_two.reduce);
   EXPECT_EQ(of_two.sources, (std::vector<GpuId>{GpuId{1}, GpuId{2}}));
@@ -79,9 +79,18 @@ TEST(DemandJson, SumsRoundTrip) {
   EXPECT_EQ(once["version"], 2);
   EXPECT_EQ(once["chunks"][0].dump(),
             R"({"id":0,"bytes":100.5,"sources":[0,1,2],"destinations":[0,2],"reduce":true,)"
-            R"("held":[{"gpu":2,"sources":[0,2]},{"gpu":1,"sources":[1]}],"ready_us":[0.25,0.0,0.5]})");
+            R"("held":[{"gpu":2,"sources":[0,2]},{"gpu":1,"sources":[]}],"ready_us":[0.25,0.0,0.5]})");
   EXPECT_EQ(demand_to_json(demand_from_json(once, ring(), 1)), once);
   EXPECT_EQ(demand_to_json(demand_from_json(demand_file(), ring(), 1))["version"], 1);
+}
+
+TEST(DemandJson, Version1KnowsSourcesAndSumsButNothingHeld) {
+  Json json = sums();
+  json["version"] = 1;
+  expect_error(ExitCode::bad_data, {"chunks[0]", "'held' is of version 2", "version 1"},
+               [&] { demand_from_json(json, ring(), 1); });
+  json["chunks"][0].erase("held");
+  EXPECT_EQ(demand_to_json(demand_from_json(json, ring(), 1))["version"], 2);
 }
 
 TEST(DemandJson, OneSourceMayHaveAListOfOneTime) {

@@ -57,7 +57,7 @@ inline ProvenSchedule newest_schedule() {
   Contribution sum{.origin = a, .bytes = 1500, .destinations = {a, b}, .reduce = true};
   sum.sources = {c, a, b};
   sum.source_ready_us = {0.5, 0.1, 0};
-  sum.held = {{.gpu = c, .sources = {b, c}}, {.gpu = a, .sources = {a}}};
+  sum.held = {{.gpu = c, .sources = {b, c}}, {.gpu = a}};
   Contribution of_two{.origin = b, .bytes = 1500, .destinations = {a}, .ready_us = 2.5};
   of_two.sources = {b, c};
   proven.demand = Demand(Collective::custom, 3000, 3, {sum, of_two}, 1);

@@ -100,7 +100,7 @@ TEST(ScheduleHdf5, RefusesBadColumnsOfVersion2) {
   expect_refused(bytes_of(1.0 / 7), bytes_of(-1.0), {"sends.rate_GBps[2] is -1"});
   expect_refused(bytes_of(1.0 / 3), bytes_of(-1.0), {"link 0", "message_us is -1"});
   expect_refused(bytes_of(100.1), bytes_of(300.0), {"link 1", "200 us follows one from 300 us"});
-  expect_refused("steps_GBps", "stepx_GBps", {"links/stepx_GBps", "unknown name"});
+  expect_refused("steps_GBps", "steps_GBpt", {"links/steps_GBpt", "unknown name"});
   expect_refused(bytes_of(std::array<std::int32_t, 2>{-1, 7}), bytes_of(std::array<std::int32_t, 2>{-3, 7}),
                  {"sends.transfer[0] is -3"});
   expect_refused("leave", "right", {"certificate/side", "'right'", "enter or leave"});

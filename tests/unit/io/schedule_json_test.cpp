@@ -77,6 +77,20 @@ TEST(ScheduleJson, SaysVersion2OnlyWhereItMust) {
   expect_error(ExitCode::bad_data, {"version is 3", "1 or 2"}, [&] { schedule_from_json(third); });
 }
 
+TEST(ScheduleJson, AFileOfVersion1HasNothingOfVersion2) {
+  for (const auto& [group, key] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"chunks", "sources"},
+                                                                  {"chunks", "sources_ready_us"},
+                                                                  {"chunks", "reduce"},
+                                                                  {"chunks", "held"},
+                                                                  {"sends", "transfer"},
+                                                                  {"sends", "rate_GBps"}}) {
+    const Json newest = schedule_to_json(newest_schedule());
+    expect_refused(ExitCode::bad_data, {group, std::string("'") + key + "' is of version 2", "version 1"},
+                   [&](Json& j) { j[group][key] = newest[group][key]; });
+  }
+}
+
 TEST(ScheduleJson, AFileOfVersion1IsWrittenAsItWas) {
   const Json file =
       parse_json(content_of(RONDO_SOURCE_DIR "/tests/fuzz/corpus/schedule_json/ring.json"), "ring.json");
@@ -88,8 +102,9 @@ TEST(ScheduleJson, HasTheKeysOfVersion2) {
   EXPECT_EQ(json["chunks"]["origin"].dump(), "[0,1]");
   EXPECT_EQ(json["chunks"]["sources"].dump(), "[[0,1,2],[1,2]]");
   EXPECT_EQ(json["chunks"]["sources_ready_us"].dump(), "[[0.1,0.0,0.5],[2.5,2.5]]");
-  EXPECT_EQ(json["chunks"]["reduce"].dump(), "[true,false]");
-  EXPECT_EQ(json["chunks"]["held"].dump(), R"([[{"gpu":2,"sources":[1,2]},{"gpu":0,"sources":[0]}],[]])");
+  EXPECT_EQ(json["chunks"]["reduce"].dump(), "[1,0]");
+  EXPECT_EQ(json["chunks"]["held"].dump(),
+            R"([{"chunk":0,"gpu":2,"sources":[1,2]},{"chunk":0,"gpu":0,"sources":[]}])");
   EXPECT_EQ(json["sends"]["op"].dump(), "[0,1,0,0]");
   EXPECT_EQ(json["sends"]["transfer"].dump(), "[-1,7,7,-1]");
   EXPECT_EQ(json["sends"]["rate_GBps"].dump(), "[null,null,0.14285714285714285,null]");
@@ -144,17 +159,17 @@ TEST(ScheduleJson, RefusesBadTransfersAndSums) {
   expect_refused_newest({"contribution 0", "ready_us is -1"},
                         [](Json& c, Json&, Json&) { c["sources_ready_us"][0][1] = -1; });
   expect_refused_newest({"chunks.reduce has 1"}, [](Json& c, Json&, Json&) { c["reduce"].erase(0); });
-  expect_refused_newest({"chunks.reduce[0] is 1", "true or false"},
-                        [](Json& c, Json&, Json&) { c["reduce"][0] = 1; });
-  expect_refused_newest({"chunks.held has 1"}, [](Json& c, Json&, Json&) { c["held"].erase(1); });
-  expect_refused_newest({"chunks.held_gpu[0] is 3"},
-                        [](Json& c, Json&, Json&) { c["held"][0][0]["gpu"] = 3; });
-  expect_refused_newest({"chunks.held[0][1]", "'from'"},
-                        [](Json& c, Json&, Json&) { c["held"][0][1]["from"] = 3; });
+  expect_refused_newest({"chunks.reduce[0] is 2", "0 to 1"},
+                        [](Json& c, Json&, Json&) { c["reduce"][0] = 2; });
+  expect_refused_newest({"chunks.held_chunk[1] is 2", "0 to 1"},
+                        [](Json& c, Json&, Json&) { c["held"][1]["chunk"] = 2; });
+  expect_refused_newest({"chunks.held_gpu[0] is 3"}, [](Json& c, Json&, Json&) { c["held"][0]["gpu"] = 3; });
+  expect_refused_newest({"chunks.held[1]", "'from'"},
+                        [](Json& c, Json&, Json&) { c["held"][1]["from"] = 3; });
   expect_refused_newest({"contribution 0", "GPU 2 holds two sums"},
-                        [](Json& c, Json&, Json&) { c["held"][0][1]["gpu"] = 2; });
+                        [](Json& c, Json&, Json&) { c["held"][1]["gpu"] = 2; });
   expect_refused_newest({"contribution 1", "does not reduce"},
-                        [](Json& c, Json&, Json&) { c["held"][1] = c["held"][0]; });
+                        [](Json& c, Json&, Json&) { c["held"][0]["chunk"] = 1; });
   expect_refused_newest({"lower_bound.certificate", "side is 'out'", "enter or leave"},
                         [](Json&, Json&, Json& p) { p["side"] = "out"; });
   expect_refused_newest({"lower_bound.certificate.part[1] is -2"},

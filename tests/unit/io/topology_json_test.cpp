@@ -91,6 +91,7 @@ TEST(TopologyJson, RoundTripKeepsEveryBit) {
 /// star() with all that only version 2 can say.
 Json newest_star() {
   Json json = star();
+  json["version"] = 2;
   json["nodes"][2]["reduce"] = true;
   json["links"][0]["message_us"] = 1.3;
   json["links"][2]["bandwidth_steps"] = {{{"from_us", 0}, {"GBps", 0.1}}, {{"from_us", 0.3}, {"GBps", 0}}};
@@ -98,24 +99,31 @@ Json newest_star() {
 }
 
 TEST(TopologyJson, ReadsAndWritesVersion2) {
-  for (const int version : {1, 2}) {  // the keys say what holds; the number is a promise to readers
-    Json json = newest_star();
-    json["version"] = version;
-    const Topology topology = topology_from_json(json);
-    EXPECT_TRUE(topology.node(NodeId{2}).reduce);
-    EXPECT_EQ(topology.link(LinkId{0}).message_us, 1.3);
-    EXPECT_EQ(topology.link(LinkId{1}).message_us, 0);
-    EXPECT_EQ(topology.link(LinkId{2}).bandwidth_steps, (std::vector<BandwidthStep>{{0, 0.1}, {0.3, 0}}));
-    const Json written = topology_to_json(topology);
-    EXPECT_EQ(written["version"], 2);
-    EXPECT_EQ(written["links"], newest_star()["links"]);
-    EXPECT_EQ(topology_to_json(topology_from_json(written)), written);
-  }
+  const Topology topology = topology_from_json(newest_star());
+  EXPECT_TRUE(topology.node(NodeId{2}).reduce);
+  EXPECT_EQ(topology.link(LinkId{0}).message_us, 1.3);
+  EXPECT_EQ(topology.link(LinkId{1}).message_us, 0);
+  EXPECT_EQ(topology.link(LinkId{2}).bandwidth_steps, (std::vector<BandwidthStep>{{0, 0.1}, {0.3, 0}}));
+  const Json written = topology_to_json(topology);
+  EXPECT_EQ(written["version"], 2);
+  EXPECT_EQ(written["links"], newest_star()["links"]);
+  EXPECT_EQ(topology_to_json(topology_from_json(written)), written);
+}
+
+TEST(TopologyJson, AFileOfVersion1HasNothingOfVersion2) {
+  expect_refused(ExitCode::bad_data, {"links[3]", "'message_us' is of version 2", "version 1"},
+                 [](Json& j) { j["links"][3]["message_us"] = 0; });
+  expect_refused(ExitCode::bad_data, {"nodes[2]", "'reduce' is of version 2"},
+                 [](Json& j) { j["nodes"][2]["reduce"] = false; });
+  Json json = star();  // a key of version 1 that nothing supported
+  json["links"][2]["bandwidth_steps"] = newest_star()["links"][2]["bandwidth_steps"];
+  EXPECT_EQ(topology_to_json(topology_from_json(json))["version"], 2);
 }
 
 TEST(TopologyJson, WritesVersion2OnlyWhereItMust) {
   const auto version_after = [](auto change) {
     Json json = star();
+    json["version"] = 2;
     change(json);
     return topology_to_json(topology_from_json(json))["version"].get<int>();
   };
@@ -137,6 +145,12 @@ TEST(TopologyJson, RefusesBadCostsAndSteps) {
   const auto expect_steps_refused = [](Json steps, std::initializer_list<std::string> fragments) {
     expect_refused(ExitCode::bad_data, fragments, [&](Json& j) { j["links"][1]["bandwidth_steps"] = steps; });
   };
+  const auto expect_newest_refused = [](std::initializer_list<std::string> fragments, auto change) {
+    expect_refused(ExitCode::bad_data, fragments, [&](Json& j) {
+      j["version"] = 2;
+      change(j);
+    });
+  };
   const auto step = [](const Json& from_us, const Json& GBps) {
     return Json{{"from_us", from_us}, {"GBps", GBps}};
   };
@@ -149,14 +163,12 @@ TEST(TopologyJson, RefusesBadCostsAndSteps) {
                        {"links[1].bandwidth_steps[1].from_us", "\"2\""});
   expect_steps_refused(Json::array({{{"from_us", 0}, {"bandwidth_GBps", 50}}}),
                        {"links[1].bandwidth_steps[0]", "'bandwidth_GBps'", "from_us, GBps"});
-  expect_refused(ExitCode::bad_data, {"link 1", "message_us is -0.5"},
-                 [](Json& j) { j["links"][1]["message_us"] = -0.5; });
-  expect_refused(ExitCode::bad_data, {"links[1].message_us", "null"},
-                 [](Json& j) { j["links"][1]["message_us"] = nullptr; });
-  expect_refused(ExitCode::bad_data, {"nodes[2].reduce", "true or false"},
-                 [](Json& j) { j["nodes"][2]["reduce"] = 1; });
-  expect_refused(ExitCode::bad_data, {"nodes[0]", "'reduce'"},
-                 [](Json& j) { j["nodes"][0]["reduce"] = true; });
+  expect_newest_refused({"link 1", "message_us is -0.5"},
+                        [](Json& j) { j["links"][1]["message_us"] = -0.5; });
+  expect_newest_refused({"links[1].message_us", "null"},
+                        [](Json& j) { j["links"][1]["message_us"] = nullptr; });
+  expect_newest_refused({"nodes[2].reduce", "true or false"}, [](Json& j) { j["nodes"][2]["reduce"] = 1; });
+  expect_newest_refused({"nodes[0]", "'reduce'"}, [](Json& j) { j["nodes"][0]["reduce"] = true; });
 }
 
 TEST(TopologyJson, ShippedFabricsRoundTrip) {
