@@ -99,7 +99,7 @@ def rule4(cases):
     cases.invalid("rule4-slower-than-its-links", "1",
                   schedule(star(), [chunk(0, [2])], [send(0, 0, 0, 10), send(0, 2, 0.5, 10)], 10.75))
     cases.invalid("rule4-nothing-enters", "4", schedule(star(), one, good[1:], 10.75))
-    cases.invalid("rule4-leaves-early-as-well", "4", schedule(star(), [chunk(0, [1, 2])], good + [send(0, 2, 0.4, 10)], 10.75))
+    cases.invalid("rule4-leaves-early-as-well", "4", schedule(star(), [chunk(0, [1, 2])], good + [send(0, 2, 0.4, 5)], 10.75))
     far = Fabric(3)
     s, t = far.switch(), far.switch()
     for src, dst, gbps, latency in ((0, s, 4.0, 1.0), (s, t, 3.0, 2.0), (t, 1, 2.0, 3.0), (t, 2, 1.0, 4.0)):
@@ -194,6 +194,18 @@ def form(cases):
     cases.invalid("format-no-such-link", "format", changed(good, ["sends", "link", 1], 7))
     cases.invalid("format-negative-start", "format", changed(good, ["sends", "start_us", 0], -1.0))
     cases.invalid("format-bandwidth-not-positive", "format", changed(good, ["topology", "links", 0, "bandwidth_GBps"], 0.0))
+    cases.invalid("format-link-to-its-own-end", "format", changed(good, ["topology", "links", 0, "dst"], 0))
+    cases.invalid("format-version-of-the-future", "format", changed(good, ["version"], 99))
+    cases.invalid("format-destination-twice", "format", changed(good, ["chunks", "destinations", 0], [2, 2]))
+    cases.invalid("format-columns-of-other-lengths", "format", changed(good, ["sends", "op"], [0]))
+    cases.invalid("format-chunk-bytes-of-another-length", "format", changed(good, ["chunk_bytes"], [10 * US, 10 * US]))
+    cases.invalid("format-unknown-collective", "format", changed(good, ["collective"], "scan"))
+    figures = schedule(line(3), [chunk(0, [2])], [send(0, 0, 0, 10), send(0, 1, 10.5, 10)], 21.0,
+                       bound=(1.0, {"kind": "latency", "source": 0, "destination": 2}))
+    figures = changed(changed(figures, ["algorithm_bandwidth_GBps"], 10 * US / 21.0 / 1000), ["gap"], 21.0 / 1.0 - 1)
+    cases.valid("format-figures-for-people", figures)
+    cases.invalid("format-wrong-algorithm-bandwidth", "format", changed(figures, ["algorithm_bandwidth_GBps"], 0.5))
+    cases.invalid("format-wrong-gap", "format", changed(figures, ["gap"], 19.0))
 
 
 def collectives(cases):
@@ -243,6 +255,7 @@ def certificates(cases):
     # One byte over both links takes 2 us per GB/s of 2 links; r + s = 0.5 + 0.5 us on each, as GPU 1 may send and receive.
     cases.valid("certificate-metric", bounded(2 * 10 / 2 + 0.5, kind="metric", length=[1.0, 1.0]))
     cases.invalid("certificate-metric-of-wrong-length", "certificate", bounded(10.5, kind="metric", length=[1.0]))
+    cases.invalid("certificate-metric-of-no-length", "certificate", bounded(10.5, kind="metric", length=[0.0, 0.0]))
     cases.invalid("certificate-unknown-kind", "certificate", bounded(10.5, kind="guess"))
     # Copies leave GPU 0 over two links: T = 10 / 2; stated: + 0.5 + 0.5 (over either link, on to the other GPU); sound: + 0.5.
     copies = ([chunk(0, [1, 2])], [send(0, 0, 0, 10), send(0, 1, 0, 10)], 10 + 0.5)
@@ -251,7 +264,7 @@ def certificates(cases):
                     schedule(full(3), *copies, bound=(us, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
     cases.invalid("certificate-metric-of-multicast", "certificate",
                   schedule(full(3), *copies, bound=(5.5, {"kind": "metric", "length": [1.0] * 6})))
-    # Both readings count a byte once a link; here the stated one exceeds what a schedule reaches.
+    # With long latencies the stated reading exceeds what this schedule reaches.
     fast = schedule(full(3, 8.0), [chunk(0, [1, 2])], [send(0, 0, 0, 10), send(0, 1, 0, 10)], 10 + 8.0)
     fast["lower_bound"] = {"us": 5 + 16.0, "certificate": {"kind": "cut", "nodes": [0], "bytes": 10 * US}}
     cases.invalid("certificate-beyond-the-finish", "certificate", fast)

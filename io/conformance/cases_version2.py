@@ -24,9 +24,18 @@ def transfers(cases):
     cases.invalid("transfer-leaves-the-switch-late", "4", schedule(
         star(), two, together()[:2] + [send(c, 1, 0.75, 20, transfer=7) for c in (0, 1)], finish + 0.25))
     cases.invalid("transfer-other-chunks-on-a-link", "4", schedule(star(), two, together()[:3], finish))
-    apart = [send(0, 0, 0, 20, transfer=7), send(1, 1, 0, 20, transfer=7)]
-    cases.invalid("transfer-of-two-separate-sends", "4",
-                  schedule(full(3), [chunk(0, [1], 20), chunk(0, [2], 20)], apart, 20.5))
+    cases.invalid("transfer-of-two-separate-sends", "4", schedule(
+        full(3), [chunk(0, [1, 2])], [send(0, 0, 0, 10, transfer=7), send(0, 1, 0, 10, transfer=7)], 10.5))
+    once = [send(0, 0, 0, 10, transfer=7), send(0, 1, 0.5, 10, transfer=7)]
+    cases.invalid("transfer-ends-in-a-switch", "5", schedule(
+        star(), two[:1], once + [send(0, 0, 20, 5, transfer=8)], 10.75))
+    cases.invalid("transfer-starts-in-a-switch", "4", schedule(
+        star(), two[:1], once + [send(0, 2, 0.5, 10, transfer=8)], 10.75))
+    islands = star()
+    other = islands.switch()
+    islands.link(other, 2)
+    cases.invalid("transfer-leaves-a-switch-that-it-does-not-enter", "4", schedule(
+        islands, two[:1], once + [send(0, 3, 0.5, 10, transfer=7)], 10.75))
     cases.invalid("transfer-two-chunks-at-once-without-a-number", "1", schedule(
         line(2), two, [send(0, 0, 0, 20), send(1, 0, 0, 20)], 20.5))
     stored = star(forwarding="store_and_forward")
@@ -137,6 +146,8 @@ def steps(cases):
     cases.valid("steps-message-passes-while-down", schedule(
         stepped((0, 1.0), (2, 0.0), (6, 1.0), message_us=3.0), one, [send(0, 0, 2, 14)], max(2 + 3, 6) + 10 + 0.5))
     cases.invalid("steps-down-for-good", "1", schedule(stepped((0, 1.0), (4, 0.0)), one, [send(0, 0, 0, 10)], 10.5))
+    cases.invalid("steps-begin-with-another-bandwidth", "format", changed(
+        schedule(slower, one, [send(0, 0, 0, 15)], 15.5), ["topology", "links", 0, "bandwidth_GBps"], 2.0))
     cases.invalid("steps-do-not-begin-at-0", "format", schedule(stepped((1, 1.0), (4, 2.0)), one, [send(0, 0, 4, 5)], 9.5))
     through = Fabric(2)
     switch = through.switch()
@@ -156,6 +167,8 @@ def steps(cases):
     bound = {"kind": "cut", "nodes": [0], "bytes": 10 * US}
     data = schedule(slower, one, [send(0, 0, 0, 15)], 15.5, bound=(5 + 5 / 0.5 + 0.5, bound))
     cases.valid("certificate-cut-with-steps", data)
+    cases.invalid("certificate-cut-that-enters-with-steps", "certificate", changed(
+        data, ["lower_bound", "certificate"], {"kind": "cut", "nodes": [1], "bytes": 10 * US, "side": "enter"}))
     cases.invalid("certificate-cut-that-ignores-steps", "certificate", changed(data, ["lower_bound", "us"], 10.5))
 
 
@@ -214,6 +227,9 @@ def combining(cases):
     cases.invalid("combine-held-already", "9", schedule(inwards, three, chain, 21.0, held=moved))
     cases.valid("combine-held-elsewhere", schedule(
         inwards, three, [send(0, 0, 0, 10, 1)], 10 + 0.5, held=moved + [{"chunk": 0, "gpu": 2, "sources": []}]))
+    cases.invalid("format-held-of-another-source", "format", schedule(
+        inwards, [total([0, 1], [0])], [send(0, 0, 0, 10, 1)], 10.5, held=[{"chunk": 0, "gpu": 1, "sources": [2]}]))
+    cases.invalid("format-origin-is-not-the-first-source", "format", changed(good, ["chunks", "origin", 0], 1))
     cases.valid("combine-several-holders-of-one-datum", schedule(
         full(4), [chunk([0, 1], [2, 3])], [send(0, 1, 0, 10), send(0, 5, 0, 10)], 10 + 0.5))
     cases.invalid("combine-holders-leave-one-out", "7", schedule(full(4), [chunk([0, 1], [2, 3])], [send(0, 1, 0, 10)], 10.5))
@@ -276,6 +292,10 @@ def adding_switches(cases):
     plain = adding_star(forwarding="store_and_forward", buffer_bytes=10 * US)
     cases.valid("switch-sends-parts-on-one-by-one", schedule(plain, sums, [
         send(0, 0, 0, 10), send(0, 1, 0, 10), send(0, 2, 10.5, 10, 1), send(0, 2, 20.5, 10, 1)], 10 + 0.5 + 2 * 10 + 0.25))
+    once = adding_star(forwarding="store_and_forward", multicast=False)
+    once.link(3, 0, 1.0, 0.25)
+    cases.invalid("switch-copies-a-part-but-may-not", "3", schedule(
+        once, [total([0, 1], [0])], [send(0, 0, 0, 10), send(0, 2, 10.5, 10, 1), send(0, 3, 10.5, 10)], 20.75))
 
 
 def collectives(cases):
@@ -324,6 +344,11 @@ def certificates(cases):
     # Two parts: 2 (2 - 1) x 10 us over two links, and 0.5 us.
     cases.valid("certificate-partition", parted(2 * 10 / 2 + 0.5, [0, 1]))
     cases.valid("certificate-partition-leave", parted(2 * 10 / 2 + 0.5, [0, 1], "leave"))
+    cases.invalid("certificate-partition-of-no-allreduce", "certificate", bounded(
+        10.5, kind="partition", part=[0, 0, 1], side="enter"))
+    cases.invalid("certificate-partition-of-other-length", "certificate", parted(10.5, [0, 1, 1]))
+    cases.invalid("certificate-partition-of-no-side", "certificate", parted(10.5, [0, 1], "both"))
+    cases.invalid("certificate-cut-of-no-side", "certificate", bounded(11.0, **enter, side="both"))
     cases.invalid("certificate-partition-overstated", "certificate", parted(2 * 10 / 1 + 0.5, [0, 1]))
     cases.invalid("certificate-partition-of-one-part", "certificate", parted(10.5, [0, 0]))
     cases.invalid("certificate-partition-leaves-a-gpu-out", "certificate", parted(10.5, [0, -1]))

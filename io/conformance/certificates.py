@@ -240,10 +240,10 @@ def check_bound(s, finish):
     check_keys(s.bound, "lower_bound", {"us", "certificate"}, {"us", "certificate"})
     claimed = number(s.bound["us"], "lower_bound: us")
     kinds = {"latency": latency_bound, "cut": cut_bound, "metric": metric_bound, "partition": partition_bound}
-    kind = s.bound["certificate"].get("kind")
-    if kind not in kinds:
-        fail(f"kind is '{kind}'; it has to be one of {', '.join(kinds)}")
     try:
+        kind = s.bound["certificate"]["kind"]
+        if kind not in kinds:
+            fail(f"kind is '{kind}'; it has to be one of {', '.join(kinds)}")
         proven = kinds[kind](s, s.bound["certificate"])
     except (KeyError, TypeError, ValueError) as error:
         raise Invalid("certificate", f"{type(error).__name__}: {error}") from error

@@ -4,8 +4,9 @@
     replay.py FILE...
 
 prints `valid <finish_us>` or `invalid: rule N: <what is wrong>` for each file, after its name where there are several. Exit
-code 0: all are valid; 65: one is not; 64: no file is given. Python's standard library suffices.
+code 0: all are valid; 65: one is not; 64: no file is given; 66: a file cannot be read. Python's standard library suffices.
 """
+import bisect
 import heapq
 import math
 import sys
@@ -173,29 +174,38 @@ class Replay:
                 onward[self.src[r]].append(r)
         for node in arriving:
             arriving[node].sort(key=lambda r: (s.arrival[r], s.link[r]))
-        rests_on = {}
+        rests_on = {}  # row, or state: (GPU's node, how much has arrived, whether its own contribution is ready) -> its causes
         queues = {node: self.pair_stays(node, arriving[node], onward[node], rests_on)
                   for node in set(arriving) | set(onward) if nodes[node].stores}
-        for r in rows:
-            if nodes[self.src[r]].gpu is not None:
-                rests_on[r] = [a for a in arriving[self.src[r]] if s.arrival[a] <= self.latest[r]]
-            elif nodes[self.src[r]].cut_through:
-                crossing = self.transfers.left[r]
-                rests_on[r] = crossing[0] if crossing else []
+        last = {}  # GPU's node -> its last state
+        for r in rows:  # by start
+            node = self.src[r]
+            if nodes[node].gpu is not None:
+                count = bisect.bisect_right(arriving[node], self.latest[r], key=lambda a: s.arrival[a])
+                state = (node, count, chunk.initial.get(nodes[node].gpu, (0.0, 0))[0] <= self.latest[r])
+                if state not in rests_on:
+                    rests_on[state] = [last[node]] if node in last else []
+                    rests_on[state] += arriving[node][last[node][1] if node in last else 0:count]
+                    last[node] = state
+                rests_on[r] = [state]
+            elif nodes[node].cut_through:
+                rests_on[r] = self.transfers.left[r][0] if self.transfers.left[r] else []
         carried = {}
-        for r in self.causal_order(rows, rests_on):
-            node = nodes[self.src[r]]
-            if node.gpu is not None:
-                carried[r] = self.fold(chunk, node.gpu, rests_on[r], carried, self.latest[r])[-1][1]
-                if carried[r] == 0:
-                    self.add(r, "2", f"{node.name} holds nothing of it")
-            else:
-                carried[r] = 0
-                for a in rests_on[r]:
-                    if carried[r] & carried[a]:
-                        self.add(a, "10", f"it brings contributions of {self.text(chunk, carried[r] & carried[a])} to"
-                                          f" {node.name} a second time")
-                    carried[r] |= carried[a]
+        for item in self.causal_order(rests_on):
+            if isinstance(item, tuple):
+                node, count, ready = item
+                until = math.inf if ready else -math.inf
+                carried[item] = self.fold(chunk, nodes[node].gpu, arriving[node][:count], carried, until)[-1][1]
+                continue
+            node = nodes[self.src[item]]
+            carried[item] = 0
+            for cause in rests_on[item]:
+                twice = carried[item] & carried[cause]
+                if twice:
+                    self.add(cause, "10", f"it brings contributions of {self.text(chunk, twice)} to {node.name} a second time")
+                carried[item] |= carried[cause]
+            if carried[item] == 0 and node.gpu is not None:
+                self.add(item, "2", f"{node.name} holds nothing of it")
         self.leave(queues, c)
         served = {}
         for gpu in {nodes[n].gpu for n in arriving if nodes[n].gpu is not None} | set(chunk.initial):
@@ -230,25 +240,26 @@ class Replay:
             rests_on[r] = stay.rows if stay else []
         return queue
 
-    def causal_order(self, rows, rests_on):
-        open_causes = {r: len(rests_on[r]) for r in rows}
+    def causal_order(self, rests_on):
+        open_causes = {item: len(causes) for item, causes in rests_on.items()}
         effects = defaultdict(list)
-        for r in rows:
-            for a in rests_on[r]:
-                effects[a].append(r)
-        order = [r for r in rows if open_causes[r] == 0]
-        for a in order:  # grows
-            for r in effects[a]:
-                open_causes[r] -= 1
-                if open_causes[r] == 0:
-                    order.append(r)
-        if len(order) < len(rows):
-            self.add(next(r for r in rows if open_causes[r]), "9", "it rests on itself, in a circle of sends at one instant")
-            order += [r for r in rows if open_causes[r]]
+        for item, causes in rests_on.items():
+            for cause in causes:
+                effects[cause].append(item)
+        order = [item for item, count in open_causes.items() if count == 0]
+        for cause in order:  # grows
+            for item in effects[cause]:
+                open_causes[item] -= 1
+                if open_causes[item] == 0:
+                    order.append(item)
+        circle = [item for item, count in open_causes.items() if count > 0]
+        if circle:
+            self.add(min(r for r in circle if not isinstance(r, tuple)), "9", "it rests on itself, in a circle of sends at one"
+                                                                              " instant")
         return order
 
     def fold(self, chunk, gpu, arrivals, carried, until, check=False):
-        """[(time, set)] at a GPU: its own contribution, then what arrives, in order. A copy comes before the additions that
+        """[(time, set)] at a GPU: its own contribution if that is ready, and what arrives, in order. A copy comes before the additions that
         are there at the same time, within the tolerance."""
         s = self.s
         ready, own = chunk.initial.get(gpu, (0.0, 0))
@@ -298,6 +309,9 @@ def main(paths):
             verdict = f"valid {verify(path)!r}"
         except Invalid as error:
             verdict, code = f"invalid: {error}", 65
+        except OSError as error:
+            print(f"{path}: {error.strerror}", file=sys.stderr)
+            return 66
         print(f"{path}: {verdict}" if len(paths) > 1 else verdict)
     return code
 

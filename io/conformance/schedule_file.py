@@ -36,7 +36,9 @@ class Node:
         self.cut_through = gpu is None and forwarding == "cut_through"
         self.stores = gpu is None and not self.cut_through
         self.multicast = data.get("multicast", True)
-        self.reduce = gpu is None and data.get("reduce", False)
+        self.reduce = data.get("reduce", False)
+        if not isinstance(self.multicast, bool) or not isinstance(self.reduce, bool):
+            refuse(f"{name}: multicast and reduce have to be true or false")
         self.buffer_bytes = number(data.get("buffer_bytes", 0), f"{name}: buffer_bytes")
 
 
