@@ -29,6 +29,7 @@ Command solve_command();
 Command resume_command();
 Command reassemble_command();
 Command verify_command();
+Command replay_command();
 Command bound_command();
 Command export_command();
 Command execute_command();

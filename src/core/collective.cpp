@@ -287,6 +287,12 @@ double Demand::num_deliveries() const {
   return sum * chunks_;
 }
 
+Demand Demand::with_size(double size_bytes) const {
+  std::vector<Contribution> scaled = contributions();
+  for (Contribution& c : scaled) c.bytes *= size_bytes / size_bytes_;
+  return Demand(collective_, size_bytes, num_gpus_, std::move(scaled), chunks_);
+}
+
 Demand Demand::with_chunks(int chunks_per_contribution) const {
   if (chunks_per_contribution < 1) {
     refuse(fmt::format("chunks is {}; a contribution has at least 1 chunk", chunks_per_contribution));

@@ -1,5 +1,7 @@
 #include "rondo/core/retiming.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -7,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/core/error.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/replay.hpp"
@@ -46,11 +49,11 @@ std::vector<TransferSends> by_transfer(const Topology& topology, const Demand& d
 
 class Retiming {
  public:
-  Retiming(const Topology& topology, const Demand& demand, std::span<const Send> sends)
-      : topology_(topology), demand_(demand), sends_(sends), timetable_(topology) {}
+  Retiming(const TimedSends& before, const Topology& topology, const Demand& demand)
+      : before_(before), sends_(before.sends), topology_(topology), demand_(demand), timetable_(topology) {}
 
   Schedule run() {
-    for (const TransferSends& transfer : by_transfer(topology_, demand_, sends_)) place(transfer);
+    for (const TransferSends& transfer : by_transfer(before_.topology, demand_, sends_)) place(transfer);
     canonicalise(schedule_);
     return std::move(schedule_);
   }
@@ -74,7 +77,7 @@ class Retiming {
     std::vector<LinkId> links;
     for (const int s : transfer.sends) {
       const Send& send = sends_[index(s)];
-      if (std::ranges::find(links, send.link) == links.end()) links.push_back(send.link);
+      if (std::ranges::find(links, link_of(send)) == links.end()) links.push_back(link_of(send));
       if (std::ranges::find(shape.chunks, send.chunk) == shape.chunks.end()) {
         shape.chunks.push_back(send.chunk);
         shape.bytes += demand_.bytes(send.chunk);
@@ -97,6 +100,10 @@ class Retiming {
       shape.hop.us_per_byte = us_per_byte;
     }
     return shape;
+  }
+
+  LinkId link_of(const Send& send) const {
+    return before_.links.empty() ? send.link : before_.links[send.link.index()];
   }
 
   /// When what leaves over `send` is there, with all that it included before.
@@ -129,7 +136,7 @@ class Retiming {
     const Shape shape = shape_of(transfer);
     double not_before_us = 0;
     for (const int s : transfer.sends) {
-      const NodeId src = topology_.link(sends_[index(s)].link).src;
+      const NodeId src = topology_.link(link_of(sends_[index(s)])).src;
       if (topology_.is_gpu(src))
         not_before_us = std::max(not_before_us, available_us(sends_[index(s)], topology_.gpu_of(src)));
     }
@@ -140,7 +147,7 @@ class Retiming {
     for (const Send& send : timed) on_link.emplace(send.link.value, send);
     for (const int s : transfer.sends) {
       const Send& before = sends_[index(s)];
-      Send now = on_link.at(before.link.value);
+      Send now = on_link.at(link_of(before).value);
       now.chunk = before.chunk;
       now.op = before.op;
       now.transfer = before.transfer;
@@ -157,9 +164,10 @@ class Retiming {
     return static_cast<std::uint64_t>(chunk.index()) * topology_.num_gpus() + gpu.index();
   }
 
+  const TimedSends& before_;
+  std::span<const Send> sends_;
   const Topology& topology_;
   const Demand& demand_;
-  std::span<const Send> sends_;
   LinkTimetable timetable_;
   std::unordered_map<std::uint64_t, std::vector<Arrival>> arrivals_;
   Schedule schedule_;
@@ -167,8 +175,33 @@ class Retiming {
 
 }  // namespace
 
-Schedule retimed(const Topology& topology, const Demand& demand, std::span<const Send> sends) {
-  return Retiming(topology, demand, sends).run();
+std::vector<LinkId> matching_links(const Topology& from, const Topology& to) {
+  for (std::size_t n = 0; n < from.num_nodes(); ++n) {
+    const bool is_there = n < to.num_nodes() && to.is_gpu(NodeId(n)) == from.is_gpu(NodeId(n));
+    if (is_there && (n + 1 < from.num_nodes() || to.num_gpus() == from.num_gpus())) continue;
+    throw Error(
+        ExitCode::bad_data,
+        fmt::format("topology '{}' has {} GPUs in {} nodes, '{}' has {} in {}, and node {} is not the same "
+                    "in both; a schedule needs nodes of the same numbers",
+                    from.name(), from.num_gpus(), from.num_nodes(), to.name(), to.num_gpus(), to.num_nodes(),
+                    n));
+  }
+  std::vector<LinkId> match(from.num_links());
+  std::map<std::pair<NodeId, NodeId>, std::size_t> used;
+  for (std::size_t l = 0; l < match.size(); ++l) {
+    const Link& link = from.links()[l];
+    std::size_t skip = used[{link.src, link.dst}]++;
+    for (const LinkId candidate : to.out_links(link.src)) {
+      if (to.link(candidate).dst != link.dst || skip-- > 0) continue;
+      match[l] = candidate;
+      break;
+    }
+  }
+  return match;
+}
+
+Schedule retimed(const TimedSends& before, const Topology& topology, const Demand& demand) {
+  return Retiming(before, topology, demand).run();
 }
 
 }  // namespace rondo

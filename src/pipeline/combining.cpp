@@ -130,7 +130,7 @@ Schedule one_after_the_other(const Topology& topology, const Demand& demand, std
   Schedule appended{std::move(first)};
   canonicalise(appended);
   appended.finish_us = replayed_finish_us(topology, demand, appended.sends, whose);
-  Schedule earlier = retimed(topology, demand, appended.sends);
+  Schedule earlier = retimed({topology, appended.sends}, topology, demand);
   const ReplayResult replayed = replay(topology, demand, earlier.sends);
   if (!replayed.valid() || replayed.finish_us >= appended.finish_us) return appended;
   earlier.finish_us = replayed.finish_us;

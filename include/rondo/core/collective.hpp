@@ -79,6 +79,9 @@ class Demand {
   /// All chunks have this many bytes; nothing where they differ.
   std::optional<double> uniform_chunk_bytes() const { return uniform_chunk_bytes_; }
 
+  /// The same demand of another size: all bytes grow alike. Throws Error(bad_data) for a size that is not
+  /// positive and finite.
+  Demand with_size(double size_bytes) const;
   /// The same data in another number of chunks.
   Demand with_chunks(int chunks_per_contribution) const;
 

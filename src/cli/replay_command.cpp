@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include "command.hpp"
+#include "fabrics.hpp"
+#include "figures.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/core/retiming.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/core/verify.hpp"
+#include "rondo/core/version.hpp"
+#include "rondo/io/read_as.hpp"
+#include "rondo/io/schedule_files.hpp"
+#include "rondo/io/topology_files.hpp"
+#include "rondo/pipeline/bound.hpp"
+
+namespace rondo::cli {
+namespace {
+
+std::vector<OptionGroup> option_groups() {
+  OptionGroup fabric = fabric_options();
+  fabric.options.front().help =
+      "the fabric to replay on (default: the schedule's own): " + fabric.options.front().help;
+  return {
+      {"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}},
+      std::move(fabric),
+      {"Figures",
+       {{"size", "SIZE", "", "another size of the collective; every chunk grows alike"},
+        {"message-us", "US", "", "what a message costs on every link, in place of the fabric's figures"}}},
+      {"Output", {{"output", "FILE", "", "the schedule as timed anew, as FILE.json or HDF5"}}}};
+}
+
+Topology with_message_costs(const Topology& topology, double message_us) {
+  TopologyData data = topology.data();
+  for (Link& link : data.links) link.message_us = message_us;
+  return Topology(std::move(data));
+}
+
+std::shared_ptr<const Topology> topology_of(const Settings& settings, const Topology& own) {
+  Topology topology =
+      changed_topology(settings.has("topology") ? load_topology(settings.text("topology")) : own, settings);
+  if (settings.has("message-us")) topology = with_message_costs(topology, settings.fraction("message-us"));
+  return std::make_shared<const Topology>(std::move(topology));
+}
+
+/// The demand of the schedule, one contribution a chunk; and for the bound the same as it was asked, since
+/// bounds hold for any chunks.
+Demand asked_demand(const Demand& demand) {
+  if (demand.collective() == Collective::custom) return demand;
+  return make_demand(demand.collective(), demand.size_bytes(), demand.num_gpus(), 1, root_of(demand));
+}
+
+void check_links(const ProvenSchedule& before, const Topology& topology, const std::vector<LinkId>& links) {
+  for (const Send& send : before.schedule.sends) {
+    if (links[send.link.index()].valid()) continue;
+    const Link& link = before.topology.link(send.link);
+    throw Error(ExitCode::bad_data,
+                fmt::format("chunk {} goes over link {} (node {} -> node {}) from {} us, which '{}' does not "
+                            "have; replay it on a fabric with that link, or rondo solve there",
+                            send.chunk.value, send.link.value, link.src.value, link.dst.value, send.start_us,
+                            topology.name()));
+  }
+}
+
+std::string replay(const Settings& settings) {
+  const std::filesystem::path path = settings.text("path");
+  const ProvenSchedule before = read_schedule(path);
+  naming_file(path, [&] { rondo::verify(before); });
+  const auto topology = topology_of(settings, before.topology);
+  const std::vector<LinkId> links = matching_links(before.topology, *topology);
+  check_links(before, *topology, links);
+  const double size_bytes =
+      settings.has("size") ? parse_size(settings.text("size")) : before.demand.size_bytes();
+  Demand demand = before.demand.with_size(size_bytes);
+
+  Schedule schedule = retimed({before.topology, before.schedule.sends, links}, *topology, demand);
+  const ReplayResult replayed = rondo::replay(*topology, demand, schedule.sends);
+  if (!replayed.valid()) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("in its own order the schedule does not work there: {}; rondo solve makes one that does",
+                    *replayed.violation));
+  }
+  schedule.finish_us = replayed.finish_us;
+  const auto communicator = make_local_communicator();
+  const LowerBound bound = rondo::bound({topology, asked_demand(demand)}, {*communicator}).best();
+  const ProvenSchedule after{*topology, std::move(demand), std::move(schedule), bound, producer()};
+  rondo::verify(after);
+  if (settings.has("output")) write_schedule(settings.text("output"), after);
+  return fmt::format("before: {}\nthere:  {}, {:.4g} times as long\n", describe(figures_of(before)),
+                     describe(figures_of(after)), after.schedule.finish_us / before.schedule.finish_us);
+}
+
+}  // namespace
+
+Command replay_command() {
+  return {
+      .name = "replay",
+      .arguments = "PATH [--topology OTHER] [--size SIZE] [--message-us US] [--output FILE]",
+      .summary = "time a schedule anew: the same chunks, paths and order on other figures",
+      .positional = "path",
+      .notes =
+          "What a schedule is worth on a fabric it was not made for: each transfer starts as early as the "
+          "order "
+          "of\nthe transfers allows, and the bound is that of the other fabric. Nodes have the same numbers; "
+          "links are\nfound by their ends.\n\n"
+          "Examples:\n"
+          "  rondo replay runs/a --size 64MB\n"
+          "  rondo replay runs/a --degrade 0.05:0.5 --output degraded.json\n"
+          "  rondo replay runs/a --message-us 1.7\n",
+      .options = option_groups,
+      .run = on_root_alone(replay)};
+}
+
+}  // namespace rondo::cli
