@@ -50,8 +50,11 @@ def rule2(cases):
     rest = [send(0, 1, 5, tiny), send(0, 2, 5, tiny)]
     cases.invalid("rule2-circle-without-a-cause", "2", schedule(circle, [chunk(0, [1, 2], tiny)], rest, 5 + tiny))
     cases.valid("rule2-circle-with-a-cause", schedule(circle, [chunk(0, [1, 2], tiny)], rest + [send(0, 0, 5, tiny)], 5 + tiny))
-    cases.valid("rule2-chain-at-one-instant",
-                schedule(line(4, 0.0), [chunk(0, [3], tiny)], [send(0, l, 3, tiny) for l in (2, 1, 0)], 3 + tiny))
+    # The last hop has the lowest number.
+    cases.valid("rule2-chain-at-one-instant", schedule(
+        line(4, 0.0, backwards=True), [chunk(3, [0], tiny)], [send(0, l, 3, tiny) for l in (2, 1, 0)], 3 + tiny))
+    cases.invalid("rule2-chain-without-its-first-hop", "2", schedule(
+        line(4, 0.0, backwards=True), [chunk(3, [0], tiny)], [send(0, l, 3, tiny) for l in (1, 0)], 3 + tiny))
     back = line(2, 0.0)
     back.link(1, 0)
     cases.valid("rule2-returned-to-its-origin",
@@ -82,6 +85,14 @@ def rule3(cases):
     cases.valid("rule3-last-copy-in-time", schedule(star(True, buffer_bytes=10 * US), copies, twice(10.5), 20 + 10 + 0.25))
     cases.invalid("rule3-copied-by-a-switch-that-may-not", "3", schedule(
         star(True, multicast=False), [chunk(0, [1, 2])], [into, send(0, 1, 5.5, 10), send(0, 2, 5.5, 5)], 15.75))
+    tiny = 1e-9
+    circle = Fabric(2)
+    s, t = (circle.switch(forwarding="store_and_forward", buffer_bytes=10 * US) for _ in range(2))
+    for src, dst in ((s, t), (t, s), (s, 1), (0, s)):
+        circle.link(src, dst)
+    rest = [send(0, l, 5, tiny) for l in range(3)]
+    cases.invalid("rule3-circle-of-storing-switches", "3", schedule(circle, [chunk(0, [1], tiny)], rest, 5 + tiny))
+    cases.valid("rule3-circle-with-a-cause", schedule(circle, [chunk(0, [1], tiny)], rest + [send(0, 3, 5, tiny)], 5 + tiny))
     both = Fabric(2)
     stores, cuts = both.switch(forwarding="store_and_forward"), both.switch()
     for src, dst, gbps in ((0, stores, 1.0), (stores, cuts, 2.0), (cuts, 1, 4.0)):
@@ -154,6 +165,7 @@ def rule6(cases):
     cases.valid("rule6-within-the-sum", schedule(nic(3.0), two, at_once, 10.0))
     cases.invalid("rule6-beyond-the-sum", "6", schedule(nic(2.5), two, at_once, 10.0))
     cases.valid("rule6-one-after-another", schedule(nic(2.5), two, [send(0, 0, 0, 10), send(1, 1, 10, 5)], 10 + 5.0))
+    cases.invalid("rule6-one-link-beyond-the-sum", "6", schedule(nic(1.5), two[1:], [send(0, 1, 0, 5)], 5.0))
     cases.invalid("rule6-short-overlap", "6", schedule(nic(2.5), two, [send(0, 0, 0, 10), send(1, 1, 9.5, 5)], 14.5))
     for gbps in (2.0, 1.9):
         fabric = Fabric(3)
@@ -257,13 +269,21 @@ def certificates(cases):
     cases.invalid("certificate-metric-of-wrong-length", "certificate", bounded(10.5, kind="metric", length=[1.0]))
     cases.invalid("certificate-metric-of-no-length", "certificate", bounded(10.5, kind="metric", length=[0.0, 0.0]))
     cases.invalid("certificate-unknown-kind", "certificate", bounded(10.5, kind="guess"))
+    # Length on the link into the switch alone: 10 us at 2 GB/s; r = 0, s = 0.5 on it + 0.25 on to a GPU.
+    cases.valid("certificate-metric-before-a-switch", schedule(
+        star(), *through, bound=(10 / 2 + 0.75, {"kind": "metric", "length": [1.0, 0.0, 0.0]})))
+    # Of three contributions only that of GPU 0 leaves {0}, over two links.
+    everyone = [chunk(g, [h for h in range(3) if h != g]) for g in range(3)]
+    cases.valid("certificate-cut-of-one-contribution", schedule(
+        full(3), everyone, [send(l // 2, l, 0, 10) for l in range(6)], 10 + 0.5, "allgather", 3 * 10 * US,
+        bound=(10 / 2 + 0.5, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
     # Copies leave GPU 0 over two links: T = 10 / 2; stated: + 0.5 + 0.5 (over either link, on to the other GPU); sound: + 0.5.
     copies = ([chunk(0, [1, 2])], [send(0, 0, 0, 10), send(0, 1, 0, 10)], 10 + 0.5)
     for name, us in (("stated", 5 + 1.0), ("sound", 5 + 0.5)):
         cases.valid(f"certificate-cut-{name}-reading",
                     schedule(full(3), *copies, bound=(us, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
     cases.invalid("certificate-metric-of-multicast", "certificate",
-                  schedule(full(3), *copies, bound=(5.5, {"kind": "metric", "length": [1.0] * 6})))
+                  schedule(full(3), *copies, bound=(10 / 6 + 0.5, {"kind": "metric", "length": [1.0] * 6})))
     # With long latencies the stated reading exceeds what this schedule reaches.
     fast = schedule(full(3, 8.0), [chunk(0, [1, 2])], [send(0, 0, 0, 10), send(0, 1, 0, 10)], 10 + 8.0)
     fast["lower_bound"] = {"us": 5 + 16.0, "certificate": {"kind": "cut", "nodes": [0], "bytes": 10 * US}}

@@ -85,6 +85,8 @@ def rates(cases):
     cases.valid("rate-through-a-switch", schedule(star(), [chunk(0, [1])], slow, 0.5 + 10 / 0.5 + 0.25))
     cases.invalid("rate-differs-within-a-transfer", "4",
                   schedule(star(), [chunk(0, [1])], [slow[0], {**slow[1], "rate": 0.4}], 20.75))
+    cases.invalid("rate-stated-for-a-part-of-a-transfer", "4",
+                  schedule(star(), [chunk(0, [1])], [slow[0], {**slow[1], "rate": None}], 20.75))
     for gbps in (1.0, 0.9):
         fabric = Fabric(3)
         fabric.share(gbps, fabric.link(0, 1), fabric.link(0, 2))
@@ -334,6 +336,13 @@ def certificates(cases):
     enter = {"kind": "cut", "nodes": [0], "bytes": 10 * US}
     cases.valid("certificate-cut-that-sums-enter", bounded(10 + 0.5 + 0.5, **enter))
     cases.valid("certificate-cut-with-its-side", bounded(10 + 0.5 + 0.5, **enter, side="enter"))
+    # GPU 2's contribution is at GPU 1 already: nothing has to enter {2} or to leave it.
+    held = [{"chunk": 0, "gpu": 1, "sources": [1, 2]}, {"chunk": 0, "gpu": 2, "sources": []}]
+    moved = ([total([0, 1, 2], [0])], [send(0, 0, 0, 10, 1)], 10 + 0.5)
+    cases.valid("certificate-cut-around-what-is-held", schedule(
+        inwards, *moved, held=held, bound=(10 + 0.5, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
+    cases.invalid("certificate-cut-of-what-is-held-elsewhere", "certificate", schedule(
+        inwards, *moved, held=held, bound=(10 + 0.5, {"kind": "cut", "nodes": [2], "bytes": 10 * US, "side": "leave"})))
     # What leaves {1, 2}: 10 us over link 1 -> 0, which GPU 1 may use at once, and 0.5 us on it.
     cases.valid("certificate-cut-that-sums-leave", bounded(10 + 0.5, kind="cut", nodes=[1, 2], bytes=10 * US, side="leave"))
     cases.invalid("certificate-cut-that-no-sum-enters", "certificate", bounded(11.0, kind="cut", nodes=[1, 2], bytes=10 * US))
@@ -349,6 +358,11 @@ def certificates(cases):
     cases.invalid("certificate-partition-of-other-length", "certificate", parted(10.5, [0, 1, 1]))
     cases.invalid("certificate-partition-of-no-side", "certificate", parted(10.5, [0, 1], "both"))
     cases.invalid("certificate-cut-of-no-side", "certificate", bounded(11.0, **enter, side="both"))
+    # Three parts: 2 (3 - 1) x 10 us over six links, and 0.5 us.
+    inwards_and_back = [send(0, 2, 0, 10, 1), send(0, 4, 0, 10, 1), send(0, 0, 10.5, 10), send(0, 1, 10.5, 10)]
+    cases.valid("certificate-partition-of-three", schedule(
+        full(3), [total([0, 1, 2], [0, 1, 2])], inwards_and_back, 2 * (10 + 0.5), "allreduce", 10 * US,
+        bound=(4 * 10 / 6 + 0.5, {"kind": "partition", "part": [0, 1, 2], "side": "enter"})))
     cases.invalid("certificate-partition-overstated", "certificate", parted(2 * 10 / 1 + 0.5, [0, 1]))
     cases.invalid("certificate-partition-of-one-part", "certificate", parted(10.5, [0, 0]))
     cases.invalid("certificate-partition-leaves-a-gpu-out", "certificate", parted(10.5, [0, -1]))

@@ -22,8 +22,9 @@ from transfers import Transfers, Violations, name  # noqa: E402
 class Stay:
     """Data in a store-and-forward switch: what has arrived with the sends in `rows`, until its last onward send."""
 
-    def __init__(self, row, arrival):
+    def __init__(self, row, arrival, there):
         self.rows, self.arrival, self.until, self.sent = [row], arrival, arrival, False
+        self.there = there  # the arrival, or the time of its cause where that is later by less than the tolerance
 
 
 class Replay:
@@ -64,7 +65,7 @@ class Replay:
         s, nodes = self.s, self.s.nodes
         held, served, queues, waiting = {}, {}, defaultdict(list), defaultdict(list)
         happened = set()
-        # (time, 0 arrives or 1 is due, row or -1, node)
+        # (time, 0: arrives, 1: is due, 2: may take another copy, row or -1, node)
         events = [(ready, 0, -1, s.node_of_gpu[gpu]) for gpu, (ready, has) in s.chunks[c].initial.items() if has]
         events += [(self.latest[r], 1, r, self.src[r]) for r in rows if self.starts_transfer(r)]
         heapq.heapify(events)
@@ -81,33 +82,35 @@ class Replay:
                 elif not nodes[self.dst[r]].cut_through:
                     heapq.heappush(events, (max(s.arrival[r], now), 0, r, self.dst[r]))
 
-        def start(r, node):
+        def start(r, node, copies):
             """Whether send r finds the chunk at the node that it leaves."""
             if nodes[node].gpu is not None:
                 if node not in held or held[node] > self.latest[r]:
                     return False
                 happen(r, max(s.start[r], held[node]))
                 return True
-            stay = self.take(queues[node], r, nodes[node])
+            stay = self.take(queues[node], r, copies and nodes[node].multicast)
             if stay:
-                happen(r, max(s.start[r], stay.arrival))
+                happen(r, max(s.start[r], stay.there))
             return stay is not None
 
         while events:
-            time, due, r, node = heapq.heappop(events)
-            if due:
-                if not start(r, node):
+            time, kind, r, node = heapq.heappop(events)
+            if kind > 0:
+                if r not in happened and not start(r, node, kind == 2) and kind == 1:
                     waiting[node].append(r)
+                    heapq.heappush(events, (time, 2, r, node))
                 continue
-            if nodes[node].gpu is not None:
-                if node in held:
-                    continue
+            if nodes[node].gpu is None:
+                queues[node].append(Stay(r, s.arrival[r], time))
+            elif node in held:
+                continue
+            else:
                 held[node] = time
                 served[nodes[node].gpu] = s.arrival[r] if r >= 0 else time
-            else:
-                queues[node].append(Stay(r, s.arrival[r]))
-            if node in waiting:
-                waiting[node] = [w for w in waiting[node] if time > self.latest[w] or not start(w, node)]
+            waiting[node] = [w for w in waiting[node] if w not in happened and time <= self.latest[w] and not start(w, node, False)]
+            for w in waiting[node]:
+                heapq.heappush(events, (self.latest[w], 2, w, node))
         missing = [r for r in rows if r not in happened]
         for r in missing:
             node = nodes[self.src[r]]
@@ -121,13 +124,13 @@ class Replay:
         self.leave(queues, c)
         return served
 
-    def take(self, queue, r, node):
-        """The data that send r takes on: the oldest that has not been sent on, else, where the switch may copy, the last."""
+    def take(self, queue, r, copies):
+        """The data that send r takes on: the oldest that has not been sent on, else, with `copies`, the last."""
         i = len(queue)
         while i > 0 and not queue[i - 1].sent:  # those that were sent on are the first ones
             i -= 1
         if i == len(queue):
-            if not queue or not node.multicast:
+            if not queue or not copies:
                 return None
             i -= 1
         queue[i].sent, queue[i].until = True, max(queue[i].until, self.s.start[r])
@@ -229,12 +232,12 @@ class Replay:
                 if s.op[a] == 1 and adding and not adding.sent:
                     adding.rows.append(a)
                     continue
-                queue.append(Stay(a, s.arrival[a]))
+                queue.append(Stay(a, s.arrival[a], s.arrival[a]))
                 if s.op[a] == 1:
                     adding = queue[-1]
             if r is None:
                 break
-            stay = self.take(queue, r, s.nodes[node])
+            stay = self.take(queue, r, s.nodes[node].multicast)
             if stay is None:
                 self.add(r, "3", f"nothing that has arrived at {s.nodes[node].name} is left to be sent on")
             rests_on[r] = stay.rows if stay else []
