@@ -144,6 +144,8 @@ def steps(cases):
     cases.valid("steps-slower", schedule(slower, one, [send(0, 0, 0, 15)], 5 + 5 / 0.5 + 0.5))
     cases.invalid("steps-ignored", "1", schedule(slower, one, [send(0, 0, 0, 10)], 10.5))
     cases.valid("steps-started-after-the-step", schedule(slower, one, [send(0, 0, 5, 20)], 5 + 10 / 0.5 + 0.5))
+    cases.valid("steps-reached-on-the-way", schedule(slower, one, [send(0, 0, 2, 17)], 2 + (5 - 2) + (10 - 3) / 0.5 + 0.5))
+    cases.valid("steps-from-fast-to-slow", schedule(stepped((0, 2.0), (3, 1.0)), one, [send(0, 0, 0, 7)], 3 + (10 - 2 * 3) / 1 + 0.5))
     cases.valid("steps-down-and-up", schedule(stepped((0, 1.0), (4, 0.0), (10, 2.0)), one, [send(0, 0, 0, 13)], 10 + (10 - 4) / 2 + 0.5))
     cases.valid("steps-message-passes-while-down", schedule(
         stepped((0, 1.0), (2, 0.0), (6, 1.0), message_us=3.0), one, [send(0, 0, 2, 14)], max(2 + 3, 6) + 10 + 0.5))
