@@ -88,9 +88,10 @@ void check_held(std::size_t id, const Contribution& contribution, std::size_t nu
     if (!std::ranges::is_sorted(held.sources) ||
         std::ranges::adjacent_find(held.sources) != held.sources.end() ||
         !std::ranges::includes(contribution.sources, held.sources)) {
-      refuse(fmt::format(
-          "contribution {}: what GPU {} holds has to be the sum of some of its sources, each once, or of none", id,
-          held.gpu.value));
+      refuse(
+          fmt::format("contribution {}: what GPU {} holds has to be the sum of some of its sources, each "
+                      "once, or of none",
+                      id, held.gpu.value));
     }
   }
   std::ranges::sort(holders);
