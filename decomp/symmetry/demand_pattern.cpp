@@ -110,9 +110,23 @@ DemandPattern multicast_pattern(const Demand& demand) {
   return pattern;
 }
 
+/// Sums of all GPUs for all GPUs look the same to each of them. Other data with several sources is left
+/// without symmetry.
+DemandPattern pattern_of_sums(const Demand& demand) {
+  const std::size_t gpus = demand.num_gpus();
+  DemandPattern pattern;
+  pattern.gpu_kind.assign(gpus, 0);
+  pattern.irregular = std::ranges::any_of(demand.contributions(), [&](const Contribution& c) {
+    return !c.reduce || !c.held.empty() || !c.source_ready_us.empty() || c.sources.size() != gpus ||
+           c.destinations.size() != gpus;
+  });
+  return pattern;
+}
+
 }  // namespace
 
 DemandPattern demand_pattern(const Demand& demand) {
+  if (demand.has_several_sources()) return pattern_of_sums(demand);
   return demand.is_unicast() ? unicast_pattern(demand) : multicast_pattern(demand);
 }
 

@@ -10,14 +10,15 @@
 
 namespace rondo {
 
-/// A pair that exchanges data: the bound is its latency distance.
+/// A pair that exchanges data: the bound is its latency distance. Where several GPUs hold what the source has
+/// for the destination, the distance from the nearest of them.
 struct LatencyCertificate {
   GpuId source;
   GpuId destination;
 };
 
-/// `bytes` must leave the node set S (FORMATS.md 3; for AllGather the cut of ForestColl, arXiv 2402.06787,
-/// section 3).
+/// `bytes` must leave the node set S, or enter it where all data are sums for one GPU each (FORMATS.md 3; for
+/// AllGather the cut of ForestColl, arXiv 2402.06787, section 3).
 struct CutCertificate {
   std::vector<NodeId> nodes;  ///< S, ascending
   double bytes = 0;
@@ -29,9 +30,11 @@ struct MetricCertificate {
   std::vector<double> length;  ///< one a link, >= 0
 };
 
-/// For AllReduce: disjoint node sets, each with a GPU; the other nodes are switches outside. Where no switch
-/// outside adds, at least 2 (k - 1) times the buffer enter the k sets; where none copies, as many bytes leave
-/// them: each such send is a call of one-way gossip among k, which needs 2k - 2 (Harary and Schwenk 1974).
+/// For sums that several want (AllReduce): disjoint node sets, each with a GPU; the other nodes are switches
+/// outside. Let B be the bytes of the sums that have a source and a destination in each of the k sets. If no
+/// switch outside adds, at least 2 (k - 1) B bytes enter the sets; if none copies, as many leave them: for
+/// each byte such a send is a call of one-way gossip among k, which needs 2k - 2 (Harary and Schwenk, "The
+/// communication problem on graphs and digraphs", J. Franklin Institute 297, 1974).
 struct PartitionCertificate {
   std::vector<int> part;  ///< one a node: its set, 0 to k - 1; -1 for a switch outside
   bool enter = true;      ///< whether bytes that enter sets are counted, or those that leave them
@@ -48,21 +51,29 @@ struct LowerBound {
 /// "latency", "cut", "metric", "partition".
 std::string certificate_kind(const Certificate& certificate);
 
-/// Bytes that must leave S: what originates in S and is wanted outside, once if `demand` is multicast, and
-/// every pair that crosses if it is unicast. `inside` holds one flag a node.
+/// Bytes that must leave S. Unicast: every pair that crosses. Else a contribution counts once: data if all
+/// its sources are in S and a destination is outside, a sum if data that it needs is held in S alone and a
+/// destination is outside. Where `demand` is of kind reduction, bytes that must enter S: the sums for GPUs in
+/// S that have a source outside. `inside` holds one flag a node.
 double bytes_leaving(const Topology& topology, const Demand& demand, const std::vector<char>& inside);
 
 /// Derives the bound (us) from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one
-/// equation in T, solved in closed form). A demand is multicast unless is_pairwise() says otherwise. Links
-/// that no GPU of S reaches carry nothing and are left out. Throws Error(bad_data) when the certificate does
-/// not hold: a pair that exchanges nothing, ids out of range, no byte to leave S or other bytes than stated
-/// (1e-9 relative), no link out of S that leads to all who want some data, a length that is negative or not
-/// finite, lengths that keep no pair apart, a metric for multicast demand.
+/// equation in T, solved in closed form). Where bandwidth changes, a link's bytes are the integral over time.
+/// Shared bandwidth, message costs and ready times are left out of account, which never overstates. Demand of
+/// kind reduction: what the certificate proves of the transposed problem, a latency pair apart. Links that no
+/// GPU of S reaches carry nothing and are left out. Throws Error(bad_data) when the certificate does not
+/// hold: a pair that exchanges nothing, ids out of range, no byte to leave S or other bytes than stated (1e-9
+/// relative), no link out of S that leads to all who want some data, a length that is negative or not finite,
+/// lengths that keep no pair apart, a metric for data with several sources or destinations, sets without a
+/// GPU, a GPU in no set, a switch outside that makes sends one or many, no sum that is needed in every set,
+/// links that are down for ever; Error(unavailable) for a cut of demand of kind reduction where bandwidth
+/// changes.
 double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
 
-/// The time before which no schedule ends that moves `demand` in its own chunks: the cut of sound_bound_of
-/// with the chunks counted that each link that leaves it can have carried whole. Never below sound_bound_of;
-/// the same for other certificates, and where chunks differ in bytes. Proves nothing about other chunkings.
+/// The time before which no schedule ends that moves `demand` in its own chunks: the cut or partition of
+/// sound_bound_of with the chunks counted that each of its links can have carried whole. Never below
+/// sound_bound_of; the same for other certificates, and where chunks differ in bytes or bandwidth changes.
+/// Proves nothing about other chunkings.
 double whole_chunk_bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
 
 /// What the certificate really proves; never above bound_of, and the same except for some multicast cuts.

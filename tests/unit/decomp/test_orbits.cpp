@@ -126,6 +126,16 @@ TEST(Symmetry, ChecksRefuseWhatIsNone) {
   EXPECT_FALSE(is_automorphism(ring, scatter, with({1, 2, 3, 0}, {1, 2, 3, 0})));
 }
 
+TEST(Symmetry, SumsOfAllForAllLookTheSameToEveryGpu) {
+  const Topology ring = generate_topology("ring", {{"gpus", "4"}});
+  const Demand allreduce = make_demand(Collective::allreduce, 4e6, 4, 1);
+  EXPECT_EQ(count(find_symmetry(ring, allreduce).node_orbit), 1);
+  std::vector<Contribution> sums = allreduce.contributions();
+  sums[0].destinations.pop_back();
+  const Demand for_three(Collective::custom, 4e6, 4, std::move(sums), 1);
+  EXPECT_EQ(count(find_symmetry(ring, for_three).node_orbit), 4);
+}
+
 TEST(Transversal, TakesAGpuToAllOfItsOrbit) {
   const Topology torus = generate_topology("torus", {{"dims", "3x3"}});
   const Demand demand = alltoall(torus);

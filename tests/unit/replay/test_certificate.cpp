@@ -1,41 +1,11 @@
 #include <cmath>
 #include <limits>
 
-#include "by_hand.hpp"
-#include "rondo/core/certificate.hpp"
-#include "rondo/core/error.hpp"
+#include "certificates.hpp"
 #include "rondo/core/generators.hpp"
 
 namespace rondo {
 namespace {
-
-std::vector<NodeId> nodes(const std::vector<int>& ids) {
-  std::vector<NodeId> result;
-  for (const int id : ids) result.emplace_back(id);
-  return result;
-}
-
-CutCertificate cut(const std::vector<int>& ids, double bytes) {
-  return {nodes(ids), bytes};
-}
-
-void expect_refused(const Topology& topology, const Demand& demand, const Certificate& certificate,
-                    const std::string& word) {
-  try {
-    bound_of(topology, demand, certificate);
-    FAIL() << "accepted; expected: " << word;
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::bad_data);
-    EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
-  }
-}
-
-/// 0 -> 1 -> 2 -> 3 -> 0, 10 GB/s, 1 us. A contribution of 1 MB takes 100 us.
-Topology one_way_ring() {
-  Fabric fabric(4);
-  for (int g = 0; g < 4; ++g) fabric.link(g, (g + 1) % 4, 10, 1);
-  return fabric.build();
-}
 
 /// Three GPUs around switch 3: 10 GB/s, 1 us up, 2 us down; links 0-2 go up, 3-5 down.
 Topology star() {
@@ -280,6 +250,7 @@ TEST(Certificate, NamesItsKind) {
   EXPECT_EQ(certificate_kind(LatencyCertificate{}), "latency");
   EXPECT_EQ(certificate_kind(CutCertificate{}), "cut");
   EXPECT_EQ(certificate_kind(MetricCertificate{}), "metric");
+  EXPECT_EQ(certificate_kind(PartitionCertificate{}), "partition");
 }
 
 }  // namespace

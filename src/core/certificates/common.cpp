@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "kinds.hpp"
+#include "rondo/core/error.hpp"
+
+namespace rondo::certificates {
+
+void refuse_certificate(const std::string& message) {
+  throw Error(ExitCode::bad_data, "certificate: " + message);
+}
+
+double checked_time(double us) {
+  if (!std::isfinite(us)) {
+    refuse_certificate(
+        "the links it counts are down from some time on and never carry all that has to cross; give them "
+        "bandwidth_steps that end above 0");
+  }
+  return us;
+}
+
+std::vector<double> latencies(const Topology& topology) {
+  std::vector<double> result;
+  result.reserve(topology.num_links());
+  for (const Link& link : topology.links()) result.push_back(link.latency_us);
+  return result;
+}
+
+std::vector<NodeId> gpu_nodes(const Topology& topology) {
+  std::vector<NodeId> nodes;
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g) nodes.push_back(topology.node_of(GpuId(g)));
+  return nodes;
+}
+
+std::vector<double> distances_from_any(Digraph graph, std::vector<double> length,
+                                       const std::vector<NodeId>& sources) {
+  const int root = graph.num_nodes++;
+  for (const NodeId source : sources) graph.arcs.push_back({root, source.value});
+  length.resize(graph.arcs.size(), 0);
+  std::vector<double> distance = shortest_paths(graph, length, root).distance;
+  distance.pop_back();
+  return distance;
+}
+
+bool for_everybody(const Topology& topology, const Contribution& part) {
+  return part.sources.empty() && part.destinations.size() + 1 == topology.num_gpus();
+}
+
+bool has_to_leave(const Topology& topology, const Contribution& part, const std::vector<char>& inside) {
+  const auto is_inside = [&](GpuId g) { return inside[topology.node_of(g).index()] != 0; };
+  const auto sources = part.all_sources();
+  if (std::ranges::none_of(sources, is_inside) || std::ranges::all_of(part.destinations, is_inside))
+    return false;
+  if (!part.reduce) return std::ranges::all_of(sources, is_inside);
+  if (part.held.empty()) return true;
+  // A sum held at first stands for the holder's own data as well, which may then be elsewhere.
+  return std::ranges::any_of(sources, [&](GpuId source) {
+    bool inside_alone = false;
+    bool own = true;
+    for (const HeldSum& held : part.held) {
+      own = own && held.gpu != source;
+      if (!std::ranges::binary_search(held.sources, source)) continue;
+      if (!is_inside(held.gpu)) return false;
+      inside_alone = true;
+    }
+    return own ? is_inside(source) : inside_alone;
+  });
+}
+
+}  // namespace rondo::certificates

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "rondo/core/certificate.hpp"
+
+/// The arithmetic of each kind of certificate, and what the kinds have in common. Demand of kind reduction
+/// comes here as its transposed one, except for latency.
+namespace rondo::certificates {
+
+inline constexpr double kUnreachable = std::numeric_limits<double>::infinity();
+
+/// What is added to a cut for data that has left S: see bound_of and sound_bound_of.
+enum class Tail { of_one_link, sound };
+
+double bound(const Topology& topology, const Demand& demand, const LatencyCertificate& pair);
+/// `piece_bytes` > 0: data crosses in whole pieces of so many.
+double bound(const Topology& topology, const Demand& demand, const CutCertificate& cut, Tail tail,
+             double piece_bytes = 0);
+double bound(const Topology& topology, const Demand& demand, const MetricCertificate& metric);
+double bound(const Topology& topology, const Demand& demand, const PartitionCertificate& partition,
+             double piece_bytes = 0);
+
+/// Throws Error(bad_data).
+[[noreturn]] void refuse_certificate(const std::string& message);
+/// Returns `us`; refuses infinity, which links that stay down give.
+double checked_time(double us);
+
+/// Per link.
+std::vector<double> latencies(const Topology& topology);
+std::vector<NodeId> gpu_nodes(const Topology& topology);
+/// Per node, the distance from the nearest of `sources`, along the arcs of `graph`.
+std::vector<double> distances_from_any(Digraph graph, std::vector<double> length,
+                                       const std::vector<NodeId>& sources);
+
+/// Whether all GPUs but the origin want a datum of one source: then nobody has to be looked for among its
+/// destinations.
+bool for_everybody(const Topology& topology, const Contribution& part);
+/// Whether some of what makes up `part` is held in S alone and wanted outside, so that all its bytes have to
+/// leave S.
+bool has_to_leave(const Topology& topology, const Contribution& part, const std::vector<char>& inside);
+
+}  // namespace rondo::certificates
