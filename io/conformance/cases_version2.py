@@ -171,8 +171,9 @@ def steps(cases):
     bound = {"kind": "cut", "nodes": [0], "bytes": 10 * US}
     data = schedule(slower, one, [send(0, 0, 0, 15)], 15.5, bound=(5 + 5 / 0.5 + 0.5, bound))
     cases.valid("certificate-cut-with-steps", data)
-    cases.invalid("certificate-cut-that-enters-with-steps", "certificate", changed(
-        data, ["lower_bound", "certificate"], {"kind": "cut", "nodes": [1], "bytes": 10 * US, "side": "enter"}))
+    cases.invalid("certificate-cut-that-enters-with-steps", "certificate", schedule(
+        slower, [total([0, 1], [1])], [send(0, 0, 0, 15, 1)], 15.5,
+        bound=(5 + 5 / 0.5 + 0.5, {"kind": "cut", "nodes": [1], "bytes": 10 * US})))
     cases.invalid("certificate-cut-that-ignores-steps", "certificate", changed(data, ["lower_bound", "us"], 10.5))
 
 
@@ -337,17 +338,21 @@ def certificates(cases):
     # 10 us over link 1 -> 0, 0.5 us on it, and 0.5 us from GPU 2 to its tail.
     enter = {"kind": "cut", "nodes": [0], "bytes": 10 * US}
     cases.valid("certificate-cut-that-sums-enter", bounded(10 + 0.5 + 0.5, **enter))
-    cases.valid("certificate-cut-with-its-side", bounded(10 + 0.5 + 0.5, **enter, side="enter"))
-    # GPU 2's contribution is at GPU 1 already: nothing has to enter {2} or to leave it.
+    # GPU 2's contribution is at GPU 1 already: it has to leave {1, 2}, but not {2}.
     held = [{"chunk": 0, "gpu": 1, "sources": [1, 2]}, {"chunk": 0, "gpu": 2, "sources": []}]
     moved = ([total([0, 1, 2], [0])], [send(0, 0, 0, 10, 1)], 10 + 0.5)
     cases.valid("certificate-cut-around-what-is-held", schedule(
-        inwards, *moved, held=held, bound=(10 + 0.5, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
+        inwards, *moved, held=held, bound=(10 + 0.5, {"kind": "cut", "nodes": [1, 2], "bytes": 10 * US})))
     cases.invalid("certificate-cut-of-what-is-held-elsewhere", "certificate", schedule(
-        inwards, *moved, held=held, bound=(10 + 0.5, {"kind": "cut", "nodes": [2], "bytes": 10 * US, "side": "leave"})))
-    # What leaves {1, 2}: 10 us over link 1 -> 0, which GPU 1 may use at once, and 0.5 us on it.
-    cases.valid("certificate-cut-that-sums-leave", bounded(10 + 0.5, kind="cut", nodes=[1, 2], bytes=10 * US, side="leave"))
+        inwards, *moved, held=held, bound=(10 + 0.5, {"kind": "cut", "nodes": [2], "bytes": 10 * US})))
     cases.invalid("certificate-cut-that-no-sum-enters", "certificate", bounded(11.0, kind="cut", nodes=[1, 2], bytes=10 * US))
+    # What several want has to leave {0}: 10 us over link 0 -> 1, and 0.5 us on it; into {0} it is 5 us over a link twice as wide.
+    uneven = Fabric(2)
+    uneven.link(0, 1, 1.0, 0.5)
+    uneven.link(1, 0, 2.0, 0.5)
+    cases.valid("certificate-cut-that-sums-leave", schedule(
+        uneven, [total([0, 1], [0, 1])], [send(0, 0, 0, 10, 1), send(0, 1, 0, 5, 1)], 10.5, "allreduce", 10 * US,
+        bound=(10 + 0.5, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
     exchange = ([total([0, 1], [0, 1])], [send(0, l, 0, 10, 1) for l in (0, 1)], 10 + 0.5, "allreduce", 10 * US)
 
     def parted(us, part, side="enter", fabric=None):
@@ -359,7 +364,7 @@ def certificates(cases):
         10.5, kind="partition", part=[0, 0, 1], side="enter"))
     cases.invalid("certificate-partition-of-other-length", "certificate", parted(10.5, [0, 1, 1]))
     cases.invalid("certificate-partition-of-no-side", "certificate", parted(10.5, [0, 1], "both"))
-    cases.invalid("certificate-cut-of-no-side", "certificate", bounded(11.0, **enter, side="both"))
+    cases.invalid("certificate-cut-with-a-side", "format", bounded(11.0, **enter, side="enter"))
     # Three parts: 2 (3 - 1) x 10 us over six links, and 0.5 us.
     inwards_and_back = [send(0, 2, 0, 10, 1), send(0, 4, 0, 10, 1), send(0, 0, 10.5, 10), send(0, 1, 10.5, 10)]
     cases.valid("certificate-partition-of-three", schedule(

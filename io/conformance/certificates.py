@@ -124,20 +124,23 @@ def solve(capacities, amount):
 def latency_bound(s, certificate):
     check_keys(certificate, "certificate", {"kind", "source", "destination"}, {"source", "destination"})
     source, destination = (index(certificate[key], len(s.node_of_gpu), f"certificate: {key}") for key in ("source", "destination"))
+    found = []
     for chunk in s.chunks:
-        if destination in wanted(chunk) and any(chunk.holders(bit) == [source] for bit in range(chunk.full.bit_length())):
-            return [distances(s, [s.node_of_gpu[source]])[s.node_of_gpu[destination]]]
-    return fail(f"GPU {source} sends nothing to GPU {destination} that nobody else has")
+        for bit in range(chunk.full.bit_length()) if destination in wanted(chunk) and source in chunk.sources else ():
+            holders = chunk.holders(bit)
+            if destination not in holders and source in (holders if not chunk.reduce else [chunk.sources[bit]]):
+                found.append(distances(s, [s.node_of_gpu[g] for g in holders])[s.node_of_gpu[destination]])
+    if not found:
+        fail(f"GPU {source} has nothing that GPU {destination} wants")
+    return [max(found)]
 
 
 def cut_bound(s, certificate):
-    """Both readings. Side `leave`: bytes that leave S for destinations outside. Side `enter`, its mirror image: bytes that
-    enter S from contributions outside. It is the default where chunks are reduced."""
-    check_keys(certificate, "certificate", {"kind", "nodes", "bytes", "side"}, {"nodes", "bytes"})
-    side = certificate.get("side", "enter" if any(chunk.reduce for chunk in s.chunks) else "leave")
-    if side not in ("leave", "enter"):
-        fail(f"side is '{side}'; it has to be leave or enter")
-    leave = side == "leave"
+    """Both readings. Bytes that leave S for destinations outside, or where every chunk is a sum for one GPU, its mirror image:
+    bytes that enter S from contributions outside."""
+    check_keys(certificate, "certificate", {"kind", "nodes", "bytes"}, {"nodes", "bytes"})
+    leave = not all(chunk.reduce and len(chunk.destinations) == 1 and not chunk.held for chunk in s.chunks)
+    side = "leave" if leave else "enter"
     inside = [False] * len(s.nodes)
     for n in certificate["nodes"]:
         inside[index(n, len(s.nodes), "certificate: node")] = True
@@ -157,7 +160,7 @@ def cut_bound(s, certificate):
     if not close(amount, number(certificate["bytes"], "certificate: bytes")):
         fail(f"{certificate['bytes']} bytes; the demand gives {amount}")
     if not leave and any(link.steps for link in s.links):
-        fail("a cut with side enter proves nothing where bandwidths change")
+        fail("a cut that bytes enter proves nothing where bandwidths change")
     near = distances(s, [place[g] for g in range(len(place)) if inside[place[g]]], backwards=not leave)
     crossing = [link for link in s.links if inside[link.src] == leave and inside[link.dst] != leave]
     crossing = [link for link in crossing if near[link.src if leave else link.dst] < math.inf]

@@ -31,10 +31,10 @@ struct MetricCertificate {
 };
 
 /// For sums that several want (AllReduce): disjoint node sets, each with a GPU; the other nodes are switches
-/// outside. Let B be the bytes of the sums that have a source and a destination in each of the k sets. If no
-/// switch outside adds, at least 2 (k - 1) B bytes enter the sets; if none copies, as many leave them: for
-/// each byte such a send is a call of one-way gossip among k, which needs 2k - 2 (Harary and Schwenk, "The
-/// communication problem on graphs and digraphs", J. Franklin Institute 297, 1974).
+/// outside. Let B be the bytes of the sums of which each of the k sets holds some data alone at first, and
+/// wants all. If no switch outside adds, at least 2 (k - 1) B bytes enter the sets; if none copies, as many
+/// leave them: for each byte such a send is a call of one-way gossip among k, which needs 2k - 2 (Harary and
+/// Schwenk, "The communication problem on graphs and digraphs", J. Franklin Institute 297, 1974).
 struct PartitionCertificate {
   std::vector<int> part;  ///< one a node: its set, 0 to k - 1; -1 for a switch outside
   bool enter = true;      ///< whether bytes that enter sets are counted, or those that leave them

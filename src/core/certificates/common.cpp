@@ -48,24 +48,29 @@ bool for_everybody(const Topology& topology, const Contribution& part) {
   return part.sources.empty() && part.destinations.size() + 1 == topology.num_gpus();
 }
 
+std::vector<GpuId> holders_of(const Contribution& part, GpuId source) {
+  if (!std::ranges::binary_search(part.all_sources(), source)) return {};
+  if (!part.reduce) return {part.all_sources().begin(), part.all_sources().end()};
+  std::vector<GpuId> holders;
+  bool own = true;
+  for (const HeldSum& held : part.held) {
+    own = own && held.gpu != source;
+    if (std::ranges::binary_search(held.sources, source)) holders.push_back(held.gpu);
+  }
+  if (own) holders.push_back(source);
+  std::ranges::sort(holders);
+  return holders;
+}
+
 bool has_to_leave(const Topology& topology, const Contribution& part, const std::vector<char>& inside) {
   const auto is_inside = [&](GpuId g) { return inside[topology.node_of(g).index()] != 0; };
+  if (std::ranges::all_of(part.destinations, is_inside)) return false;
   const auto sources = part.all_sources();
-  if (std::ranges::none_of(sources, is_inside) || std::ranges::all_of(part.destinations, is_inside))
-    return false;
   if (!part.reduce) return std::ranges::all_of(sources, is_inside);
-  if (part.held.empty()) return true;
-  // A sum held at first stands for the holder's own data as well, which may then be elsewhere.
+  if (part.held.empty()) return std::ranges::any_of(sources, is_inside);
   return std::ranges::any_of(sources, [&](GpuId source) {
-    bool inside_alone = false;
-    bool own = true;
-    for (const HeldSum& held : part.held) {
-      own = own && held.gpu != source;
-      if (!std::ranges::binary_search(held.sources, source)) continue;
-      if (!is_inside(held.gpu)) return false;
-      inside_alone = true;
-    }
-    return own ? is_inside(source) : inside_alone;
+    const std::vector<GpuId> holders = holders_of(part, source);
+    return !holders.empty() && std::ranges::all_of(holders, is_inside);
   });
 }
 

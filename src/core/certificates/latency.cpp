@@ -6,25 +6,6 @@
 #include "kinds.hpp"
 
 namespace rondo::certificates {
-namespace {
-
-/// The GPUs that hold at first what `source` brings to `part`, ascending: in a sum its own data, else the
-/// data that all sources have.
-std::vector<GpuId> holders_of(const Contribution& part, GpuId source) {
-  if (!std::ranges::binary_search(part.all_sources(), source)) return {};
-  if (!part.reduce) return {part.all_sources().begin(), part.all_sources().end()};
-  std::vector<GpuId> holders;
-  bool own = true;
-  for (const HeldSum& held : part.held) {
-    own = own && held.gpu != source;
-    if (std::ranges::binary_search(held.sources, source)) holders.push_back(held.gpu);
-  }
-  if (own) holders.push_back(source);
-  std::ranges::sort(holders);
-  return holders;
-}
-
-}  // namespace
 
 double bound(const Topology& topology, const Demand& demand, const LatencyCertificate& pair) {
   for (const GpuId g : {pair.source, pair.destination}) {

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "carriers.hpp"
 #include "kinds.hpp"
@@ -50,20 +49,32 @@ int checked_parts(const Topology& topology, const PartitionCertificate& partitio
   return parts;
 }
 
-/// Of the sums that have a source and a destination in every set.
+/// Of the sums of which each set holds some data alone at first, and which each set wants.
 double bytes_summed_everywhere(const Topology& topology, const Demand& demand, const std::vector<int>& part,
                                int parts) {
-  const auto are_everywhere = [&](std::span<const GpuId> gpus) {
-    std::vector<char> seen(index(parts), 0);
-    for (const GpuId g : gpus) seen[index(part[topology.node_of(g).index()])] = 1;
-    return std::ranges::find(seen, 0) == seen.end();
+  const auto part_of = [&](GpuId g) { return part[topology.node_of(g).index()]; };
+  const auto gives_and_wants = [&](const Contribution& sum) {
+    std::vector<char> gives(index(parts), 0);
+    std::vector<char> wants(index(parts), 0);
+    for (const GpuId g : sum.destinations) wants[index(part_of(g))] = 1;
+    if (std::ranges::find(wants, 0) != wants.end()) return false;
+    for (const GpuId source : sum.sources) {
+      if (sum.held.empty()) {
+        gives[index(part_of(source))] = 1;
+        continue;
+      }
+      const std::vector<GpuId> holders = holders_of(sum, source);
+      const auto elsewhere = [&](GpuId g) { return part_of(g) != part_of(holders.front()); };
+      if (!holders.empty() && std::ranges::none_of(holders, elsewhere))
+        gives[index(part_of(holders.front()))] = 1;
+    }
+    return std::ranges::find(gives, 0) == gives.end();
   };
   const auto enough = static_cast<std::size_t>(parts);
   double bytes = 0;
   for (const Contribution& c : demand.contributions()) {
-    // Sums held at first would spare some of the sends that are counted.
-    if (!c.reduce || !c.held.empty() || c.sources.size() < enough || c.destinations.size() < enough) continue;
-    if (are_everywhere(c.sources) && are_everywhere(c.destinations)) bytes += c.bytes;
+    if (!c.reduce || c.sources.size() < enough || c.destinations.size() < enough) continue;
+    if (gives_and_wants(c)) bytes += c.bytes;
   }
   return bytes;
 }
@@ -75,7 +86,9 @@ double bound(const Topology& topology, const Demand& demand, const PartitionCert
   const int parts = checked_parts(topology, partition);
   const double bytes = bytes_summed_everywhere(topology, demand, partition.part, parts);
   if (!(bytes > 0))
-    refuse_certificate("no sum has a source and a destination in every set, and no partial sums at first");
+    refuse_certificate(
+        "no sum has a source and a destination in every set (of data held elsewhere at first, none of it "
+        "alone)");
   Carriers carriers;
   double least_us = kUnreachable;
   for (const Link& link : topology.links()) {

@@ -77,8 +77,10 @@ TEST(Partition, CountsSumsThatAllSetsGiveToAndWant) {
   const Contribution for_one = sum({0, 1, 2, 3}, 1e6, {2});
   const Contribution plain = part(0, 1e6, {1, 2, 3});
   Contribution held = everywhere;
-  held.held = {{GpuId{0}, gpus({0, 1})}};
+  held.held = {{GpuId{0}, gpus({0, 1})}};  // what GPU 1 has is no news to GPU 0
   EXPECT_DOUBLE_EQ(bound_with({without_0, for_one, plain, held}, {0, 1, 2, 3}), alone);
+  held.held = {{GpuId{2}, gpus({0, 2})}, {GpuId{3}, gpus({0, 3})}};
+  EXPECT_DOUBLE_EQ(bound_with({held}, {0, 0, 1, 1}), 200 + 1);  // GPU 1 alone has its own
   // Source and destination of a set may be different GPUs.
   EXPECT_DOUBLE_EQ(bound_with({without_0, sum({0, 2}, 1e6, {1, 3})}, {0, 0, 1, 1}), 300 + 1);
   expect_refused(ring, custom(ring, {without_0, for_one, plain, held}), PartitionCertificate{{0, 1, 2, 3}},
