@@ -6,8 +6,8 @@
 
 #include "replay_internal.hpp"
 
-/// Rules 2, 3, 5 (store-and-forward switches) and 7: one chunk at a time, in the order of time, from the
-/// chunk's origin.
+/// Rules 2, 3, 5 (store-and-forward switches) and 7 for data that is only copied: one chunk at a time, in the
+/// order of time, from the chunk's sources, which all hold the same.
 ///
 /// A send happens only by what has happened before it. Arrivals are taken before the sends that start at the
 /// same instant; a send that comes up before its cause (both within the tolerance) waits for it. So sends
@@ -20,6 +20,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 /// A chunk at a GPU or a store-and-forward switch.
 struct NodeState {
   double held_us = kNever;            ///< GPU: from when
+  bool by_arrival = false;            ///< GPU: it holds the chunk since one arrived
   std::vector<std::size_t> stays;     ///< switch: positions in Causality::stays, by arrival
   std::size_t sent_on = 0;            ///< switch: the first so many stays have been sent on
   std::vector<std::size_t> uncaused;  ///< sends whose start has passed without a cause
@@ -34,16 +35,18 @@ struct Landing {
 
 class Derivation {
  public:
-  Derivation(const Execution& execution, const Transfers& transfers, FirstViolation& first)
+  Derivation(const Execution& execution, const Transfers& transfers, FirstViolation& first, Causality& result)
       : execution_(execution),
         transfers_(transfers),
         first_(first),
+        result_(result),
         at_(execution.topology.num_nodes()),
         happens_(execution.sends.size(), 0) {}
 
-  Causality run() {
-    for (std::size_t c = 0; c < execution_.demand.num_chunks(); ++c) derive(ChunkId(c));
-    return std::move(result_);
+  void run() {
+    for (std::size_t c = 0; c < execution_.demand.num_chunks(); ++c) {
+      if (!execution_.reduces(ChunkId(c))) derive(ChunkId(c));
+    }
   }
 
  private:
@@ -52,10 +55,12 @@ class Derivation {
 
   void derive(ChunkId c) {
     const Topology& topology = execution_.topology;
-    const NodeId origin = topology.node_of(execution_.demand.origin(c));
+    const Contribution& contribution = execution_.demand.contribution(c);
+    const std::span<const GpuId> sources = contribution.all_sources();
     const std::size_t end = execution_.first_of_chunk[c.index() + 1];
     std::size_t next = execution_.first_of_chunk[c.index()];
-    at(origin).held_us = execution_.demand.ready_us(c);
+    for (std::size_t i = 0; i < sources.size(); ++i)
+      at(topology.node_of(sources[i])).held_us = ready_of_source(contribution, i);
     while (next < end || !landings_.empty()) {
       if (!landings_.empty() && (next == end || no_later(landings_.top().time_us, send(next).start_us))) {
         const std::size_t s = landings_.top().send;
@@ -67,7 +72,7 @@ class Derivation {
     }
     find_uncaused(c);
     for (const GpuId g : execution_.demand.destinations(c)) deliver(c, g);
-    reset(origin);
+    for (const GpuId source : sources) reset(topology.node_of(source));
     for (std::size_t s = execution_.first_of_chunk[c.index()]; s < end; ++s) {
       reset(execution_.src(s));
       reset(execution_.dst(s));
@@ -77,6 +82,7 @@ class Derivation {
   void reset(NodeId n) {
     NodeState& state = at(n);
     state.held_us = kNever;
+    state.by_arrival = false;
     state.stays.clear();
     state.sent_on = 0;
     state.uncaused.clear();
@@ -114,7 +120,7 @@ class Derivation {
   void happen(std::size_t s) {
     happens_[s] = 1;
     const bool cuts_through = execution_.is_cut_through(execution_.dst(s));
-    const double enters_us = send(s).start_us + execution_.topology.link(send(s).link).latency_us;
+    const double enters_us = send(s).start_us + execution_.link(s).latency_us;
     landings_.push({cuts_through ? enters_us : send(s).arrival_us, s});
   }
 
@@ -132,8 +138,10 @@ class Derivation {
     if (!execution_.topology.is_gpu(n)) {
       state.stays.push_back(result_.stays.size());
       result_.stays.push_back({s, send(s).arrival_us, send(s).arrival_us});
-    } else if (state.held_us == kNever) {
+    } else if (state.held_us == kNever ||
+               (!state.by_arrival && !no_later(state.held_us, send(s).arrival_us))) {
       state.held_us = send(s).arrival_us;
+      state.by_arrival = true;
     }
     std::erase_if(state.uncaused, [&](std::size_t waiting) {
       if (!no_later(send(s).arrival_us, send(waiting).start_us) || !has_cause(waiting)) return false;
@@ -202,7 +210,7 @@ class Derivation {
   const Execution& execution_;
   const Transfers& transfers_;
   FirstViolation& first_;
-  Causality result_;
+  Causality& result_;
   std::vector<NodeState> at_;
   std::vector<char> happens_;  ///< per send
   std::priority_queue<Landing, std::vector<Landing>, std::greater<>> landings_;
@@ -210,8 +218,9 @@ class Derivation {
 
 }  // namespace
 
-Causality derive(const Execution& execution, const Transfers& transfers, FirstViolation& first) {
-  return Derivation(execution, transfers, first).run();
+void derive(const Execution& execution, const Transfers& transfers, FirstViolation& first,
+            Causality& result) {
+  Derivation(execution, transfers, first, result).run();
 }
 
 }  // namespace rondo::replay_internal

@@ -28,14 +28,20 @@ inline bool no_later(double a_us, double b_us) {
   return a_us <= b_us + tolerance_us(a_us, b_us);
 }
 
-/// Keeps the violation that comes first in time. Ties go to the earlier rule of causality, then to the lower
-/// link and chunk, so that the answer does not depend on the order in which the steps look at the sends.
+/// Whether a rate is above a bandwidth by more than rounding.
+inline bool is_above(double rate_GBps, double bandwidth_GBps) {
+  return rate_GBps > bandwidth_GBps * (1 + 1e-9);
+}
+
+/// Keeps the violation that comes first in time. Ties go to the lower rank (a rule's number; less for what
+/// makes others break), then to the lower link and chunk, so that the answer does not depend on the order in
+/// which the steps look at the sends.
 class FirstViolation {
  public:
   /// `sentence` is called only when this violation comes before all others so far.
   template <class Sentence>
-  void offer(double time_us, int rule, const Send& send, Sentence&& sentence) {
-    const Key key{time_us, rule, send.link, send.chunk};
+  void offer(double time_us, int rank, const Send& send, Sentence&& sentence) {
+    const Key key{time_us, rank, send.link, send.chunk};
     if (found_ && !(key < key_)) return;
     key_ = key;
     found_ = sentence();
@@ -56,38 +62,78 @@ struct Execution {
   std::vector<std::size_t>
       first_of_chunk;  ///< chunk c has the sends first_of_chunk[c] .. first_of_chunk[c + 1]
 
-  NodeId src(std::size_t s) const { return topology.link(sends[s].link).src; }
-  NodeId dst(std::size_t s) const { return topology.link(sends[s].link).dst; }
+  const Link& link(std::size_t s) const { return topology.link(sends[s].link); }
+  NodeId src(std::size_t s) const { return link(s).src; }
+  NodeId dst(std::size_t s) const { return link(s).dst; }
   bool is_switch(NodeId n, Forwarding forwarding) const {
     const Node& node = topology.node(n);
     return node.kind == NodeKind::switch_ && node.forwarding == forwarding;
   }
   bool is_cut_through(NodeId n) const { return is_switch(n, Forwarding::cut_through); }
-  /// Time on the link when send s runs at `bandwidth_GBps`.
-  double duration_us(std::size_t s, double bandwidth_GBps) const {
+  bool reduces(ChunkId c) const { return demand.contribution(c).reduce; }
+  /// The bytes of send s alone at `bandwidth_GBps`.
+  double transmission_of(std::size_t s, double bandwidth_GBps) const {
     return transmission_us(demand.bytes(sends[s].chunk), bandwidth_GBps);
   }
-  /// "chunk 3 over link 5 (node 1 -> node 2) from 10 us"
+  /// "chunk 3 over link 5 (node 1 -> node 2) from 10 us", and its transfer where that has a number.
   std::string describe(std::size_t s) const;
 };
 
-/// How sends join into transfers through cut-through switches (rules 4 and 5).
+/// How sends join into transfers through cut-through switches (rules 4 and 5), and what they keep of their
+/// links.
 struct Transfers {
   static constexpr std::int32_t kNone = -1;
 
-  /// The sends of one chunk that pass one cut-through switch at one instant and rate. Where several enter,
-  /// which of the leaving ones belongs to which is free.
+  /// The sends of one chunk that pass one cut-through switch at one instant: those of one number, or those
+  /// without a number that last equally long. Of the latter several may enter; which of the leaving ones
+  /// belongs to which is then free. Of the former several enter where the switch adds.
   struct Crossing {
     std::vector<std::size_t> in;
     std::vector<std::size_t> out;
+    bool meets_others = false;  ///< several sends without a number enter the switch at this instant
   };
   std::vector<Crossing> crossings;
   std::vector<std::int32_t> entered;  ///< per send: the crossing at its far end, or kNone
   std::vector<std::int32_t> left;     ///< per send: the crossing at its near end, or kNone
-  std::vector<double> rate_GBps;      ///< per send: r of rule 1
+
+  std::vector<double> rate_GBps;    ///< per send: r of rule 1, the greatest one where bandwidth changes
+  std::vector<double> duration_us;  ///< per send: what rule 1 says of end - start; infinite: it never ends
+
+  /// A rate during a part of a transfer, in times from its start on.
+  struct Piece {
+    double from_us;
+    double to_us;
+    double rate_GBps;
+  };
+  std::vector<std::vector<Piece>> changing;  ///< of transfers whose rate changes
+  std::vector<std::int32_t> changes;         ///< per send: its position there, or kNone; empty: all kNone
+  /// Per send: an earlier one of its number already stands for the transfer on its link; empty: none is so.
+  std::vector<char> repeats;
+
+  bool counts(std::size_t s) const { return repeats.empty() || repeats[s] == 0; }
 };
 
-Transfers join_transfers(const Execution& execution, FirstViolation& first);
+/// Sends with numbers, by number, link and chunk: transfer k has sends[begin[k]] .. sends[begin[k + 1]].
+struct Numbered {
+  std::vector<std::size_t> sends;
+  std::vector<std::size_t> begin;
+
+  std::size_t count() const { return begin.size() - 1; }
+  std::span<const std::size_t> operator[](std::size_t k) const {
+    return std::span(sends).subspan(begin[k], begin[k + 1] - begin[k]);
+  }
+};
+
+/// Groups the sends that have numbers: every link of a transfer carries the same chunks, each once, at one
+/// time and at one rate.
+Numbered check_numbers(const Execution& execution, FirstViolation& first);
+
+/// Everything of Transfers but rates and durations.
+Transfers find_crossings(const Execution& execution, FirstViolation& first);
+
+/// Rates and durations (rule 1), and that the sends of a number join.
+void set_rates(const Execution& execution, const Numbered& numbered, Transfers& transfers,
+               FirstViolation& first);
 
 /// A chunk waits in a store-and-forward switch.
 struct Stay {
@@ -97,12 +143,44 @@ struct Stay {
 };
 
 struct Causality {
-  std::vector<Stay> stays;
+  std::vector<Stay> stays = {};
   double finish_us = 0;
 };
 
-/// Derives, from the origins, which sends can happen (rules 2, 3 and 5) and when every destination is served
-/// (rule 7).
-Causality derive(const Execution& execution, const Transfers& transfers, FirstViolation& first);
+/// When the i-th of the sources has its data.
+inline double ready_of_source(const Contribution& contribution, std::size_t i) {
+  return contribution.source_ready_us.empty() ? contribution.ready_us : contribution.source_ready_us[i];
+}
+
+/// Derives, from the sources, which sends can happen (rules 2, 3 and 5) and when every destination is served
+/// (rule 7). Chunks that reduce are left to derive_sums.
+void derive(const Execution& execution, const Transfers& transfers, FirstViolation& first, Causality& result);
+/// The same for chunks that reduce, with what is added and replaced where (rule 8).
+void derive_sums(const Execution& execution, const Transfers& transfers, FirstViolation& first,
+                 Causality& result);
+
+/// Rule 3: what waits in a store-and-forward switch fits its buffer.
+void check_buffers(const Execution& execution, const std::vector<Stay>& stays, FirstViolation& first);
+/// Rules 1 and 6: the rates on a link, and in a group, fit, and message costs do not overlap.
+void check_bandwidth(const Execution& execution, const Transfers& transfers, FirstViolation& first);
+
+/// Positions of `count` items grouped by key: group k is order[begin[k]] .. order[begin[k + 1]].
+struct Groups {
+  std::vector<std::size_t> begin;
+  std::vector<std::size_t> order;
+  std::span<std::size_t> operator[](std::size_t k) {
+    return std::span(order).subspan(begin[k], begin[k + 1] - begin[k]);
+  }
+};
+
+template <class Key>
+Groups group_by(std::size_t count, std::size_t num_keys, Key key) {
+  Groups groups{std::vector<std::size_t>(num_keys + 1, 0), std::vector<std::size_t>(count)};
+  for (std::size_t i = 0; i < count; ++i) ++groups.begin[key(i) + 1];
+  for (std::size_t k = 0; k < num_keys; ++k) groups.begin[k + 1] += groups.begin[k];
+  std::vector<std::size_t> next(groups.begin.begin(), groups.begin.end() - 1);
+  for (std::size_t i = 0; i < count; ++i) groups.order[next[key(i)]++] = i;
+  return groups;
+}
 
 }  // namespace rondo::replay_internal

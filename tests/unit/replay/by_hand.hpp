@@ -18,17 +18,31 @@ class Fabric {
  public:
   explicit Fabric(int gpus) { data_.nodes.resize(static_cast<std::size_t>(gpus)); }
 
-  int cut_through(bool multicast = true) {
-    return add({.kind = NodeKind::switch_, .multicast = multicast, .forwarding = Forwarding::cut_through});
-  }
-  int store_and_forward(double buffer_bytes, bool multicast = true) {
+  int cut_through(bool multicast = true, bool reduce = false) {
     return add({.kind = NodeKind::switch_,
                 .multicast = multicast,
+                .reduce = reduce,
+                .forwarding = Forwarding::cut_through});
+  }
+  int store_and_forward(double buffer_bytes, bool multicast = true, bool reduce = false) {
+    return add({.kind = NodeKind::switch_,
+                .multicast = multicast,
+                .reduce = reduce,
                 .forwarding = Forwarding::store_and_forward,
                 .buffer_bytes = buffer_bytes});
   }
   int link(int src, int dst, double bandwidth_GBps = 1, double latency_us = 0, double message_us = 0) {
     data_.links.push_back({NodeId{src}, NodeId{dst}, bandwidth_GBps, latency_us, message_us});
+    return static_cast<int>(data_.links.size()) - 1;
+  }
+  /// Every transfer keeps the link for that long besides its bytes.
+  int costly_link(int src, int dst, double message_us, double bandwidth_GBps = 1, double latency_us = 0) {
+    data_.links.push_back({NodeId{src}, NodeId{dst}, bandwidth_GBps, latency_us, message_us});
+    return static_cast<int>(data_.links.size()) - 1;
+  }
+  int changing_link(int src, int dst, const std::vector<BandwidthStep>& steps, double latency_us = 0,
+                    double message_us = 0) {
+    data_.links.push_back({NodeId{src}, NodeId{dst}, steps.front().GBps, latency_us, message_us, steps});
     return static_cast<int>(data_.links.size()) - 1;
   }
   void share(const std::vector<int>& links, double bandwidth_GBps) {
@@ -53,6 +67,22 @@ inline Contribution part(int origin, double bytes, const std::vector<int>& desti
   return result;
 }
 
+inline std::vector<GpuId> gpus(const std::vector<int>& numbers) {
+  std::vector<GpuId> result;
+  for (const int g : numbers) result.emplace_back(g);
+  return result;
+}
+
+/// What `destinations` want is the sum of what `sources` have.
+inline Contribution sum_of(const std::vector<int>& sources, double bytes,
+                           const std::vector<int>& destinations) {
+  Contribution result{.origin = GpuId{sources.front()}, .bytes = bytes};
+  result.destinations = gpus(destinations);
+  result.sources = gpus(sources);
+  result.reduce = true;
+  return result;
+}
+
 inline Demand custom(const Topology& topology, std::vector<Contribution> parts) {
   double size = 0;
   for (const Contribution& p : parts) size += p.bytes;
@@ -65,6 +95,20 @@ inline Send send(int chunk, int link, double start_us, double end_us, double arr
 /// Over a link without latency.
 inline Send send(int chunk, int link, double start_us, double end_us) {
   return send(chunk, link, start_us, end_us, end_us);
+}
+
+inline Send numbered(int transfer, Send send) {
+  send.transfer = transfer;
+  return send;
+}
+inline Send at_rate(double rate_GBps, Send send) {
+  send.rate_GBps = rate_GBps;
+  return send;
+}
+/// Its far end adds what it brings.
+inline Send adding(Send send) {
+  send.op = SendOp::reduce;
+  return send;
 }
 
 /// The sends are valid in any order and end at `finish_us`.
