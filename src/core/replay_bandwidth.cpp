@@ -5,7 +5,7 @@
 
 #include "replay_internal.hpp"
 
-/// What is used at one time: the bandwidth of links and groups (rules 1 and 6), message costs (rule 1) and
+/// What is used at one time: the bandwidth of links and groups (rules 1 and 6), message costs (rule 8) and
 /// buffers (rule 3).
 namespace rondo::replay_internal {
 namespace {
@@ -136,7 +136,7 @@ void check_link(const Execution& execution, const Transfers& transfers, const Li
   });
 }
 
-/// Rule 1: the first message_us of different transfers do not overlap.
+/// Rule 8: the first message_us of different transfers do not overlap.
 void check_messages(const Execution& execution, const Transfers& transfers, const Link& link,
                     std::span<const std::size_t> on_link, FirstViolation& first) {
   if (link.message_us == 0) return;
@@ -146,8 +146,8 @@ void check_messages(const Execution& execution, const Transfers& transfers, cons
     if (!stands(transfers, s)) continue;
     const double start = execution.sends[s].start_us;
     if (!no_later(busy_until, start)) {
-      first.offer(start, 1, execution.sends[s], [&] {
-        return fmt::format("rule 1: {} starts while the message cost of chunk {} keeps the link until {} us",
+      first.offer(start, 8, execution.sends[s], [&] {
+        return fmt::format("rule 8: {} starts while the message cost of chunk {} keeps the link until {} us",
                            execution.describe(s), execution.sends[by].chunk.value, busy_until);
       });
     }

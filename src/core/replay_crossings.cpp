@@ -125,7 +125,7 @@ class Crosser {
     });
   }
 
-  /// Rules 5 and 8, and the crossing itself; `at` is one of its passages.
+  /// Rules 5 and 10, and the crossing itself; `at` is one of its passages.
   void add(const Passage& at, Transfers::Crossing crossing) {
     if (crossing.in.empty()) {
       for (const std::size_t s : crossing.out) nothing_enters(s);
@@ -154,7 +154,7 @@ class Crosser {
     transfers_.crossings.push_back(std::move(crossing));
   }
 
-  /// Rule 8: several sends of one transfer enter a switch only to be added up there.
+  /// Rule 10: several sends of one transfer enter a switch only to be added up there.
   void check_addition(NodeId node, std::span<const std::size_t> entering) {
     for (const std::size_t s : entering) {
       const char* why = !execution_.reduces(send(s).chunk)       ? "the chunk is no sum"
@@ -163,7 +163,7 @@ class Crosser {
                                                                  : nullptr;
       if (why == nullptr) continue;
       first_.offer(send(s).start_us, 0, send(s), [&] {
-        return fmt::format("rule 8: {} enters switch {} with {} other send(s) of its transfer, but {}",
+        return fmt::format("rule 10: {} enters switch {} with {} other send(s) of its transfer, but {}",
                            execution_.describe(s), node.value, entering.size() - 1, why);
       });
     }

@@ -155,13 +155,13 @@ inline double ready_of_source(const Contribution& contribution, std::size_t i) {
 /// Derives, from the sources, which sends can happen (rules 2, 3 and 5) and when every destination is served
 /// (rule 7). Chunks that reduce are left to derive_sums.
 void derive(const Execution& execution, const Transfers& transfers, FirstViolation& first, Causality& result);
-/// The same for chunks that reduce, with what is added and replaced where (rule 8).
+/// The same for chunks that reduce, with what is added and replaced where (rules 9 and 10).
 void derive_sums(const Execution& execution, const Transfers& transfers, FirstViolation& first,
                  Causality& result);
 
 /// Rule 3: what waits in a store-and-forward switch fits its buffer.
 void check_buffers(const Execution& execution, const std::vector<Stay>& stays, FirstViolation& first);
-/// Rules 1 and 6: the rates on a link, and in a group, fit, and message costs do not overlap.
+/// Rules 1, 6 and 8: the rates on a link, and in a group, fit, and message costs do not overlap.
 void check_bandwidth(const Execution& execution, const Transfers& transfers, FirstViolation& first);
 
 /// Positions of `count` items grouped by key: group k is order[begin[k]] .. order[begin[k + 1]].

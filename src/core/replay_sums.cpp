@@ -8,7 +8,7 @@
 #include "replay_internal.hpp"
 #include "rondo/core/replay.hpp"
 
-/// Rules 2, 3, 5, 7 and 8 for sums: whose data a send carries.
+/// Rules 2, 3, 5, 7, 9 and 10 for sums: whose data a send carries.
 ///
 /// What a send carries depends on all that has arrived at its near end by its start. So the sends of a chunk
 /// are gone through in the order of these dependences; those that are left rest on each other.
@@ -56,7 +56,7 @@ class SumDerivation {
     }
     for (std::size_t s = begin_; s < end_; ++s) {
       if (is_known_[s - begin_]) continue;
-      refuse(s, send(s).start_us,
+      refuse(s, send(s).start_us, 9,
              [] { return "cannot start: it rests on sends that rest on each other, or on none"; });
     }
     for (Place& place : places()) finish(place);
@@ -154,7 +154,7 @@ class SumDerivation {
     }
   }
 
-  /// Rule 8 at a GPU.
+  /// Rule 9.
   void take(Place& p, std::size_t s) {
     const SetTable::Set set = sets_[p.set];
     if (send(s).op == SendOp::reduce) {
@@ -163,7 +163,7 @@ class SumDerivation {
       return;
     }
     if (const std::size_t i = first_missing(set, content(s)); i != kNone) {
-      refuse(s, send(s).arrival_us, [&] {
+      refuse(s, send(s).arrival_us, 9, [&] {
         return fmt::format(
             "overwrites the partial sum that GPU {} holds when it arrives at {} us, and loses the data of "
             "GPU {}: a copy has to contain what was there",
@@ -180,7 +180,7 @@ class SumDerivation {
     if (const std::size_t i = first_in_both(set, own); i != kNone) {
       const std::size_t s = *std::ranges::find_if(
           p.in, [&](std::size_t in) { return is_known_[in - begin_] && contains(content(in), i); });
-      refuse(s, p.own_us, [&] {
+      refuse(s, p.own_us, 9, [&] {
         return fmt::format(
             "brings GPU {} the data of GPU {} before its own are ready at {} us: twice the same",
             execution_.topology.gpu_of(execution_.dst(s)).value, source(i).value, p.own_us);
@@ -195,8 +195,8 @@ class SumDerivation {
       p.whole_us = at_us;
   }
 
-  /// Rules 3 and 8 at a store-and-forward switch. What arrives by reduce joins the sum that came last, unless
-  /// that has begun to leave.
+  /// Rules 3 and 10 at a store-and-forward switch. What arrives by reduce joins the sum that came last,
+  /// unless that has begun to leave.
   void store(Place& p, std::size_t s) {
     const bool adds = execution_.topology.node(execution_.dst(s)).reduce && send(s).op == SendOp::reduce;
     if (!adds || p.sent_on == p.stays.size()) {
@@ -277,15 +277,16 @@ class SumDerivation {
   }
 
   template <class Sentence>
-  void refuse(std::size_t s, double time_us, Sentence sentence) {
-    first_.offer(time_us, 8, send(s), [&] { return "rule 8: " + execution_.describe(s) + " " + sentence(); });
+  void refuse(std::size_t s, double time_us, int rule, Sentence sentence) {
+    first_.offer(time_us, rule, send(s),
+                 [&] { return fmt::format("rule {}: {} {}", rule, execution_.describe(s), sentence()); });
   }
 
   /// `i`: a source whose data is there already.
   void refuse_twice(std::size_t s, std::size_t i) {
-    refuse(s, send(s).arrival_us, [&] {
-      const NodeId n = execution_.dst(s);
-      const bool is_gpu = execution_.topology.is_gpu(n);
+    const NodeId n = execution_.dst(s);
+    const bool is_gpu = execution_.topology.is_gpu(n);
+    refuse(s, send(s).arrival_us, is_gpu ? 9 : 10, [&] {
       return fmt::format("adds the data of GPU {} to a sum at {} {} that contains it already",
                          source(i).value, is_gpu ? "GPU" : "switch",
                          is_gpu ? execution_.topology.gpu_of(n).value : n.value);

@@ -35,11 +35,6 @@ class Fabric {
     data_.links.push_back({NodeId{src}, NodeId{dst}, bandwidth_GBps, latency_us, message_us});
     return static_cast<int>(data_.links.size()) - 1;
   }
-  /// Every transfer keeps the link for that long besides its bytes.
-  int costly_link(int src, int dst, double message_us, double bandwidth_GBps = 1, double latency_us = 0) {
-    data_.links.push_back({NodeId{src}, NodeId{dst}, bandwidth_GBps, latency_us, message_us});
-    return static_cast<int>(data_.links.size()) - 1;
-  }
   int changing_link(int src, int dst, const std::vector<BandwidthStep>& steps, double latency_us = 0,
                     double message_us = 0) {
     data_.links.push_back({NodeId{src}, NodeId{dst}, steps.front().GBps, latency_us, message_us, steps});

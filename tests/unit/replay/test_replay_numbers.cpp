@@ -93,7 +93,7 @@ TEST(ReplayNumbers, ANumberPassesASwitchAlone) {
   expect_finish(topology, demand, sends(0, 1, 1, 0), 10);
   expect_finish(topology, demand, sends(0, -1, 0, -1), 10);
   expect_finish(topology, demand, sends(-1, -1, -1, -1), 10);
-  expect_violation(topology, demand, sends(0, 0, 0, 0), {"rule 8", "chunk 0", "no sum"});
+  expect_violation(topology, demand, sends(0, 0, 0, 0), {"rule 10", "chunk 0", "no sum"});
   expect_violation(topology, demand, sends(0, 1, 0, 0), {"rule 5", "switch 3"});
   expect_violation(topology, demand, sends(0, -1, -1, -1), {"rule 5", "switch 3"});
   expect_violation(topology, demand, sends(0, 1, 0, 2), {"rule 4", "no send of the transfer enters"});
@@ -210,7 +210,7 @@ TEST(ReplayRates, RatesCountInAGroup) {
 
 TEST(ReplayMessages, ATransferPaysOnce) {
   Fabric fabric(2);
-  fabric.costly_link(0, 1, 2, 1, 0.5);
+  fabric.link(0, 1, 1, 0.5, 2);
   const Topology topology = fabric.build();
   const Demand demand = custom(topology, {part(0, 10 * kUs, {1}), part(0, 10 * kUs, {1})});
   expect_finish(topology, demand, {send(0, 0, 0, 12, 12.5), send(1, 0, 12, 24, 24.5)}, 24.5);
@@ -226,9 +226,9 @@ TEST(ReplayMessages, ATransferPaysOnce) {
 TEST(ReplayMessages, TheGreatestCostOfJoinedLinksCounts) {
   Fabric fabric(3);
   const int sw = fabric.cut_through();
-  fabric.costly_link(0, sw, 1, 2, 1);
-  fabric.costly_link(sw, 1, 3, 1, 1);
-  fabric.costly_link(sw, 2, 2, 2, 1);
+  fabric.link(0, sw, 2, 1, 1);
+  fabric.link(sw, 1, 1, 1, 3);
+  fabric.link(sw, 2, 2, 1, 2);
   const Topology topology = fabric.build();
   const Demand demand = custom(topology, {part(0, 10 * kUs, {1, 2})});
   expect_finish(topology, demand, {send(0, 0, 0, 13, 14), send(0, 1, 1, 14, 15), send(0, 2, 1, 14, 15)}, 15);
@@ -239,7 +239,7 @@ TEST(ReplayMessages, TheGreatestCostOfJoinedLinksCounts) {
 
 TEST(ReplayMessages, CostsSideBySideAreRefused) {
   Fabric fabric(2);
-  fabric.costly_link(0, 1, 2, 2);
+  fabric.link(0, 1, 2, 0, 2);
   const Topology topology = fabric.build();
   const Demand demand = custom(topology, {part(0, 10 * kUs, {1}), part(0, 10 * kUs, {1})});
   const auto sends = [](double second) {
@@ -248,8 +248,8 @@ TEST(ReplayMessages, CostsSideBySideAreRefused) {
   };
   expect_finish(topology, demand, sends(2), 14);
   expect_violation(topology, demand, sends(1.9),
-                   {"rule 1", "chunk 1", "link 0", "from 1.9 us", "until 2 us"});
-  expect_violation(topology, demand, sends(0), {"rule 1", "message cost"});
+                   {"rule 8", "chunk 1", "link 0", "from 1.9 us", "until 2 us"});
+  expect_violation(topology, demand, sends(0), {"rule 8", "message cost"});
 }
 
 TEST(ReplayMessages, SendsThatMeetNeedNumbers) {
@@ -259,8 +259,8 @@ TEST(ReplayMessages, SendsThatMeetNeedNumbers) {
     const int sw = fabric.cut_through(false);
     fabric.link(0, sw);
     fabric.link(0, sw);
-    fabric.costly_link(sw, 1, message_us);
-    fabric.costly_link(sw, 2, message_us);
+    fabric.link(sw, 1, 1, 0, message_us);
+    fabric.link(sw, 2, 1, 0, message_us);
     return fabric.build();
   };
   const auto sends = [](int second, double end) {

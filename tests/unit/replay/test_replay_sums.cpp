@@ -1,6 +1,6 @@
 #include "by_hand.hpp"
 
-/// Rule 8: what is added up where.
+/// Rules 9 and 10: what is added up where.
 namespace rondo {
 namespace {
 
@@ -40,11 +40,11 @@ TEST(ReplaySums, ACopyContainsWhatWasThere) {
   std::vector<Send> sends = there_and_back();
   sends[0].op = SendOp::copy;
   expect_violation(topology, all_reduce(topology), sends,
-                   {"rule 8", "chunk 0 over link 0", "overwrites the partial sum that GPU 1 holds",
+                   {"rule 9", "chunk 0 over link 0", "overwrites the partial sum that GPU 1 holds",
                     "loses the data of GPU 1"});
   sends = there_and_back();
   sends[1].op = SendOp::copy;
-  expect_violation(topology, all_reduce(topology), sends, {"rule 8", "link 1", "loses the data of GPU 2"});
+  expect_violation(topology, all_reduce(topology), sends, {"rule 9", "link 1", "loses the data of GPU 2"});
 }
 
 TEST(ReplaySums, NothingIsAddedTwice) {
@@ -53,12 +53,12 @@ TEST(ReplaySums, NothingIsAddedTwice) {
     std::vector<Send> sends = there_and_back();
     sends[back].op = SendOp::reduce;
     expect_violation(topology, all_reduce(topology), sends,
-                     {"rule 8", back == 2 ? "link 2" : "link 3", "adds the data of GPU 0",
+                     {"rule 9", back == 2 ? "link 2" : "link 3", "adds the data of GPU 0",
                       "contains it already", back == 2 ? "GPU 1" : "GPU 0"});
   }
   std::vector<Send> sends = there_and_back();
   sends.push_back(adding(send(0, 0, 1, 2)));
-  expect_violation(topology, all_reduce(topology), sends, {"rule 8", "adds the data of GPU 0", "GPU 1"});
+  expect_violation(topology, all_reduce(topology), sends, {"rule 9", "adds the data of GPU 0", "GPU 1"});
 }
 
 TEST(ReplaySums, WhatArrivesAtTheStartIsInIt) {
@@ -83,11 +83,11 @@ TEST(ReplaySums, AtOneTimeCopiesComeBeforeAdditions) {
   expect_finish(topology, demand, {a, adding(b), onward}, 2);
   expect_finish(topology, demand, {adding(a), b, onward}, 2);
   expect_finish(topology, demand, {adding(a), adding(b), onward}, 2);
-  expect_violation(topology, demand, {a, b, onward}, {"rule 8", "overwrites", "GPU 2"});
+  expect_violation(topology, demand, {a, b, onward}, {"rule 9", "overwrites", "GPU 2"});
   // A little later it is still the same time, later than that it is not.
   expect_finish(topology, demand, {adding(a), send(0, 1, 5e-7, 1 + 5e-7), onward}, 2);
   expect_violation(topology, demand, {adding(a), send(0, 1, 1e-5, 1 + 1e-5), send(0, 2, 2, 3)},
-                   {"rule 8", "link 1", "overwrites"});
+                   {"rule 9", "link 1", "overwrites"});
   expect_finish(topology, demand, {a, adding(send(0, 1, 1e-5, 1 + 1e-5)), send(0, 2, 2, 3)}, 3);
 }
 
@@ -101,7 +101,7 @@ TEST(ReplaySums, CopiesAtOneTimeMayContainOneAnother) {
   const Demand demand = custom(topology, {sum_of({0, 1}, kUs, {3})});
   expect_finish(topology, demand, {adding(send(0, 0, 0, 1)), send(0, 1, 1, 2), send(0, 2, 0, 1, 2)}, 2);
   expect_violation(topology, demand, {adding(send(0, 0, 0, 1)), send(0, 1, 1, 2), send(0, 2, 0.1, 1.1, 2.1)},
-                   {"rule 8", "link 2", "loses the data of GPU 1"});
+                   {"rule 9", "link 2", "loses the data of GPU 1"});
 }
 
 TEST(ReplaySums, SendsThatRestOnEachOtherAreRefused) {
@@ -110,7 +110,7 @@ TEST(ReplaySums, SendsThatRestOnEachOtherAreRefused) {
   const Demand demand = custom(topology, {sum_of({0, 1}, tiny * kUs, {0, 1})});
   // Each would carry the other's data, and its own twice.
   expect_violation(topology, demand, {adding(send(0, 0, 5, 5 + tiny)), adding(send(0, 3, 5, 5 + tiny))},
-                   {"rule 8", "rest on each other"});
+                   {"rule 9", "rest on each other"});
   // One after the other.
   EXPECT_TRUE(replay(topology, demand, std::vector{adding(send(0, 0, 5, 5 + tiny)), send(0, 3, 6, 6 + tiny)})
                   .valid());
@@ -150,7 +150,7 @@ TEST(ReplaySums, AStateMayHoldPartialSums) {
   const Demand demand = custom(topology, {sum});
   expect_finish(topology, demand, {adding(send(0, 1, 0, 1)), send(0, 2, 1, 2), send(0, 3, 2, 3)}, 3);
   expect_violation(topology, demand, {adding(send(0, 0, 0, 1))},
-                   {"rule 8", "adds the data of GPU 0", "GPU 1"});
+                   {"rule 9", "adds the data of GPU 0", "GPU 1"});
 }
 
 TEST(ReplaySums, TheFinishIsWhenTheSumIsWhole) {
@@ -170,7 +170,7 @@ TEST(ReplaySums, AMemberPassesOnItsPartialSumOnly) {
   std::vector<Send> sends;
   for (int l = 0; l < 10; ++l) sends.push_back(adding(send(0, l, 0, 1)));
   for (int l = 0; l < 10; ++l) sends.push_back(adding(send(0, l, 1, 2)));
-  expect_violation(topology, demand, sends, {"rule 8", "contains it already"});
+  expect_violation(topology, demand, sends, {"rule 9", "contains it already"});
 }
 
 TEST(ReplaySums, SeveralSourcesOfDataAreHolders) {
@@ -210,11 +210,11 @@ TEST(ReplaySums, ACutThroughSwitchAddsInOneTransfer) {
   expect_finish(topology, without, through_switch(), 1);
   expect_violation(topology, demand, through_switch(), {"rule 7", "never includes GPU 3"});
   expect_violation(adding_star(false), without, through_switch(),
-                   {"rule 8", "link 0", "switch 4", "may not add"});
+                   {"rule 10", "link 0", "switch 4", "may not add"});
   expect_violation(adding_star(true, false), without, through_switch(), {"rule 5", "cannot multicast"});
   std::vector<Send> sends = through_switch();
   sends[1].op = SendOp::copy;
-  expect_violation(topology, without, sends, {"rule 8", "link 1", "copy (0)"});
+  expect_violation(topology, without, sends, {"rule 10", "link 1", "copy (0)"});
   sends = through_switch();
   for (Send& s : sends) s.transfer = kNoTransfer;
   expect_violation(topology, without, sends, {"rule 4", "need transfer numbers"});
@@ -255,7 +255,7 @@ TEST(ReplaySums, ASwitchAddsNothingTwice) {
   std::vector<Send> sends = {adding(send(0, 0, 0, 1)), adding(send(0, 1, 0, 1)), adding(send(0, 2, 0, 1))};
   for (Send& s : sends) s.transfer = 1;
   sends.push_back(adding(send(0, 3, 0, 1)));
-  expect_violation(topology, demand, sends, {"rule 8", "adds the data of GPU 0", "switch 3"});
+  expect_violation(topology, demand, sends, {"rule 10", "adds the data of GPU 0", "switch 3"});
 }
 
 TEST(ReplaySums, SeveralSumsGoTogether) {
@@ -280,7 +280,7 @@ TEST(ReplaySums, ASumPassesAPlainSwitch) {
   const Demand demand = custom(topology, {sum_of({0, 1}, kUs, {1})});
   expect_finish(topology, demand, {send(0, 0, 0, 1), adding(send(0, 1, 0, 1))}, 1);
   expect_finish(topology, demand, {adding(send(0, 0, 0, 1)), adding(send(0, 1, 0, 1))}, 1);
-  expect_violation(topology, demand, {adding(send(0, 0, 0, 1)), send(0, 1, 0, 1)}, {"rule 8", "GPU 1"});
+  expect_violation(topology, demand, {adding(send(0, 0, 0, 1)), send(0, 1, 0, 1)}, {"rule 9", "GPU 1"});
   expect_violation(topology, demand, {adding(send(0, 1, 0, 1))}, {"rule 4", "link 1"});
 }
 
@@ -340,7 +340,7 @@ TEST(ReplaySums, AStoringSwitchAddsNothingTwice) {
   expect_violation(adding_storage(10 * kUs, true), demand,
                    {adding(send(0, 0, 0, 1)), adding(send(0, 0, 1, 2)), adding(send(0, 1, 0, 1)),
                     adding(send(0, 2, 2, 3))},
-                   {"rule 8", "link 0", "adds the data of GPU 0", "switch 4"});
+                   {"rule 10", "link 0", "adds the data of GPU 0", "switch 4"});
 }
 
 }  // namespace
