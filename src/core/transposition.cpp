@@ -34,24 +34,24 @@ void check_groups(const Topology& topology) {
   }
 }
 
-/// Per send the first send of its transfer where several of its sends leave a switch for one that entered,
-/// which backwards is an addition; -1 elsewhere.
-std::vector<int> copied_transfers(const std::vector<int>& continued) {
+/// Per send the first send of its transfer, where that goes over several links that cut-through switches
+/// join; -1 elsewhere. Sends of sums that pass switches have to be numbered: which of those that meet there
+/// are added has to be said.
+std::vector<int> transfers_through_switches(const Topology& topology, const std::vector<Send>& sends,
+                                            const std::vector<int>& continued) {
+  const auto is_stored_before = [&](int s) {
+    const Node& from = topology.node(topology.link(sends[index(s)].link).src);
+    return from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward;
+  };
   std::vector<int> first(continued.size());
-  std::vector<int> onward(continued.size(), 0);
-  std::vector<char> copies(continued.size(), 0);
-  for (const int in : continued) {
-    if (in >= 0) ++onward[index(in)];
-  }
+  std::vector<char> is_long(continued.size(), 0);
   for (std::size_t s = 0; s < continued.size(); ++s) {
     int root = static_cast<int>(s);
-    bool copied = onward[s] > 1;
-    for (; continued[index(root)] >= 0; root = continued[index(root)])
-      copied = copied || onward[index(continued[index(root)])] > 1;
+    while (continued[index(root)] >= 0 && !is_stored_before(root)) root = continued[index(root)];
     first[s] = root;
-    if (copied) copies[index(root)] = 1;
+    if (index(root) != s) is_long[index(root)] = 1;
   }
-  for (int& root : first) root = copies[index(root)] ? root : -1;
+  for (int& root : first) root = is_long[index(root)] ? root : -1;
   return first;
 }
 
@@ -99,7 +99,8 @@ std::vector<Send> reversed_in_time(const Topology& transposed_topology, const De
                                    const std::vector<Send>& sends, double finish_us) {
   Schedule backwards{pruned(transposed_topology, transposed_demand, sends)};
   const Transfers transfers = transfers_of(transposed_topology, transposed_demand, backwards.sends);
-  const std::vector<int> joins = copied_transfers(transfers.continued);
+  const std::vector<int> joins =
+      transfers_through_switches(transposed_topology, backwards.sends, transfers.continued);
   std::int32_t next_number = 0;
   for (const Send& send : backwards.sends) next_number = std::max(next_number, send.transfer + 1);
   std::vector<std::int32_t> numbers(backwards.sends.size(), kNoTransfer);
@@ -115,7 +116,10 @@ std::vector<Send> reversed_in_time(const Topology& transposed_topology, const De
     send.start_us = std::max(0.0, finish_us - send.arrival_us);
     send.end_us = send.start_us + occupied_us;
     send.arrival_us = send.end_us + latency_us;
-    send.op = SendOp::reduce;
+    // Backwards the send enters the node that it leaves here.
+    const Node& entered = transposed_topology.node(transposed_topology.link(send.link).src);
+    const bool adds = entered.kind == NodeKind::gpu || entered.multicast;
+    send.op = adds ? SendOp::reduce : SendOp::copy;
   }
   canonicalise(backwards);
   return std::move(backwards.sends);

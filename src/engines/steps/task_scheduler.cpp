@@ -28,7 +28,7 @@ class TaskScheduler {
  public:
   TaskScheduler(const Topology& topology, const Demand& demand, const TaskGraph& graph,
                 const std::vector<double>& rank, std::uint64_t seed)
-      : demand_(demand), graph_(graph), rank_(rank), seed_(seed), timetable_(topology) {
+      : topology_(topology), demand_(demand), graph_(graph), rank_(rank), seed_(seed), timetable_(topology) {
     queues_.resize(graph.hops.size());
     missing_.reserve(graph.tasks.size());
     std::set<std::pair<int, double>> seen;
@@ -82,6 +82,7 @@ class TaskScheduler {
       queues_[h].pop();
       ++num_started_;
       const std::size_t sent = schedule_.sends.size();
+      if (hop.links.size() > 1 && demand_.contribution(task.chunk).reduce) ++transfer_;
       const double arrival = timetable_.reserve(hop, task.chunk, bytes, t, schedule_.sends);
       schedule_.finish_us = std::max(schedule_.finish_us, arrival);
       for (const int onward : task.next) {
@@ -91,13 +92,27 @@ class TaskScheduler {
       }
       // Hops that begin with the link may start again, and those that meet it later on so much earlier.
       for (std::size_t s = sent; s < schedule_.sends.size(); ++s) {
-        schedule_.sends[s].op = task.op;
+        number(task, schedule_.sends[s]);
         for (const double offset : offsets_.at(schedule_.sends[s].link))
           events_.try_emplace(std::max(t, schedule_.sends[s].end_us - offset));
       }
     }
   }
 
+  /// Sends of sums through switches have numbers: which of those that meet there belong together is not free.
+  void number(const Task& task, Send& send) {
+    if (is_stored_before(send.link)) ++transfer_;
+    if (graph_.hops[index(task.hop)].links.size() > 1 && demand_.contribution(task.chunk).reduce)
+      send.transfer = transfer_;
+    if (topology_.is_gpu(topology_.link(send.link).dst)) send.op = task.op;
+  }
+
+  bool is_stored_before(LinkId link) const {
+    const Node& from = topology_.node(topology_.link(link).src);
+    return from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward;
+  }
+
+  const Topology& topology_;
   const Demand& demand_;
   const TaskGraph& graph_;
   const std::vector<double>& rank_;
@@ -110,6 +125,7 @@ class TaskScheduler {
   };
   std::vector<Missing> missing_;
   std::size_t num_started_ = 0;
+  std::int32_t transfer_ = kNoTransfer;
   std::vector<std::priority_queue<WaitingTask>> queues_;  ///< per hop
   std::map<double, std::vector<int>> events_;   ///< tasks that become ready; none: a link falls idle
   std::map<LinkId, std::set<double>> offsets_;  ///< when after its start a hop uses the link
