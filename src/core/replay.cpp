@@ -15,16 +15,6 @@ std::string Execution::describe(std::size_t s) const {
                      send.transfer == kNoTransfer ? "" : fmt::format(", transfer {},", send.transfer));
 }
 
-}  // namespace rondo::replay_internal
-
-namespace rondo {
-
-using namespace replay_internal;
-
-bool times_equal(double a_us, double b_us) {
-  return std::abs(a_us - b_us) <= tolerance_us(a_us, b_us);
-}
-
 namespace {
 
 /// What keeps a send from being looked at any further, or nothing.
@@ -82,7 +72,7 @@ Execution sort_by_chunk(const Topology& topology, const Demand& demand, std::spa
 }
 
 /// Rule 1: end and arrival are what start, message cost, rate and latency give.
-void check_times(const Execution& execution, const Transfers& transfers, FirstViolation& first) {
+void check_times(const Execution& execution, const JoinedSends& transfers, FirstViolation& first) {
   for (std::size_t s = 0; s < execution.sends.size(); ++s) {
     const Send& send = execution.sends[s];
     const double end = send.start_us + transfers.duration_us[s];
@@ -107,15 +97,23 @@ void check_times(const Execution& execution, const Transfers& transfers, FirstVi
 }
 
 }  // namespace
+}  // namespace rondo::replay_internal
+
+namespace rondo {
+
+bool times_equal(double a_us, double b_us) {
+  return std::abs(a_us - b_us) <= replay_internal::tolerance_us(a_us, b_us);
+}
 
 ReplayResult replay(const Topology& topology, const Demand& demand, std::span<const Send> sends) {
+  using namespace replay_internal;
   for (const Send& send : sends) {
     if (auto violation = malformed(topology, demand, send)) return {std::move(violation)};
   }
   const Execution execution = sort_by_chunk(topology, demand, sends);
   FirstViolation first;
   const Numbered numbered = check_numbers(execution, first);
-  Transfers transfers = find_crossings(execution, first);
+  JoinedSends transfers = find_crossings(execution, first);
   set_rates(execution, numbered, transfers, first);
   check_times(execution, transfers, first);
   Causality causality;

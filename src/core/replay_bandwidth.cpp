@@ -19,15 +19,15 @@ struct Flow {
 };
 
 /// Whether the send stands for its transfer on its link; one that never ends is refused elsewhere.
-bool stands(const Transfers& transfers, std::size_t s) {
+bool stands(const JoinedSends& transfers, std::size_t s) {
   return transfers.counts(s) && std::isfinite(transfers.duration_us[s]);
 }
 
-void add_flows(const Execution& execution, const Transfers& transfers, std::size_t s,
+void add_flows(const Execution& execution, const JoinedSends& transfers, std::size_t s,
                std::vector<Flow>& flows) {
   const double start = execution.sends[s].start_us;
   if (!stands(transfers, s)) return;
-  if (transfers.changes.empty() || transfers.changes[s] == Transfers::kNone) {
+  if (transfers.changes.empty() || transfers.changes[s] == JoinedSends::kNone) {
     flows.push_back({start, start + transfers.duration_us[s], transfers.rate_GBps[s], s});
     return;
   }
@@ -106,7 +106,7 @@ class Backlog {
 
 /// Whether the sends of a link, by start, follow one another. Overlaps within the tolerance add up as long as
 /// there is no pause: any number of sends that are each shorter than the tolerance must not share an instant.
-bool follow_one_another(const Execution& execution, const Transfers& transfers,
+bool follow_one_another(const Execution& execution, const JoinedSends& transfers,
                         std::span<const std::size_t> on_link) {
   double busy_until = 0;
   for (const std::size_t s : on_link) {
@@ -118,7 +118,7 @@ bool follow_one_another(const Execution& execution, const Transfers& transfers,
   return true;
 }
 
-void check_link(const Execution& execution, const Transfers& transfers, const Link& link,
+void check_link(const Execution& execution, const JoinedSends& transfers, const Link& link,
                 std::span<const std::size_t> on_link, FirstViolation& first) {
   if (follow_one_another(execution, transfers, on_link)) return;  // each fits alone
   std::vector<Flow> flows;
@@ -137,7 +137,7 @@ void check_link(const Execution& execution, const Transfers& transfers, const Li
 }
 
 /// Rule 8: the first message_us of different transfers do not overlap.
-void check_messages(const Execution& execution, const Transfers& transfers, const Link& link,
+void check_messages(const Execution& execution, const JoinedSends& transfers, const Link& link,
                     std::span<const std::size_t> on_link, FirstViolation& first) {
   if (link.message_us == 0) return;
   double busy_until = 0;
@@ -157,7 +157,7 @@ void check_messages(const Execution& execution, const Transfers& transfers, cons
 }
 
 /// Rule 6, for one group.
-void check_group(const Execution& execution, const Transfers& transfers, const SharedBandwidth& group,
+void check_group(const Execution& execution, const JoinedSends& transfers, const SharedBandwidth& group,
                  Groups& on_link, FirstViolation& first) {
   std::vector<Flow> flows;
   for (const LinkId l : group.links) {
@@ -230,7 +230,7 @@ void check_buffers(const Execution& execution, const std::vector<Stay>& stays, F
   }
 }
 
-void check_bandwidth(const Execution& execution, const Transfers& transfers, FirstViolation& first) {
+void check_bandwidth(const Execution& execution, const JoinedSends& transfers, FirstViolation& first) {
   Groups on_link = group_by(execution.sends.size(), execution.topology.num_links(),
                             [&](std::size_t s) { return execution.sends[s].link.index(); });
   for (std::size_t l = 0; l < execution.topology.num_links(); ++l) {

@@ -15,8 +15,6 @@
 namespace rondo::replay_internal {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
 /// A chunk at a GPU or a store-and-forward switch.
 struct NodeState {
   double held_us = kNever;            ///< GPU: from when
@@ -35,7 +33,8 @@ struct Landing {
 
 class Derivation {
  public:
-  Derivation(const Execution& execution, const Transfers& transfers, FirstViolation& first, Causality& result)
+  Derivation(const Execution& execution, const JoinedSends& transfers, FirstViolation& first,
+             Causality& result)
       : execution_(execution),
         transfers_(transfers),
         first_(first),
@@ -128,7 +127,7 @@ class Derivation {
     const NodeId n = execution_.dst(s);
     if (execution_.is_cut_through(n)) {
       const std::int32_t id = transfers_.entered[s];
-      if (id == Transfers::kNone) return;
+      if (id == JoinedSends::kNone) return;
       for (const std::size_t onward : transfers_.crossings[static_cast<std::size_t>(id)].out) {
         if (!happens_[onward]) happen(onward);
       }
@@ -208,7 +207,7 @@ class Derivation {
   }
 
   const Execution& execution_;
-  const Transfers& transfers_;
+  const JoinedSends& transfers_;
   FirstViolation& first_;
   Causality& result_;
   std::vector<NodeState> at_;
@@ -218,7 +217,7 @@ class Derivation {
 
 }  // namespace
 
-void derive(const Execution& execution, const Transfers& transfers, FirstViolation& first,
+void derive(const Execution& execution, const JoinedSends& transfers, FirstViolation& first,
             Causality& result) {
   Derivation(execution, transfers, first, result).run();
 }

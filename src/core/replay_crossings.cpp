@@ -25,11 +25,11 @@ struct Passage {
 class Crosser {
  public:
   Crosser(const Execution& execution, FirstViolation& first) : execution_(execution), first_(first) {
-    transfers_.entered.assign(execution.sends.size(), Transfers::kNone);
-    transfers_.left.assign(execution.sends.size(), Transfers::kNone);
+    transfers_.entered.assign(execution.sends.size(), JoinedSends::kNone);
+    transfers_.left.assign(execution.sends.size(), JoinedSends::kNone);
   }
 
-  Transfers run() {
+  JoinedSends run() {
     for (std::size_t c = 0; c < execution_.demand.num_chunks(); ++c) cross(ChunkId(c));
     return std::move(transfers_);
   }
@@ -65,7 +65,7 @@ class Crosser {
   /// `passages`, by time, are those of one chunk, switch and number that follow each other within the
   /// tolerance.
   void cross_at_instant(std::span<const Passage> passages) {
-    Transfers::Crossing all;
+    JoinedSends::Crossing all;
     for (const Passage& p : passages) (p.leaves ? all.out : all.in).push_back(p.send);
     check_instants(passages);
     if (all.in.size() <= 1 || passages.front().transfer != kNoTransfer) {
@@ -78,7 +78,7 @@ class Crosser {
     std::sort(by_duration.begin(), by_duration.end(), [&](const Passage& a, const Passage& b) {
       return std::tuple(duration_us(a), a.send) < std::tuple(duration_us(b), b.send);
     });
-    Transfers::Crossing crossing;
+    JoinedSends::Crossing crossing;
     for (std::size_t i = 0; i < by_duration.size(); ++i) {
       const Passage& p = by_duration[i];
       (p.leaves ? crossing.out : crossing.in).push_back(p.send);
@@ -126,7 +126,7 @@ class Crosser {
   }
 
   /// Rules 5 and 10, and the crossing itself; `at` is one of its passages.
-  void add(const Passage& at, Transfers::Crossing crossing) {
+  void add(const Passage& at, JoinedSends::Crossing crossing) {
     if (crossing.in.empty()) {
       for (const std::size_t s : crossing.out) nothing_enters(s);
       return;
@@ -171,13 +171,13 @@ class Crosser {
 
   const Execution& execution_;
   FirstViolation& first_;
-  Transfers transfers_;
+  JoinedSends transfers_;
   std::vector<Passage> passages_;
 };
 
 }  // namespace
 
-Transfers find_crossings(const Execution& execution, FirstViolation& first) {
+JoinedSends find_crossings(const Execution& execution, FirstViolation& first) {
   return Crosser(execution, first).run();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,8 @@
 
 /// The steps of the replay. Sends are named by their position in `Execution::sends`.
 namespace rondo::replay_internal {
+
+inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// The greatest difference at which two times still count as equal.
 inline double tolerance_us(double a_us, double b_us) {
@@ -81,7 +84,7 @@ struct Execution {
 
 /// How sends join into transfers through cut-through switches (rules 4 and 5), and what they keep of their
 /// links.
-struct Transfers {
+struct JoinedSends {
   static constexpr std::int32_t kNone = -1;
 
   /// The sends of one chunk that pass one cut-through switch at one instant: those of one number, or those
@@ -128,11 +131,11 @@ struct Numbered {
 /// time and at one rate.
 Numbered check_numbers(const Execution& execution, FirstViolation& first);
 
-/// Everything of Transfers but rates and durations.
-Transfers find_crossings(const Execution& execution, FirstViolation& first);
+/// Everything of JoinedSends but rates and durations.
+JoinedSends find_crossings(const Execution& execution, FirstViolation& first);
 
 /// Rates and durations (rule 1), and that the sends of a number join.
-void set_rates(const Execution& execution, const Numbered& numbered, Transfers& transfers,
+void set_rates(const Execution& execution, const Numbered& numbered, JoinedSends& transfers,
                FirstViolation& first);
 
 /// A chunk waits in a store-and-forward switch.
@@ -154,15 +157,16 @@ inline double ready_of_source(const Contribution& contribution, std::size_t i) {
 
 /// Derives, from the sources, which sends can happen (rules 2, 3 and 5) and when every destination is served
 /// (rule 7). Chunks that reduce are left to derive_sums.
-void derive(const Execution& execution, const Transfers& transfers, FirstViolation& first, Causality& result);
+void derive(const Execution& execution, const JoinedSends& transfers, FirstViolation& first,
+            Causality& result);
 /// The same for chunks that reduce, with what is added and replaced where (rules 9 and 10).
-void derive_sums(const Execution& execution, const Transfers& transfers, FirstViolation& first,
+void derive_sums(const Execution& execution, const JoinedSends& transfers, FirstViolation& first,
                  Causality& result);
 
 /// Rule 3: what waits in a store-and-forward switch fits its buffer.
 void check_buffers(const Execution& execution, const std::vector<Stay>& stays, FirstViolation& first);
 /// Rules 1, 6 and 8: the rates on a link, and in a group, fit, and message costs do not overlap.
-void check_bandwidth(const Execution& execution, const Transfers& transfers, FirstViolation& first);
+void check_bandwidth(const Execution& execution, const JoinedSends& transfers, FirstViolation& first);
 
 /// Positions of `count` items grouped by key: group k is order[begin[k]] .. order[begin[k + 1]].
 struct Groups {

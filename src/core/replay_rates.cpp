@@ -16,11 +16,9 @@
 namespace rondo::replay_internal {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
 class RateSetter {
  public:
-  RateSetter(const Execution& execution, const Numbered& numbered, Transfers& transfers,
+  RateSetter(const Execution& execution, const Numbered& numbered, JoinedSends& transfers,
              FirstViolation& first)
       : execution_(execution),
         numbered_(numbered),
@@ -33,7 +31,7 @@ class RateSetter {
     transfers.rate_GBps.assign(execution.sends.size(), 0);
     transfers.duration_us.assign(execution.sends.size(), 0);
     if (execution.topology.has_bandwidth_steps())
-      transfers.changes.assign(execution.sends.size(), Transfers::kNone);
+      transfers.changes.assign(execution.sends.size(), JoinedSends::kNone);
     if (numbered.count() > 0) transfers.repeats.assign(execution.sends.size(), 0);
   }
 
@@ -102,9 +100,9 @@ class RateSetter {
     seen_[start] = 1;
     for (std::size_t i = 0; i < joined_.size(); ++i) {
       const std::size_t s = joined_[i];
-      if (transfers_.left[s] == Transfers::kNone) roots_.push_back(s);
+      if (transfers_.left[s] == JoinedSends::kNone) roots_.push_back(s);
       for (const std::int32_t id : {transfers_.entered[s], transfers_.left[s]}) {
-        if (id == Transfers::kNone) continue;
+        if (id == JoinedSends::kNone) continue;
         meets_others_ = meets_others_ || crossing(id).meets_others;
         for (const auto* side : {&crossing(id).in, &crossing(id).out}) {
           for (const std::size_t other : *side) {
@@ -188,7 +186,7 @@ class RateSetter {
   void set_changing(std::span<const std::size_t> joined, double bytes, double message_us) {
     const Send& head = send(joined.front());
     std::vector<std::size_t> step(joined.size(), 0);
-    std::vector<Transfers::Piece> pieces;
+    std::vector<JoinedSends::Piece> pieces;
     double end = kNever;
     double left = bytes;
     double greatest = 0;
@@ -220,7 +218,7 @@ class RateSetter {
   /// Rule 4 where several transfers without numbers cross: each needs a bottleneck of its own.
   void check_bottlenecks() {
     for (const std::size_t root : roots_) {
-      if (is_bottleneck(root) || transfers_.entered[root] == Transfers::kNone || augment(root)) continue;
+      if (is_bottleneck(root) || transfers_.entered[root] == JoinedSends::kNone || augment(root)) continue;
       first_.offer(send(root).start_us, 4, send(root), [&] {
         return fmt::format(
             "rule 4: {} ends at {} us, although all links that its transfer can join are faster",
@@ -240,12 +238,12 @@ class RateSetter {
     std::vector<std::int32_t> queue{transfers_.entered[root]};
     reached_[index(queue.front())] = search_;
     const auto reach = [&](std::int32_t id, std::size_t s) {
-      if (id == Transfers::kNone || std::exchange(reached_[index(id)], search_) == search_) return;
+      if (id == JoinedSends::kNone || std::exchange(reached_[index(id)], search_) == search_) return;
       via_[index(id)] = s;
       queue.push_back(id);
     };
     for (std::size_t i = 0; i < queue.size(); ++i) {
-      const Transfers::Crossing& here = crossing(queue[i]);
+      const JoinedSends::Crossing& here = crossing(queue[i]);
       for (const std::size_t s : here.out) {
         if (carries_[s]) continue;
         if (is_bottleneck(s)) {
@@ -271,11 +269,11 @@ class RateSetter {
   }
 
   static std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-  const Transfers::Crossing& crossing(std::int32_t id) const { return transfers_.crossings[index(id)]; }
+  const JoinedSends::Crossing& crossing(std::int32_t id) const { return transfers_.crossings[index(id)]; }
 
   const Execution& execution_;
   const Numbered& numbered_;
-  Transfers& transfers_;
+  JoinedSends& transfers_;
   FirstViolation& first_;
   std::vector<std::size_t> joined_;
   std::vector<std::size_t> roots_;
@@ -289,7 +287,7 @@ class RateSetter {
 
 }  // namespace
 
-void set_rates(const Execution& execution, const Numbered& numbered, Transfers& transfers,
+void set_rates(const Execution& execution, const Numbered& numbered, JoinedSends& transfers,
                FirstViolation& first) {
   RateSetter(execution, numbered, transfers, first).run();
 }

@@ -17,7 +17,7 @@ namespace {
 
 class SumDerivation {
  public:
-  SumDerivation(const Execution& execution, const Transfers& transfers, FirstViolation& first,
+  SumDerivation(const Execution& execution, const JoinedSends& transfers, FirstViolation& first,
                 Causality& result)
       : execution_(execution),
         transfers_(transfers),
@@ -34,7 +34,7 @@ class SumDerivation {
 
  private:
   const Send& send(std::size_t s) const { return execution_.sends[s]; }
-  const Transfers::Crossing& crossing(std::int32_t id) const {
+  const JoinedSends::Crossing& crossing(std::int32_t id) const {
     return transfers_.crossings[static_cast<std::size_t>(id)];
   }
   SetTable::Set content(std::size_t s) { return sets_[s - begin_]; }
@@ -100,7 +100,7 @@ class SumDerivation {
       if (!execution_.is_cut_through(src)) place(src).out.push_back(s);  // by start, as sends are
       if (!execution_.is_cut_through(dst)) {
         place(dst).in.push_back(s);
-      } else if (const std::int32_t id = transfers_.entered[s]; id != Transfers::kNone) {
+      } else if (const std::int32_t id = transfers_.entered[s]; id != JoinedSends::kNone) {
         waits_for_[static_cast<std::size_t>(id)] = crossing(id).in.size();
       }
     }
@@ -262,7 +262,7 @@ class SumDerivation {
       return;
     }
     const std::int32_t id = transfers_.entered[s];
-    if (id == Transfers::kNone || --waits_for_[static_cast<std::size_t>(id)] > 0) return;
+    if (id == JoinedSends::kNone || --waits_for_[static_cast<std::size_t>(id)] > 0) return;
     const std::vector<std::size_t>& in = crossing(id).in;
     sum_.assign(content(s).size(), 0);
     for (const std::size_t entering : in) {
@@ -322,7 +322,7 @@ class SumDerivation {
   }
 
   const Execution& execution_;
-  const Transfers& transfers_;
+  const JoinedSends& transfers_;
   FirstViolation& first_;
   Causality& result_;
   // Of the chunk at hand; its sends are begin_ .. end_, and their content the first sets.
@@ -343,7 +343,7 @@ class SumDerivation {
 
 }  // namespace
 
-void derive_sums(const Execution& execution, const Transfers& transfers, FirstViolation& first,
+void derive_sums(const Execution& execution, const JoinedSends& transfers, FirstViolation& first,
                  Causality& result) {
   SumDerivation(execution, transfers, first, result).run();
 }

@@ -9,10 +9,10 @@
 namespace rondo {
 namespace {
 
-constexpr int kMostChunks = 128;
+constexpr int kMostChunksOfSearch = 128;
 constexpr double kMostSends = 4e5;
 /// What improvement may split into: executors have to keep up.
-constexpr double kMostChunksOfImprovement = 2 * kMostChunks;
+constexpr double kMostChunksOfImprovement = 2 * kMostChunksOfSearch;
 /// Deliveries of a schedule made anew in more chunks.
 constexpr double kMostRestartDeliveries = 1.1e6;
 /// Of the (policy, seed) pairs known, those that are tried in more chunks; and of the policies, those that
@@ -73,7 +73,7 @@ int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options
 
 std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options) {
   if (options.chunks > 0) return {options.chunks};
-  const double most = std::min({static_cast<double>(kMostChunks),
+  const double most = std::min({static_cast<double>(kMostChunksOfSearch),
                                 static_cast<double>(most_chunks_of_improvement(demand, options)),
                                 std::floor(kMostSends / demand.num_deliveries())});
   std::vector<int> counts{1};
