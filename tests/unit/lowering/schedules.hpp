@@ -7,6 +7,7 @@
 
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
+#include "rondo/core/transposition.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/json_files.hpp"
@@ -27,6 +28,34 @@ inline ProvenSchedule scheduled(const Topology& topology, const Demand& demand) 
   const ReplayResult replayed = replay(topology, demand, result.schedule->sends);
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
   return {.topology = topology, .demand = demand, .schedule = *result.schedule};
+}
+
+/// What the list engine makes of the transposed problem, run backwards; of AllReduce then spread.
+inline ProvenSchedule combined(const Topology& topology, Collective collective, int chunks) {
+  const int gpus = static_cast<int>(topology.num_gpus());
+  const bool is_allreduce = collective == Collective::allreduce;
+  const Demand demand =
+      make_demand(collective, 1e9, topology.num_gpus(), is_allreduce ? gpus * chunks : chunks);
+  const Demand half =
+      is_allreduce ? make_demand(Collective::reduce_scatter, 1e9, topology.num_gpus(), chunks) : demand;
+  const Topology turned = transposed(topology);
+  const ProvenSchedule gather = scheduled(turned, transposed(half));
+  ProvenSchedule proven{.topology = topology, .demand = demand, .schedule = {}};
+  const double half_us = gather.schedule.finish_us;
+  proven.schedule.sends = reversed_in_time(turned, transposed(half), gather.schedule.sends, half_us);
+  proven.schedule.finish_us = half_us;
+  if (!is_allreduce) return proven;
+  const Schedule spread =
+      scheduled(topology, make_demand(Collective::allgather, 1e9, topology.num_gpus(), chunks)).schedule;
+  for (Send send : spread.sends) {
+    send.start_us += half_us;
+    send.end_us += half_us;
+    send.arrival_us += half_us;
+    proven.schedule.sends.push_back(send);
+  }
+  proven.schedule.finish_us += spread.finish_us;
+  canonicalise(proven.schedule);
+  return proven;
 }
 
 inline LoweringOptions for_executor(const char* name = "msccl") {

@@ -2,7 +2,6 @@
 
 #include "expect_error.hpp"
 #include "rondo/core/transfers.hpp"
-#include "rondo/core/transposition.hpp"
 #include "rondo/msccl/xml.hpp"
 #include "schedules.hpp"
 #include "sum_schedules.hpp"
@@ -238,34 +237,6 @@ TEST(LoweringSums, WhatGpusHoldAtFirstAndRelaysAreRefused) {
   });
 }
 
-/// Of every GPU's best trees run backwards, and then forwards.
-ProvenSchedule backwards(const Topology& topology, Collective collective, int chunks) {
-  const int gpus = static_cast<int>(topology.num_gpus());
-  const bool is_allreduce = collective == Collective::allreduce;
-  const Demand demand =
-      make_demand(collective, 1e9, topology.num_gpus(), is_allreduce ? gpus * chunks : chunks);
-  const Demand half =
-      is_allreduce ? make_demand(Collective::reduce_scatter, 1e9, topology.num_gpus(), chunks) : demand;
-  const Topology turned = transposed(topology);
-  const ProvenSchedule gather = scheduled(turned, transposed(half));
-  ProvenSchedule proven{.topology = topology, .demand = demand, .schedule = {}};
-  const double half_us = gather.schedule.finish_us;
-  proven.schedule.sends = reversed_in_time(turned, transposed(half), gather.schedule.sends, half_us);
-  proven.schedule.finish_us = half_us;
-  if (!is_allreduce) return proven;
-  const Schedule spread =
-      scheduled(topology, make_demand(Collective::allgather, 1e9, topology.num_gpus(), chunks)).schedule;
-  for (Send send : spread.sends) {
-    send.start_us += half_us;
-    send.end_us += half_us;
-    send.arrival_us += half_us;
-    proven.schedule.sends.push_back(send);
-  }
-  proven.schedule.finish_us += spread.finish_us;
-  canonicalise(proven.schedule);
-  return proven;
-}
-
 TEST(LoweringSums, OnEveryShippedFabric) {
   int fabrics = 0;
   for (const auto& entry :
@@ -279,7 +250,7 @@ TEST(LoweringSums, OnEveryShippedFabric) {
     for (const Collective collective :
          {Collective::reduce_scatter, Collective::allreduce, Collective::reduce}) {
       SCOPED_TRACE(topology.name() + " " + std::string(to_string(collective)));
-      const ProvenSchedule proven = backwards(topology, collective, 2);
+      const ProvenSchedule proven = combined(topology, collective, 2);
       const Program program = lowered(proven);
       EXPECT_EQ(msccl::parse_xml(msccl::write_xml(program)), program);
       lowered_in_place(proven);
