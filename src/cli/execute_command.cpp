@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "command.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
@@ -20,6 +22,10 @@ std::vector<OptionGroup> option_groups() {
              "the folder of a run, a schedule (FILE.h5, FILE.json) or MSCCL XML (FILE.xml)"}}},
           {"Execution",
            {{"bytes", "SIZE", "1MB", "size of the collective, as for solve; rounded up to whole chunks"},
+            {"type", "NAME", "int64",
+             "int64, double, float, uint8: the numbers that a collective combines; --bytes is rounded up to "
+             "whole ones"},
+            {"op", "NAME", "", "sum, prod, max, min: how it combines them; default: redop of XML, else sum"},
             {"repeat", "N", "1", "how often, each time with other data"},
             {"slots", "N", "2",
              "messages that a connection holds before its sender has to wait, 1 or more; 2 is what MSCCL's "
@@ -27,13 +33,21 @@ std::vector<OptionGroup> option_groups() {
              "Simple has room for"}}}};
 }
 
+execution::Arithmetic arithmetic_of(const Settings& settings, const std::string& default_op) {
+  return {.number = execution::parse_number_type(settings.text("type")),
+          .reduction = execution::parse_reduction(settings.has("op") ? settings.text("op") : default_op)};
+}
+
 /// Every rank makes the program from the same text.
-std::vector<execution::Program> programs_of_xml(const std::string& text, double bytes) {
+std::vector<execution::Program> programs_of_xml(const std::string& text, double bytes,
+                                                const Settings& settings) {
   const msccl::Program program = msccl::parse_xml(text);
+  const bool says_how = !program.redop.empty() && program.redop != "nop";
+  const execution::Arithmetic arithmetic = arithmetic_of(settings, says_how ? program.redop : "sum");
   std::vector<execution::Program> programs;
   for (const bool in_place : {false, true}) {
     if (in_place ? program.in_place : program.out_of_place) {
-      programs.push_back(execution::from_msccl(program, bytes, in_place));
+      programs.push_back(execution::from_msccl(program, bytes, in_place, arithmetic));
     }
   }
   if (programs.empty()) {
@@ -43,12 +57,19 @@ std::vector<execution::Program> programs_of_xml(const std::string& text, double 
   return programs;
 }
 
+std::string right_outputs(const execution::Program& program) {
+  if (!program.combines) return "every byte of the outputs is right";
+  return fmt::format("every number of the outputs is right ({} of {}, {})",
+                     to_string(program.arithmetic.reduction), to_string(program.arithmetic.number),
+                     program.arithmetic.is_exact() ? "exactly" : "within the rounding of any order");
+}
+
 /// Collective.
 std::string run(const execution::Program& program, const Communicator& communicator,
                 const execution::ExecuteOptions& options) {
   const execution::ExecuteResult result = execution::execute(program, communicator, options);
   const std::string verdict = program.knows_result
-                                  ? "every byte of the outputs is right"
+                                  ? right_outputs(program)
                                   : "ran to its end (a custom program does not say what it is for)";
   return fmt::format(
       "{}: {} of {} ({} bytes) {}, {} GPUs on {} rank{}; {} messages with {} in {} repetition{}, {:.3g} ms\n",
@@ -71,10 +92,16 @@ std::string execute(const Settings& settings, const Communicator& communicator) 
     return to_bytes(is_xml ? read_text_file(path) : schedule_to_json(read_schedule(path)).dump());
   }));
   const auto programs = naming_file(path, [&] {
-    return is_xml ? programs_of_xml(text, bytes)
-                  : std::vector{
-                        execution::from_schedule(schedule_from_json(parse_json(text, path.string())), bytes)};
+    return is_xml ? programs_of_xml(text, bytes, settings)
+                  : std::vector{execution::from_schedule(schedule_from_json(parse_json(text, path.string())),
+                                                         bytes, arithmetic_of(settings, "sum"))};
   });
+  const bool combines = std::ranges::any_of(programs, &execution::Program::combines);
+  for (const char* name : {"type", "op"}) {
+    settings.refuse_ignored(
+        name,
+        combines ? "" : fmt::format("{} combines nothing; leave it out", to_string(programs.front().coll)));
+  }
   std::string report;
   for (const execution::Program& program : programs) {
     report += naming_file(path, [&] { return run(program, communicator, options); });
@@ -85,25 +112,30 @@ std::string execute(const Settings& settings, const Communicator& communicator) 
 }  // namespace
 
 Command execute_command() {
-  return {.name = "execute",
-          .arguments = "PATH [--bytes SIZE] [--repeat N]",
-          .summary = "run a schedule or MSCCL XML with real bytes and check every byte of the outputs",
-          .positional = "path",
-          .notes =
-              "The GPUs are dealt over the ranks (any number of them); every message of the schedule is a "
-              "nonblocking MPI\n"
-              "message, sent in the schedule's order once its data is there. Times are this machine's and "
-              "say nothing of "
-              "GPUs.\n"
-              "XML runs for every placement that it declares. Exit code 0 when all outputs are equal; 65 for "
-              "a difference, "
-              "with GPU\n"
-              "and byte, and for a deadlock, with who waits for whom.\n\n"
-              "Examples:\n"
-              "  rondo execute runs/a\n"
-              "  mpirun -n 4 rondo execute allgather.xml --bytes 16MB --repeat 10\n",
-          .options = option_groups,
-          .run = execute};
+  return {
+      .name = "execute",
+      .arguments = "PATH [--bytes SIZE] [--repeat N]",
+      .summary = "run a schedule or MSCCL XML with real bytes and check all that the outputs hold",
+      .positional = "path",
+      .notes =
+          "The GPUs are dealt over the ranks (any number of them); every message of the schedule is a "
+          "nonblocking MPI\n"
+          "message, sent in the schedule's order once its data is there. Times are this machine's and "
+          "say nothing of "
+          "GPUs.\n"
+          "A collective that combines does so with real numbers: whole ones have to be exact, floating-point "
+          "sums and\n"
+          "products of n numbers may differ by (n - 1) eps times the sum of their magnitudes, the product's "
+          "magnitude.\n"
+          "XML runs for every placement that it declares. Exit code 0 when all outputs are equal; 65 for "
+          "a difference, "
+          "with GPU\n"
+          "and byte, and for a deadlock, with who waits for whom.\n\n"
+          "Examples:\n"
+          "  rondo execute runs/a\n"
+          "  mpirun -n 4 rondo execute allgather.xml --bytes 16MB --repeat 10\n",
+      .options = option_groups,
+      .run = execute};
 }
 
 }  // namespace rondo::cli

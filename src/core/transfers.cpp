@@ -52,9 +52,12 @@ class SwitchPairing {
     std::vector<Delivery> deliveries;
     for (int s = 0; s < static_cast<int>(sends_.size()); ++s) {
       if (first_send_[index(s)] < 0 || !topology_.is_gpu(dst(s))) continue;
+      // What a switch adds up replaces, or is added to, what is there as a whole.
+      SendOp op = send(s).op;
       for (const int first : first_sends(s)) {
         deliveries.push_back({send(s).chunk, topology_.gpu_of(src(first)), topology_.gpu_of(dst(s)),
-                              send(first).start_us, send(s).arrival_us, first, s, -1, send(s).op});
+                              send(first).start_us, send(s).arrival_us, first, s, -1, op});
+        op = SendOp::reduce;
       }
     }
     std::ranges::sort(deliveries, {},

@@ -23,28 +23,24 @@ std::vector<Bytes> fresh_memory(const Program& program, const Deal& deal, int re
   for (int g = deal.first_of(deal.rank); g < deal.first_of(deal.rank + 1); ++g) {
     const auto index = static_cast<std::size_t>(g);
     memory[index].assign(program.memory[index], kFiller);
-    const Region& input = program.input[index];
-    fill_input(g, 0, std::span(memory[index]).subspan(input.offset, input.bytes), repetition);
+    std::ranges::copy(input_of(program, g, repetition),
+                      memory[index].begin() + static_cast<std::ptrdiff_t>(program.input[index].offset));
   }
   return memory;
 }
 
 /// The first difference on this rank, or nothing.
 std::string difference(const Program& program, const std::vector<Bytes>& memory,
-                       const std::vector<Bytes>& expected) {
+                       const std::vector<ExpectedOutput>& expected) {
   std::string first;
   std::size_t gpus = 0;
   for (std::size_t g = 0; g < expected.size(); ++g) {
-    if (expected[g].empty()) continue;
-    const auto begin = memory[g].begin() + static_cast<std::ptrdiff_t>(program.output[g].offset);
-    const auto [want, have] = std::mismatch(expected[g].begin(), expected[g].end(), begin);
-    if (want == expected[g].end()) continue;
-    ++gpus;
-    if (!first.empty()) continue;
-    first = fmt::format("gpu {}: byte {} of the output is 0x{:02x}{}, but {} asks for 0x{:02x}", g,
-                        want - expected[g].begin(), std::to_integer<unsigned>(*have),
-                        *have == kFiller ? " (never written, it seems)" : "", to_string(program.coll),
-                        std::to_integer<unsigned>(*want));
+    if (expected[g].bytes.empty()) continue;
+    const std::string differs = first_difference(
+        program, expected[g],
+        std::span(memory[g]).subspan(program.output[g].offset, expected[g].bytes.size()), kFiller);
+    if (differs.empty()) continue;
+    if (gpus++ == 0) first = fmt::format("gpu {}: {}", g, differs);
   }
   return gpus > 1 ? fmt::format("{}; {} GPUs of this rank differ", first, gpus) : first;
 }
@@ -75,7 +71,27 @@ std::vector<int> all_positions(const Program& program, const Deal& deal, const C
   return all;
 }
 
+void keep_outputs(const Program& program, const Deal& deal, const std::vector<Bytes>& memory,
+                  ExecuteResult& result) {
+  result.outputs.assign(memory.size(), {});
+  for (int g = deal.first_of(deal.rank); g < deal.first_of(deal.rank + 1); ++g) {
+    const auto index = static_cast<std::size_t>(g);
+    const auto begin = memory[index].begin() + static_cast<std::ptrdiff_t>(program.output[index].offset);
+    result.outputs[index].assign(begin, begin + static_cast<std::ptrdiff_t>(program.output[index].bytes));
+  }
+}
+
 }  // namespace
+
+Bytes input_of(const Program& program, int gpu, int repetition) {
+  Bytes input(program.input[static_cast<std::size_t>(gpu)].bytes);
+  fill_input(program, {gpu, 0}, input, repetition);
+  for (const SameData& same : program.same_data) {
+    if (same.place.gpu == gpu)
+      fill_input(program, same.as, std::span(input).subspan(same.place.offset, same.bytes), repetition);
+  }
+  return input;
+}
 
 ExecuteResult execute(const Program& program, const Communicator& communicator,
                       const ExecuteOptions& options) {
@@ -96,6 +112,7 @@ ExecuteResult execute(const Program& program, const Communicator& communicator,
     }
     result.messages += static_cast<std::int64_t>(communicator.sum(static_cast<double>(outcome.messages)));
     result.bytes += static_cast<std::int64_t>(communicator.sum(static_cast<double>(outcome.bytes)));
+    if (options.keep_outputs) keep_outputs(program, deal, memory, result);
     if (!program.knows_result) continue;
     const std::string differs =
         difference(program, memory, expected_outputs(program, deal, repetition, kFiller));

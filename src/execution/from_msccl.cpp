@@ -39,7 +39,8 @@ int root_of(const msccl::Program& program) {
 
 class FromMsccl {
  public:
-  FromMsccl(const msccl::Program& source, double bytes, bool in_place) : source_(source) {
+  FromMsccl(const msccl::Program& source, double bytes, bool in_place, Arithmetic arithmetic)
+      : source_(source) {
     const int whole = source.chunks_per_loop;
     if (whole < 1) refuse("algo", "nchunksperloop is {}; it has to be at least 1", whole);
     if (source.gpus.empty()) refuse("algo", "there is no gpu");
@@ -48,7 +49,9 @@ class FromMsccl {
       refuse("algo", "nchunksperloop is {}; {} needs a multiple of ngpus, {}", whole, to_string(source.coll),
              source.num_gpus());
     }
-    chunk_bytes_ = static_cast<std::size_t>(std::ceil(bytes / whole));
+    result_.arithmetic = arithmetic;
+    result_.combines = combines();
+    chunk_bytes_ = rounded_up(bytes / whole, result_.combines ? arithmetic.size() : 1);
     result_.name = source.name;
     result_.coll = source.coll;
     result_.in_place = in_place;
@@ -82,6 +85,17 @@ class FromMsccl {
   }
 
  private:
+  /// A custom program says nothing of what it is for, but its steps do.
+  bool combines() const {
+    const auto adds = [](const msccl::Step& step) {
+      return step.type == StepType::reduce || (msccl::receives(step.type) && msccl::reads_source(step.type));
+    };
+    return source_.coll->reduces || std::ranges::any_of(source_.gpus, [&](const msccl::Gpu& gpu) {
+             return std::ranges::any_of(
+                 gpu.tbs, [&](const msccl::ThreadBlock& tb) { return std::ranges::any_of(tb.steps, adds); });
+           });
+  }
+
   const std::vector<msccl::ThreadBlock>& tbs(int g) const {
     return source_.gpus[static_cast<std::size_t>(g)].tbs;
   }
@@ -159,8 +173,8 @@ class FromMsccl {
 
 }  // namespace
 
-Program from_msccl(const msccl::Program& program, double bytes, bool in_place) {
-  return FromMsccl(program, bytes, in_place).translate();
+Program from_msccl(const msccl::Program& program, double bytes, bool in_place, Arithmetic arithmetic) {
+  return FromMsccl(program, bytes, in_place, arithmetic).translate();
 }
 
 }  // namespace rondo::execution

@@ -1,187 +1,87 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
+#include <numeric>
+#include <tuple>
 
-#include "layout.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/replay.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/execution/program.hpp"
+#include "schedule_places.hpp"
 
 namespace rondo::execution {
 namespace {
 
-/// Chunks that follow one another in one part of an input: (origin, part). A chunk of a custom demand is one
-/// of its own.
-using Block = std::pair<int, int>;
-
 class FromSchedule {
  public:
-  FromSchedule(const ProvenSchedule& proven, double bytes)
+  FromSchedule(const ProvenSchedule& proven, double bytes, Arithmetic arithmetic)
       : proven_(proven),
-        gpus_(proven.topology.num_gpus()),
-        chunks_(proven.demand.num_chunks()),
-        parts_(proven.demand.collective(), gpus_, root_of(proven.demand)) {
-    result_.name = proven.topology.name();
-    result_.coll = proven.demand.collective();
-    result_.root = root_of(proven.demand).value;
-    cut_blocks(bytes);
-    place_chunks();
-  }
+        moved_(transfers_of(proven.topology, proven.demand, proven.schedule.sends).deliveries),
+        first_(first_arrivals(proven.demand, moved_)),
+        result_(empty_program(proven, arithmetic)),
+        places_(proven, moved_, bytes, result_) {}
 
   Program translate() && {
     add_own_parts();
     add_transfers();
+    add_waits_of_copies();
+    add_sums();
     return std::move(result_);
   }
 
  private:
-  const Demand& demand() const { return proven_.demand; }
-  bool is_custom() const { return result_.coll == Collective::custom; }
-  GpuId origin(std::size_t c) const { return demand().origin(ChunkId(c)); }
-
-  Block block_of(std::size_t c) const {
-    if (is_custom()) return {static_cast<int>(c), 0};
-    return {origin(c).value, parts_.between(origin(c), demand().destinations(ChunkId(c)).front()).input_part};
+  static Program empty_program(const ProvenSchedule& proven, Arithmetic arithmetic) {
+    Program program;
+    program.name = proven.topology.name();
+    program.coll = proven.demand.collective();
+    program.root = root_of(proven.demand).value;
+    program.arithmetic = arithmetic;
+    for (const Contribution& contribution : proven.demand.contributions()) {
+      program.combines = program.combines || contribution.reduce;
+      if (contribution.held.empty()) continue;
+      throw Error(ExitCode::unavailable,
+                  fmt::format("GPU {} holds a partial sum at first ('held'); that is not executed",
+                              contribution.held.front().gpu.value));
+    }
+    return program;
   }
 
-  /// Sizes and places of the chunks inside their blocks: all blocks of a named collective are alike.
-  void cut_blocks(double bytes) {
-    std::map<Block, std::vector<std::size_t>> blocks;
-    for (std::size_t c = 0; c < chunks_; ++c) blocks[block_of(c)].push_back(c);
-    std::size_t most = 1;
-    for (const auto& [block, members] : blocks) most = std::max(most, members.size());
-    const std::size_t num_parts = result_.coll->num_parts(gpus_);
-    const double share = bytes / static_cast<double>(num_parts);
-    block_bytes_ = most * static_cast<std::size_t>(std::ceil(share / static_cast<double>(most)));
-    result_.size_bytes = block_bytes_ * num_parts;
-    offset_.resize(chunks_);
-    bytes_.resize(chunks_);
-    if (is_custom()) {
-      result_.size_bytes = 0;
-      for (std::size_t c = 0; c < chunks_; ++c) {
-        bytes_[c] =
-            static_cast<std::size_t>(std::ceil(demand().bytes(ChunkId(c)) * bytes / demand().size_bytes()));
-        result_.size_bytes += bytes_[c];
-      }
-      return;
-    }
-    for (const auto& [block, members] : blocks) {
-      double total = 0;
-      for (const std::size_t c : members) total += demand().bytes(ChunkId(c));
-      double sum = 0;
-      std::size_t begin = 0;
-      for (const std::size_t c : members) {
-        sum += demand().bytes(ChunkId(c));
-        const auto end =
-            static_cast<std::size_t>(std::llround(static_cast<double>(block_bytes_) * sum / total));
-        offset_[c] = begin;
-        bytes_[c] = end - begin;
-        begin = end;
-      }
-    }
-  }
+  bool is_sum(std::size_t d) const { return proven_.demand.contribution(moved_[d].chunk).reduce; }
+  Step& step_at(StepRef at) { return result_.lanes[index(at.lane)].steps[index(at.step)]; }
 
-  /// The chunk's place in the input of its origin and in the output of a destination.
-  std::size_t in_input(std::size_t c) const {
-    return static_cast<std::size_t>(block_of(c).second) * block_bytes_ + offset_[c];
+  int new_lane(int gpu) {
+    result_.lanes.push_back({.gpu = gpu});
+    return static_cast<int>(result_.lanes.size()) - 1;
   }
-  std::size_t in_output(std::size_t c, GpuId to) const {
-    return static_cast<std::size_t>(parts_.between(origin(c), to).output_part) * block_bytes_ + offset_[c];
-  }
-
-  std::size_t& held(std::size_t c, std::size_t gpu) { return held_[c * gpus_ + gpu]; }
-
-  /// Buffers, and where every GPU that comes to hold a chunk keeps it: its destinations in their output,
-  /// relays in scratch.
-  void place_chunks() {
-    std::vector<std::size_t> input(gpus_, block_bytes_ * result_.coll->input_parts(gpus_)),
-        output(gpus_, block_bytes_ * result_.coll->output_parts(gpus_));
-    held_.assign(chunks_ * gpus_, kNowhere);
-    if (is_custom()) place_custom(input, output);
-    std::vector<std::size_t> scratch(gpus_, 0);
-    std::vector<std::pair<std::size_t, std::size_t>> relayed;  // (chunk, GPU)
-    for (const Send& send : proven_.schedule.sends) {
-      const GpuId gpu = proven_.topology.gpu_of(proven_.topology.link(send.link).dst);
-      const std::size_t c = send.chunk.index();
-      const auto wanted = demand().destinations(send.chunk);
-      if (!gpu.valid() || gpu == origin(c) || std::binary_search(wanted.begin(), wanted.end(), gpu)) continue;
-      if (held(c, gpu.index()) != kNowhere) continue;
-      held(c, gpu.index()) = scratch[gpu.index()];
-      scratch[gpu.index()] += bytes_[c];
-      relayed.emplace_back(c, gpu.index());
-    }
-    lay_out(result_, input, output, scratch);
-    for (const auto& [c, gpu] : relayed) held(c, gpu) += scratch_begin(result_, static_cast<int>(gpu));
-    for (std::size_t c = 0; c < chunks_; ++c) {
-      const std::size_t from = is_custom() ? custom_input_[c] : in_input(c);
-      held(c, origin(c).index()) = result_.input[origin(c).index()].offset + from;
-      if (is_custom()) continue;
-      for (const GpuId d : demand().destinations(ChunkId(c))) {
-        held(c, d.index()) = result_.output[d.index()].offset + in_output(c, d);
-      }
-    }
-    for (const Delivery& delivery : result_.deliveries) {
-      const auto to = static_cast<std::size_t>(delivery.to);
-      held(custom_chunk_[static_cast<std::size_t>(&delivery - result_.deliveries.data())], to) =
-          result_.output[to].offset + delivery.output;
-    }
-  }
-
-  /// Inputs hold what starts at the GPU, outputs what ends there, in the order of the chunks.
-  void place_custom(std::vector<std::size_t>& input, std::vector<std::size_t>& output) {
-    input.assign(gpus_, 0);
-    output.assign(gpus_, 0);
-    for (std::size_t c = 0; c < chunks_; ++c) {
-      std::size_t& from = input[origin(c).index()];
-      custom_input_.push_back(from);
-      for (const GpuId d : demand().destinations(ChunkId(c))) {
-        result_.deliveries.push_back({origin(c).value, from, d.value, output[d.index()], bytes_[c]});
-        custom_chunk_.push_back(c);
-        output[d.index()] += bytes_[c];
-      }
-      from += bytes_[c];
-    }
+  StepRef append(int lane, Step step) {
+    auto& steps = result_.lanes[index(lane)].steps;
+    steps.push_back(std::move(step));
+    return {lane, static_cast<int>(steps.size()) - 1};
   }
 
   /// What a GPU sends to itself in the collective is no part of a schedule.
   void add_own_parts() {
-    add_deliveries(result_, block_bytes_);
-    if (is_custom()) return;
+    if (result_.coll == Collective::custom) return;
     for (const Delivery& delivery : result_.deliveries) {
-      if (delivery.from != delivery.to) continue;
+      if (delivery.from.size() > 1 || delivery.from.front().gpu != delivery.to) continue;
       const auto g = static_cast<std::size_t>(delivery.to);
-      result_.lanes.push_back({.gpu = delivery.to,
-                               .steps = {{.src = result_.input[g].offset + delivery.input,
-                                          .dst = result_.output[g].offset + delivery.output,
-                                          .bytes = delivery.bytes,
-                                          .name = fmt::format("the own part of gpu {}", g)}}});
+      append(new_lane(delivery.to), {.src = result_.input[g].offset + delivery.from.front().offset,
+                                     .dst = result_.output[g].offset + delivery.output,
+                                     .bytes = delivery.bytes,
+                                     .name = fmt::format("the own part of gpu {}", g)});
     }
   }
 
   /// A lane a link for what begins there, in its order; a lane for what arrives on each connection.
   void add_transfers() {
-    const auto& sends = proven_.schedule.sends;
-    const std::vector<rondo::Delivery> moved = transfers_of(proven_.topology, demand(), sends).deliveries;
-    const ChunkGpuTable<int> first = first_arrivals(demand(), moved);
     std::map<std::int32_t, int> lane_of_link;
     std::map<std::pair<std::int32_t, int>, int> connection_of;  // (first link, GPU at the end)
     std::vector<int> receiving_lane;                            // per connection
-    std::vector<StepRef> departures, receipts;                  // per delivery
-    const auto new_lane = [&](int gpu) {
-      result_.lanes.push_back({.gpu = gpu});
-      return static_cast<int>(result_.lanes.size()) - 1;
-    };
-    const auto append = [&](int lane, Step step) {
-      auto& steps = result_.lanes[index(lane)].steps;
-      steps.push_back(std::move(step));
-      return StepRef{lane, static_cast<int>(steps.size()) - 1};
-    };
-    for (const rondo::Delivery& delivery : moved) {
-      const std::size_t c = delivery.chunk.index();
-      const GpuId src = delivery.src;
-      const GpuId dst = delivery.dst;
-      const LinkId link = sends[index(delivery.first_send)].link;
+    for (std::size_t d = 0; d < moved_.size(); ++d) {
+      const auto& [chunk, src, dst] = std::tie(moved_[d].chunk, moved_[d].src, moved_[d].dst);
+      const LinkId link = proven_.schedule.sends[index(moved_[d].first_send)].link;
       const auto lane = lane_of_link.try_emplace(link.value, -1).first;
       if (lane->second < 0) lane->second = new_lane(src.value);
       const int connections = static_cast<int>(result_.connections.size());
@@ -190,45 +90,130 @@ class FromSchedule {
         result_.connections.push_back({src.value, dst.value});
         receiving_lane.push_back(new_lane(dst.value));
       }
-      const std::string name = fmt::format("chunk {} from gpu {} to gpu {}", c, src.value, dst.value);
-      // Only the first copy of a chunk is kept; an origin keeps its own.
-      const bool keeps = dst != origin(c) && first(delivery.chunk, dst) == static_cast<int>(receipts.size());
-      departures.push_back(append(lane->second, {.send_to = connection,
-                                                 .src = held(c, src.index()),
-                                                 .bytes = bytes_[c],
-                                                 .name = name + " (send)"}));
-      receipts.push_back(
-          append(receiving_lane[index(connection)], {.receive_from = connection,
-                                                     .dst = keeps ? held(c, dst.index()) : kNowhere,
-                                                     .bytes = bytes_[c],
-                                                     .name = name + " (receive)"}));
-    }
-    // A chunk leaves once it is there. What never comes is waited for by a step that waits for itself.
-    for (std::size_t d = 0; d < moved.size(); ++d) {
-      if (moved[d].src == origin(moved[d].chunk.index())) continue;
-      const StepRef step = departures[d];
-      const int arrival = first(moved[d].chunk, moved[d].src);
-      result_.lanes[index(step.lane)].steps[index(step.step)].after.push_back(
-          arrival < 0 ? step : receipts[index(arrival)]);
+      const std::string name =
+          fmt::format("chunk {} from gpu {} to gpu {}", chunk.value, src.value, dst.value);
+      const std::size_t home = places_.home(chunk, src);
+      departures_.push_back(
+          append(lane->second, {.send_to = connection,
+                                .src = home != kNowhere ? home : places_.gathered(chunk, src),
+                                .bytes = places_.bytes(chunk),
+                                .name = name + " (send)"}));
+      receipts_.push_back(append(receiving_lane[index(connection)], {.receive_from = connection,
+                                                                     .dst = kept_at(d),
+                                                                     .bytes = places_.bytes(chunk),
+                                                                     .name = name + " (receive)"}));
     }
   }
 
+  /// Of what is only copied the first copy is kept; a source keeps its own.
+  std::size_t kept_at(std::size_t d) const {
+    const rondo::Delivery& delivery = moved_[d];
+    if (is_sum(d)) return places_.arrival(d);
+    const bool keeps = places_.home(delivery.chunk, delivery.dst) == kNowhere &&
+                       first_(delivery.chunk, delivery.dst) == static_cast<int>(d);
+    return keeps ? places_.gathered(delivery.chunk, delivery.dst) : kNowhere;
+  }
+
+  /// A chunk leaves once it is there. What never comes is waited for by a step that waits for itself.
+  void add_waits_of_copies() {
+    for (std::size_t d = 0; d < moved_.size(); ++d) {
+      if (is_sum(d) || places_.home(moved_[d].chunk, moved_[d].src) != kNowhere) continue;
+      const int arrival = first_(moved_[d].chunk, moved_[d].src);
+      step_at(departures_[d]).after.push_back(arrival < 0 ? departures_[d] : receipts_[index(arrival)]);
+    }
+  }
+
+  /// What a GPU has of a sum changes in steps of its own, all of a GPU in one lane in the order of time: by
+  /// then every arrival has been received, so that no connection waits for them.
+  void add_sums() {
+    std::map<std::pair<ChunkId, GpuId>, std::vector<std::size_t>> departures, arrivals;
+    for (std::size_t d = 0; d < moved_.size(); ++d) {
+      if (!is_sum(d)) continue;
+      departures[{moved_[d].chunk, moved_[d].src}].push_back(d);
+      arrivals[{moved_[d].chunk, moved_[d].dst}].push_back(d);
+    }
+    std::vector<std::size_t> order;
+    for (auto& [place, here] : arrivals) {
+      sort_arrivals(here);
+      std::ranges::copy(here, std::back_inserter(order));
+    }
+    std::ranges::stable_sort(order, {}, [&](std::size_t d) { return counted_us_[d]; });
+    add_changes(arrivals, order);
+    for (const auto& [place, here] : departures) {
+      for (const std::size_t d : here) add_departure(d, arrivals[place]);
+    }
+  }
+
+  /// By time; of those at one time copies come first. That one time then counts for all of them.
+  void sort_arrivals(std::vector<std::size_t>& here) {
+    const auto time = [&](std::size_t d) { return moved_[d].arrival_us; };
+    std::ranges::stable_sort(here, {}, time);
+    for (auto first = here.begin(); first != here.end();) {
+      const auto last =
+          std::find_if(first, here.end(), [&](std::size_t d) { return !times_equal(time(d), time(*first)); });
+      const double at_us = time(*first);
+      for (auto d = first; d != last; ++d) counted_us_[*d] = at_us;
+      std::stable_partition(first, last, [&](std::size_t d) { return moved_[d].op == SendOp::copy; });
+      first = last;
+    }
+  }
+
+  void add_changes(const std::map<std::pair<ChunkId, GpuId>, std::vector<std::size_t>>& arrivals,
+                   const std::vector<std::size_t>& order) {
+    std::map<GpuId, int> lane_of_gpu;
+    for (const std::size_t d : order) {
+      const auto& [chunk, dst] = std::tie(moved_[d].chunk, moved_[d].dst);
+      const auto lane = lane_of_gpu.try_emplace(dst, -1).first;
+      if (lane->second < 0) lane->second = new_lane(dst.value);
+      const std::size_t home = places_.home(chunk, dst), at = places_.gathered(chunk, dst);
+      const bool is_first = arrivals.at({chunk, dst}).front() == d;
+      const bool adds = moved_[d].op == SendOp::reduce && (!is_first || home != kNowhere);
+      const std::string name =
+          fmt::format("chunk {} from gpu {} at gpu {}", chunk.value, moved_[d].src.value, dst.value);
+      if (adds && is_first) {
+        append(lane->second,
+               {.src = home, .dst = at, .bytes = places_.bytes(chunk), .name = name + " (own summand)"});
+      }
+      changes_[d] = append(lane->second, {.src = places_.arrival(d),
+                                          .dst = at,
+                                          .bytes = places_.bytes(chunk),
+                                          .add = adds,
+                                          .after = {receipts_[d]},
+                                          .name = name + (adds ? " (add)" : " (take)")});
+    }
+  }
+
+  /// It carries what has arrived by its start, and what arrives later waits for it.
+  void add_departure(std::size_t d, const std::vector<std::size_t>& arrivals) {
+    const auto is_included = [&](std::size_t other) {
+      const double at_us = moved_[other].arrival_us, start_us = moved_[d].start_us;
+      return at_us <= start_us || times_equal(at_us, start_us);
+    };
+    const auto later = std::ranges::partition_point(arrivals, is_included);
+    Step& departure = step_at(departures_[d]);
+    if (later != arrivals.begin()) {
+      departure.src = places_.gathered(moved_[d].chunk, moved_[d].src);
+      departure.after.push_back(changes_[*(later - 1)]);
+    } else if (places_.home(moved_[d].chunk, moved_[d].src) == kNowhere) {
+      departure.after.push_back(departures_[d]);
+    }
+    if (later != arrivals.end()) step_at(changes_[*later]).after.push_back(departures_[d]);
+  }
+
   const ProvenSchedule& proven_;
-  std::size_t gpus_;
-  std::size_t chunks_;
-  PartTable parts_;
+  std::vector<rondo::Delivery> moved_;
+  ChunkGpuTable<int> first_;
   Program result_;
-  std::size_t block_bytes_ = 0;
-  std::vector<std::size_t> offset_, bytes_;  ///< per chunk, in its block
-  std::vector<std::size_t> held_;            ///< per (chunk, GPU): place in its memory
-  std::vector<std::size_t> custom_input_;    ///< per chunk
-  std::vector<std::size_t> custom_chunk_;    ///< per delivery
+  SchedulePlaces places_;
+  std::vector<StepRef> departures_, receipts_;  ///< per delivery
+  std::map<std::size_t, StepRef> changes_;      ///< per delivery of a sum
+  std::map<std::size_t, double> counted_us_;    ///< per delivery of a sum: when it arrives
 };
 
 }  // namespace
 
-Program from_schedule(const ProvenSchedule& proven, double bytes) {
-  return FromSchedule(proven, bytes).translate();
+Program from_schedule(const ProvenSchedule& proven, double bytes, Arithmetic arithmetic) {
+  return FromSchedule(proven, bytes, arithmetic).translate();
 }
 
 }  // namespace rondo::execution

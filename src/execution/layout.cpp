@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
@@ -46,16 +47,22 @@ void lay_out(Program& program, const std::vector<std::size_t>& input, const std:
 }
 
 void add_deliveries(Program& program, std::size_t part_bytes) {
-  program.coll->for_each_output_part(
-      program.memory.size(), static_cast<std::size_t>(program.root),
-      [&](const OutputPart& to, const InputPart& from) {
-        program.deliveries.push_back(
-            {.from = from.gpu == InputPart::kSumOfAll ? Delivery::kSumOfAll : static_cast<int>(from.gpu),
-             .input = from.part * part_bytes,
-             .to = static_cast<int>(to.gpu),
-             .output = to.part * part_bytes,
-             .bytes = part_bytes});
-      });
+  program.coll->for_each_output_part(program.memory.size(), static_cast<std::size_t>(program.root),
+                                     [&](const OutputPart& to, const InputPart& from) {
+                                       Delivery delivery{.to = static_cast<int>(to.gpu),
+                                                         .output = to.part * part_bytes,
+                                                         .bytes = part_bytes};
+                                       const bool is_sum = from.gpu == InputPart::kSumOfAll;
+                                       for (int g = 0; g < program.num_gpus(); ++g) {
+                                         if (is_sum || static_cast<int>(from.gpu) == g)
+                                           delivery.from.push_back({g, from.part * part_bytes});
+                                       }
+                                       program.deliveries.push_back(std::move(delivery));
+                                     });
+}
+
+std::size_t rounded_up(double bytes, std::size_t unit) {
+  return unit * static_cast<std::size_t>(std::ceil(bytes / static_cast<double>(unit)));
 }
 
 std::size_t scratch_begin(const Program& program, int gpu) {

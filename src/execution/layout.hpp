@@ -14,6 +14,9 @@ void lay_out(Program& program, const std::vector<std::size_t>& input, const std:
 /// What a named collective asks of the outputs, in parts of so many bytes; nothing for a custom one.
 void add_deliveries(Program& program, std::size_t part_bytes);
 
+/// `bytes` in whole multiples of `unit`, rounded up.
+std::size_t rounded_up(double bytes, std::size_t unit);
+
 /// Where scratch begins.
 std::size_t scratch_begin(const Program& program, int gpu);
 

@@ -15,10 +15,6 @@ struct Head {
   std::int32_t acknowledges;  ///< 1: the receiver took a message, whose slot is free again
 };
 
-std::byte plus(std::byte a, std::byte b) {
-  return static_cast<std::byte>(std::to_integer<unsigned>(a) + std::to_integer<unsigned>(b));
-}
-
 }  // namespace
 
 Runner::Runner(const Program& program, const Deal& deal, Exchange& exchange, int slots,
@@ -120,13 +116,13 @@ void Runner::perform(const Step& step, const Lane& lane) {
     post(program_.connections[static_cast<std::size_t>(step.receive_from)].src, step.receive_from, true,
          nullptr, 0);
     std::byte* body = message.data() + sizeof(Head);
-    for (std::size_t i = 0; value != nullptr && i < step.bytes; ++i) body[i] = plus(body[i], value[i]);
+    if (value != nullptr) program_.arithmetic.combine({body, step.bytes}, {value, step.bytes});
     value = body;
   }
   if (step.dst != kNowhere && value != nullptr && step.bytes > 0) {
     std::byte* to = memory.data() + step.dst;
     if (step.add) {
-      for (std::size_t i = 0; i < step.bytes; ++i) to[i] = plus(to[i], value[i]);
+      program_.arithmetic.combine({to, step.bytes}, {value, step.bytes});
     } else {
       std::memmove(to, value, step.bytes);
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rondo/core/schedule.hpp"
+#include "rondo/execution/arithmetic.hpp"
 #include "rondo/msccl/program.hpp"
 
 /// What is executed: lanes of steps on GPUs with memory, made from a schedule or from an MSCCL program.
@@ -24,9 +25,8 @@ struct StepRef {
 
 inline constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 
-/// One step: takes a message (if `receive_from`), adds the source to it or takes the source alone (if `src`),
-/// writes the result (if `dst`; `add` adds it to what is there), and sends it (if `send_to`). Sums are of
-/// unsigned bytes, modulo 256.
+/// One step: takes a message (if `receive_from`), combines the source with it or takes the source alone (if
+/// `src`), writes the result (if `dst`; `add` combines it with what is there), and sends it (if `send_to`).
 struct Step {
   int receive_from = -1;       ///< connection
   int send_to = -1;            ///< connection
@@ -50,13 +50,26 @@ struct Connection {
   int dst = 0;
 };
 
-/// Bytes of one GPU's input, or of the sum of all inputs, that have to stand in an output in the end.
+/// Where bytes of an input are.
+struct InputPlace {
+  int gpu = 0;
+  std::size_t offset = 0;  ///< in its input
+
+  friend auto operator<=>(const InputPlace&, const InputPlace&) = default;
+};
+
+/// Bytes of one GPU's input, or what several are combined to, that have to stand in an output in the end.
 struct Delivery {
-  static constexpr int kSumOfAll = -1;
-  int from = 0;           ///< or kSumOfAll
-  std::size_t input = 0;  ///< offset in the input of `from`
+  std::vector<InputPlace> from = {};
   int to = 0;
   std::size_t output = 0;  ///< offset in the output of `to`
+  std::size_t bytes = 0;
+};
+
+/// A GPU has from the beginning what another one has.
+struct SameData {
+  InputPlace place = {};
+  InputPlace as = {};
   std::size_t bytes = 0;
 };
 
@@ -69,23 +82,29 @@ struct Program {
   std::vector<std::size_t> memory;   ///< bytes, one a GPU
   std::vector<Region> input;         ///< one a GPU
   std::vector<Region> output;        ///< one a GPU
+  bool combines = false;             ///< whether some output holds what is combined of several inputs
+  Arithmetic arithmetic = {};        ///< where it combines
   std::vector<Delivery> deliveries;  ///< by destination for a named collective
-  bool knows_result = true;          ///< false: a custom MSCCL program, which does not say what it is for
+  std::vector<SameData> same_data;
+  bool knows_result = true;  ///< false: a custom MSCCL program, which does not say what it is for
   std::vector<Connection> connections;
   std::vector<Lane> lanes;
 
   int num_gpus() const { return static_cast<int>(memory.size()); }
 };
 
-/// What the schedule does, out of place, scaled to `bytes` (rounded up so that equal chunks stay equal):
-/// every transfer from GPU to GPU (switches passed) is a message. The transfers that begin on one link run in
-/// its order, each once the chunk has arrived. Times do not matter. `proven` need not be valid; what is wrong
-/// with it shows in the execution. Throws Error(unavailable) for sizes beyond the caps of `check_size`.
-Program from_schedule(const ProvenSchedule& proven, double bytes);
+/// What the schedule does, out of place, scaled to `bytes` (rounded up so that equal chunks stay equal and
+/// numbers that are combined whole): every transfer from GPU to GPU (switches passed) is a message. The
+/// transfers that begin on one link run in its order, each once the chunk has arrived. What a GPU has of a
+/// sum changes in the order of the schedule: a send carries what has arrived by its start. Times do not
+/// matter otherwise. `proven` need not be valid; what is wrong with it shows in the execution. Throws
+/// Error(unavailable) for sizes beyond the caps of `check_size` and for sums that GPUs hold at first.
+Program from_schedule(const ProvenSchedule& proven, double bytes, Arithmetic arithmetic = {});
 
-/// The program for a collective of `bytes` (rounded up to whole chunks). Throws Error(bad_data), naming gpu,
-/// tb and step, for what cannot be executed: ranges outside the buffers, peers that do not exist, a
-/// connection with two owners, dependencies on nothing; Error(unavailable) beyond the caps.
-Program from_msccl(const msccl::Program& program, double bytes, bool in_place);
+/// The program for a collective of `bytes` (rounded up to whole chunks of whole numbers). Throws
+/// Error(bad_data), naming gpu, tb and step, for what cannot be executed: ranges outside the buffers, peers
+/// that do not exist, a connection with two owners, dependencies on nothing; Error(unavailable) beyond the
+/// caps.
+Program from_msccl(const msccl::Program& program, double bytes, bool in_place, Arithmetic arithmetic = {});
 
 }  // namespace rondo::execution
