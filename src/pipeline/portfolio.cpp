@@ -61,19 +61,26 @@ std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std
   return policies;
 }
 
+/// Parts that a contribution has to begin with: sums for many GPUs are worked on by each of them.
+double parts_of(const Demand& demand) {
+  if (demand.kind() != DemandKind::all_reduction) return 1;
+  return static_cast<double>(demand.contributions().front().destinations.size());
+}
+
 }  // namespace
 
 int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options) {
   if (options.chunks > 0) return options.chunks;
   double smallest = demand.contributions().front().bytes;
   for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
-  return static_cast<int>(
-      std::clamp(std::floor(smallest / options.min_chunk_bytes), 1.0, kMostChunksOfImprovement));
+  return static_cast<int>(std::clamp(std::floor(smallest / options.min_chunk_bytes), 1.0,
+                                     parts_of(demand) * kMostChunksOfImprovement));
 }
 
 std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options) {
   if (options.chunks > 0) return {options.chunks};
-  const double most = std::min({static_cast<double>(kMostChunksOfSearch),
+  const double parts = parts_of(demand);
+  const double most = std::min({parts > 1 ? parts * kMostChunksOfImprovement : kMostChunksOfSearch,
                                 static_cast<double>(most_chunks_of_improvement(demand, options)),
                                 std::floor(kMostSends / demand.num_deliveries())});
   std::vector<int> counts{1};
