@@ -3,11 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
+#include <span>
 
 #include "congestion_prices.hpp"
 #include "rondo/bounds/cuts.hpp"
+#include "rondo/bounds/partitions.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/transposition.hpp"
 #include "rondo/graph/digraph.hpp"
 
 namespace rondo {
@@ -24,25 +30,46 @@ LowerBound evaluated(const Topology& topology, const Demand& demand, Certificate
   return {us, std::move(certificate)};
 }
 
-/// Of the pairs that are equal by symmetry, those of one origin are enough.
-LatencyCertificate farthest_pair(const Topology& topology, const Demand& demand, const Symmetry& symmetry) {
+/// The sources whose data nobody else has at first, or one of a datum of several holders.
+std::vector<GpuId> lone_sources(const Contribution& part) {
+  if (!part.reduce) return {part.origin};
+  std::vector<GpuId> sources;
+  for (const GpuId source : part.sources) {
+    const bool is_held = std::ranges::any_of(part.held, [&](const HeldSum& held) {
+      return held.gpu == source || std::ranges::binary_search(held.sources, source);
+    });
+    if (!is_held) sources.push_back(source);
+  }
+  return sources;
+}
+
+/// Of the pairs that are equal by symmetry, those of one origin are enough. Nothing where no pair is found.
+std::optional<LatencyCertificate> farthest_pair(const Topology& topology, const Demand& demand,
+                                                const Symmetry& symmetry) {
   std::vector<double> latency;
   for (const Link& link : topology.links()) latency.push_back(link.latency_us);
   std::map<int, GpuId> origin_of_orbit;
   std::map<GpuId, std::vector<double>> from;
-  LatencyCertificate farthest;
+  std::optional<LatencyCertificate> farthest;
   double distance = -1;
+  const auto distances_from = [&](GpuId g) -> const std::vector<double>& {
+    auto [entry, is_new] = from.try_emplace(g);
+    if (is_new) entry->second = shortest_paths(topology.graph(), latency, topology.node_of(g).value).distance;
+    return entry->second;
+  };
   for (const Contribution& c : demand.contributions()) {
-    const NodeId node = topology.node_of(c.origin);
-    const int orbit = symmetry.node_orbit[node.index()];
-    if (origin_of_orbit.try_emplace(orbit, c.origin).first->second != c.origin) continue;
-    auto [entry, is_new] = from.try_emplace(c.origin);
-    if (is_new) entry->second = shortest_paths(topology.graph(), latency, node.value).distance;
-    for (const GpuId d : c.destinations) {
-      const double to_d = entry->second[topology.node_of(d).index()];
-      if (to_d > distance) {
-        distance = to_d;
-        farthest = {c.origin, d};
+    for (const GpuId source : lone_sources(c)) {
+      const int orbit = symmetry.node_orbit[topology.node_of(source).index()];
+      if (origin_of_orbit.try_emplace(orbit, source).first->second != source) continue;
+      const std::span<const GpuId> holders = c.reduce ? std::span(&source, 1) : c.all_sources();
+      for (const GpuId d : c.destinations) {
+        if (d == source) continue;
+        double to_d = std::numeric_limits<double>::infinity();
+        for (const GpuId h : holders) to_d = std::min(to_d, distances_from(h)[topology.node_of(d).index()]);
+        if (to_d > distance) {
+          distance = to_d;
+          farthest = {source, d};
+        }
       }
     }
   }
@@ -93,10 +120,22 @@ void add_metric(const Instance& links_only, const Instance& instance, const Dead
   }
 }
 
+/// Of sums for one GPU each.
+Bounds bounds_backwards(const Instance& instance, const Toolbox& tools, bool use_symmetry,
+                        const SolveLimits& limits) {
+  const Instance backwards{std::make_shared<const Topology>(transposed(*instance.topology)),
+                           transposed(instance.demand)};
+  Bounds bounds = lower_bounds(backwards, tools, use_symmetry, limits);
+  for (LowerBound& bound : bounds.all) bound.certificate = transposed(std::move(bound.certificate));
+  return bounds;
+}
+
 }  // namespace
 
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry,
                     const SolveLimits& limits) {
+  if (instance.demand.kind() == DemandKind::reduction)
+    return bounds_backwards(instance, tools, use_symmetry, limits);
   const Topology& topology = *instance.topology;
   const Deadline deadline(limits);
   const Instance links_only = without_shared_bandwidth(instance);
@@ -106,10 +145,23 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
   found.steady = std::make_shared<const SteadyFlow>(
       solve_steady_flow(links_only, whole, use_symmetry, deadline.left_of({}, kShareOfFlow)));
   const Symmetry& symmetry = found.steady->symmetry;
-  found.all.push_back(
-      evaluated(topology, instance.demand, farthest_pair(topology, instance.demand, symmetry)));
-  add_cuts(topology, instance.demand, symmetry, found.all.front().us, deadline, found.all);
+  double latency_us = 0;
+  if (const auto pair = farthest_pair(topology, instance.demand, symmetry)) {
+    found.all.push_back(evaluated(topology, instance.demand, *pair));
+    latency_us = found.all.back().us;
+  }
+  add_cuts(topology, instance.demand, symmetry, latency_us, deadline, found.all);
+  if (instance.demand.kind() == DemandKind::all_reduction) {
+    for (PartitionCertificate& partition : find_partitions(topology, instance.demand, deadline))
+      found.all.push_back(evaluated(topology, instance.demand, std::move(partition)));
+  }
   if (instance.demand.is_unicast()) add_metric(links_only, instance, deadline, found);
+
+  if (found.all.empty()) {
+    throw Error(
+        ExitCode::bad_data,
+        "no byte has to move: every destination holds at first what it wants; name one that does not");
+  }
 
   std::vector<std::size_t> order(found.all.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

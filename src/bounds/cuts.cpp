@@ -1,6 +1,7 @@
 #include "rondo/bounds/cuts.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -45,18 +46,26 @@ class CutSearch {
   /// All different cuts found, best first.
   std::vector<Cut> run(CutEffort effort, const Deadline& deadline) {
     add_simple_cuts();
+    if (demand_.has_several_sources()) {
+      if (effort == CutEffort::all) add_cuts_of_sums(deadline);
+      return best_first();
+    }
     // A destination that the flow at T satisfies stays satisfied at every larger T: one pass over them is
     // enough.
     for (const NodeId n : representatives_) {
       if (effort == CutEffort::simple || flow_work_ > kMaxFlowWork || deadline.is_over()) break;
       add_violated_cuts(topology_.gpu_of(n));
     }
+    return best_first();
+  }
+
+ private:
+  std::vector<Cut> best_first() {
     std::stable_sort(candidates_.begin(), candidates_.end(),
                      [](const Cut& a, const Cut& b) { return a.bandwidth_bound_us > b.bandwidth_bound_us; });
     return std::move(candidates_);
   }
 
- private:
   /// The topology's links, then an arc from a super-source to each GPU.
   static Digraph with_super_source(const Topology& topology) {
     Digraph graph = topology.graph();
@@ -185,6 +194,38 @@ class CutSearch {
       cut.source_side.pop_back();
       const double before = time_us_;
       if (add(std::move(cut.source_side)) <= before * (1 + kFlowTolerance)) return;
+    }
+  }
+
+  /// Whether as much bandwidth leads into every node as out of it, and so into every set of nodes.
+  bool is_balanced() const {
+    std::vector<double> surplus(topology_.num_nodes(), 0.0);
+    double all_GBps = 0;
+    for (const Link& link : topology_.links()) {
+      surplus[link.dst.index()] += link.bandwidth_GBps;
+      surplus[link.src.index()] -= link.bandwidth_GBps;
+      all_GBps += link.bandwidth_GBps;
+    }
+    return std::ranges::all_of(surplus, [&](double s) { return std::abs(s) <= kFlowTolerance * all_GBps; });
+  }
+
+  /// The narrowest cuts, one way and the other, between one GPU and every other: where all give to a sum and
+  /// want it, the narrowest of all is among them. Where the fabric is balanced the partition in two along a
+  /// cut gives as much as the cut.
+  void add_cuts_of_sums(const Deadline& deadline) {
+    if (is_balanced()) return;
+    double all_GBps = 0;
+    for (const Link& link : topology_.links()) all_GBps += link.bandwidth_GBps;
+    std::vector<double> capacity;
+    for (const Link& link : topology_.links()) capacity.push_back(link.bandwidth_GBps / all_GBps);
+    const int first = representatives_.front().value;
+    for (std::size_t g = 0; g < topology_.num_gpus(); ++g) {
+      const int other = topology_.node_of(GpuId{g}).value;
+      if (other == first) continue;
+      if (flow_work_ > kMaxFlowWork || deadline.is_over()) return;
+      flow_work_ += 2 * topology_.num_links();
+      add(min_cut(topology_.graph(), capacity, first, other).source_side);
+      add(min_cut(topology_.graph(), capacity, other, first).source_side);
     }
   }
 

@@ -22,7 +22,9 @@ struct Bounds {
 /// the exact cut of ForestColl, arXiv 2402.06787, section 3, by Newton steps on T; single GPUs and chassis
 /// and their complements besides, since with latency another cut may give more); for unicast demand a
 /// metric: the duals of the steady-state flow, or the prices of a balanced routing where the flow was too
-/// large to be solved. Past the limits' seconds weaker bounds do. Collective where tools.on_all_ranks.
+/// large to be solved; for sums that several want partitions. For sums for one GPU each all this is done on
+/// the transposed problem, which `steady` is then of. Past the limits' seconds weaker bounds do. Throws
+/// Error(bad_data) where nothing has to move. Collective where tools.on_all_ranks.
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry = true,
                     const SolveLimits& limits = {});
 

@@ -38,8 +38,8 @@ std::vector<double> distances_from_any(Digraph graph, std::vector<double> length
 /// Whether all GPUs but the origin want a datum of one source: then nobody has to be looked for among its
 /// destinations.
 bool for_everybody(const Topology& topology, const Contribution& part);
-/// The GPUs that hold at first what `source` brings to `part`, ascending: in a sum its own data, else the data
-/// that all sources have.
+/// The GPUs that hold at first what `source` brings to `part`, ascending: in a sum its own data, else the
+/// data that all sources have.
 std::vector<GpuId> holders_of(const Contribution& part, GpuId source);
 /// Whether some of what makes up `part` is held in S alone and wanted outside, so that all its bytes have to
 /// leave S.
