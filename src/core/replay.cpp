@@ -29,7 +29,8 @@ std::optional<std::string> malformed(const Topology& topology, const Demand& dem
   }
   const auto what = [&] { return fmt::format("chunk {} over link {}", send.chunk.value, send.link.value); };
   if (send.op != SendOp::copy && !demand.contribution(send.chunk).reduce)
-    return fmt::format("op {} of {} is not copy (0); the chunk is no sum", static_cast<int>(send.op), what());
+    return fmt::format("rule 9: op {} of {} is not copy (0); the chunk is no sum", static_cast<int>(send.op),
+                       what());
   if (send.op != SendOp::copy && send.op != SendOp::reduce)
     return fmt::format("op {} of {} is neither copy (0) nor reduce (1)", static_cast<int>(send.op), what());
   for (const double t : {send.start_us, send.end_us, send.arrival_us}) {
@@ -44,8 +45,9 @@ std::optional<std::string> malformed(const Topology& topology, const Demand& dem
   if (!(send.rate_GBps > 0) || !std::isfinite(send.rate_GBps))
     return fmt::format("{} has rate_GBps {}; a rate is positive and finite", what(), send.rate_GBps);
   if (send.transfer == kNoTransfer) {
-    return fmt::format("{} has rate_GBps {} and no transfer number; number all sends that run at the rate",
-                       what(), send.rate_GBps);
+    return fmt::format(
+        "rule 4: {} has rate_GBps {} and no transfer number; number all sends that run at the rate", what(),
+        send.rate_GBps);
   }
   return std::nullopt;
 }
@@ -69,6 +71,19 @@ Execution sort_by_chunk(const Topology& topology, const Demand& demand, std::spa
               });
   }
   return execution;
+}
+
+/// Rule 10: only what may add is asked to.
+void check_operations(const Execution& execution, FirstViolation& first) {
+  for (std::size_t s = 0; s < execution.sends.size(); ++s) {
+    const Send& send = execution.sends[s];
+    const Node& end = execution.topology.node(execution.dst(s));
+    if (send.op == SendOp::copy || end.kind == NodeKind::gpu || end.reduce) continue;
+    first.offer(send.start_us, 0, send, [&] {
+      return fmt::format("rule 10: {} has op 1, but switch {} may not add", execution.describe(s),
+                         execution.dst(s).value);
+    });
+  }
 }
 
 /// Rule 1: end and arrival are what start, message cost, rate and latency give.
@@ -112,6 +127,7 @@ ReplayResult replay(const Topology& topology, const Demand& demand, std::span<co
   }
   const Execution execution = sort_by_chunk(topology, demand, sends);
   FirstViolation first;
+  check_operations(execution, first);
   const Numbered numbered = check_numbers(execution, first);
   JoinedSends transfers = find_crossings(execution, first);
   set_rates(execution, numbered, transfers, first);

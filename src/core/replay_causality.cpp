@@ -60,8 +60,16 @@ class Derivation {
     std::size_t next = execution_.first_of_chunk[c.index()];
     for (std::size_t i = 0; i < sources.size(); ++i)
       at(topology.node_of(sources[i])).held_us = ready_of_source(contribution, i);
-    while (next < end || !landings_.empty()) {
-      if (!landings_.empty() && (next == end || no_later(landings_.top().time_us, send(next).start_us))) {
+    while (next < end || !landings_.empty() || !copies_.empty()) {
+      const bool lands =
+          !landings_.empty() && (next == end || no_later(landings_.top().time_us, send(next).start_us));
+      const double now = lands ? landings_.top().time_us : next < end ? send(next).start_us : kNever;
+      const bool is_late =
+          !copies_.empty() && (now == kNever || !no_later(now, send(copies_.front()).start_us));
+      if (is_late) {
+        copy(copies_.front());
+        copies_.pop();
+      } else if (lands) {
         const std::size_t s = landings_.top().send;
         landings_.pop();
         land(s);
@@ -88,32 +96,42 @@ class Derivation {
   }
 
   void start(std::size_t s) {
-    if (execution_.is_cut_through(execution_.src(s))) return;  // happens as soon as its crossing is reached
+    const NodeId n = execution_.src(s);
+    if (execution_.is_cut_through(n)) return;  // happens as soon as its crossing is reached
     if (has_cause(s)) {
       happen(s);
-    } else {
-      at(execution_.src(s)).uncaused.push_back(s);
+      return;
     }
+    at(n).uncaused.push_back(s);
+    if (!execution_.topology.is_gpu(n) && execution_.topology.node(n).multicast) copies_.push(s);
   }
 
   /// Rules 2 and 3. At a store-and-forward switch the send takes what has arrived and was not sent on yet,
-  /// oldest first: which arrival it takes does not matter to the bytes that wait, their number does. When all
-  /// has been sent on, a switch that may copy sends the last one again, which has then waited until now.
-  /// Nothing empties the buffer sooner.
+  /// oldest first: which arrival it takes does not matter to the bytes that wait, their number does.
   bool has_cause(std::size_t s) {
     const NodeId n = execution_.src(s);
     NodeState& state = at(n);
-    if (execution_.topology.is_gpu(n)) {
+    if (execution_.topology.is_gpu(n))
       return state.held_us != kNever && no_later(state.held_us, send(s).start_us);
-    }
-    if (state.sent_on < state.stays.size()) {
-      ++state.sent_on;
-    } else if (state.stays.empty() || !execution_.topology.node(n).multicast) {
-      return false;
-    }
-    Stay& stay = result_.stays[state.stays[state.sent_on - 1]];
-    stay.to_us = std::max(stay.to_us, send(s).start_us);
+    if (state.sent_on == state.stays.size()) return false;
+    take(state, state.sent_on++, s);
     return true;
+  }
+
+  void take(const NodeState& state, std::size_t stay, std::size_t s) {
+    Stay& taken = result_.stays[state.stays[stay]];
+    taken.to_us = std::max(taken.to_us, send(s).start_us);
+  }
+
+  /// When all has been sent on, a switch that may copy sends the last one again, which has then waited until
+  /// now. Nothing empties the buffer sooner. It does so once nothing more arrives at that instant that has to
+  /// be sent on.
+  void copy(std::size_t s) {
+    NodeState& state = at(execution_.src(s));
+    if (happens_[s] || state.sent_on == 0) return;
+    take(state, state.sent_on - 1, s);
+    std::erase(state.uncaused, s);
+    happen(s);
   }
 
   void happen(std::size_t s) {
@@ -211,7 +229,8 @@ class Derivation {
   FirstViolation& first_;
   Causality& result_;
   std::vector<NodeState> at_;
-  std::vector<char> happens_;  ///< per send
+  std::vector<char> happens_;       ///< per send
+  std::queue<std::size_t> copies_;  ///< sends that a storing switch may have to copy, by start
   std::priority_queue<Landing, std::vector<Landing>, std::greater<>> landings_;
 };
 

@@ -86,7 +86,6 @@ class Crosser {
         const double both_ends_us = 2 * tolerance_us(send(p.send).end_us, send(p.send).start_us);
         if (duration_us(by_duration[i + 1]) - duration_us(p) <= both_ends_us) continue;
       }
-      crossing.meets_others = true;
       add(p, std::exchange(crossing, {}));
     }
   }

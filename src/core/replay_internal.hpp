@@ -93,7 +93,6 @@ struct JoinedSends {
   struct Crossing {
     std::vector<std::size_t> in;
     std::vector<std::size_t> out;
-    bool meets_others = false;  ///< several sends without a number enter the switch at this instant
   };
   std::vector<Crossing> crossings;
   std::vector<std::int32_t> entered;  ///< per send: the crossing at its far end, or kNone

@@ -96,14 +96,14 @@ class RateSetter {
   void collect(std::size_t start) {
     joined_.assign(1, start);
     roots_.clear();
-    meets_others_ = false;
+    several_ = false;
     seen_[start] = 1;
     for (std::size_t i = 0; i < joined_.size(); ++i) {
       const std::size_t s = joined_[i];
       if (transfers_.left[s] == JoinedSends::kNone) roots_.push_back(s);
       for (const std::int32_t id : {transfers_.entered[s], transfers_.left[s]}) {
         if (id == JoinedSends::kNone) continue;
-        meets_others_ = meets_others_ || crossing(id).meets_others;
+        several_ = several_ || crossing(id).in.size() > 1;
         for (const auto* side : {&crossing(id).in, &crossing(id).out}) {
           for (const std::size_t other : *side) {
             if (std::exchange(seen_[other], 1) == 0) joined_.push_back(other);
@@ -115,7 +115,7 @@ class RateSetter {
 
   void set_unnumbered(std::size_t start) {
     collect(start);
-    if (meets_others_) check_numbers_needed();
+    if (several_) check_numbers_needed();
     if (roots_.size() > 1) check_bottlenecks();
     set(joined_, execution_.demand.bytes(send(start).chunk), std::numeric_limits<double>::quiet_NaN());
   }
@@ -277,7 +277,7 @@ class RateSetter {
   FirstViolation& first_;
   std::vector<std::size_t> joined_;
   std::vector<std::size_t> roots_;
-  bool meets_others_ = false;         ///< joined_ includes sends that need numbers in some topologies
+  bool several_ = false;              ///< of joined_ enter a switch at one instant
   std::vector<char> seen_;            ///< per send
   std::vector<char> carries_;         ///< per send: a unit rests on it
   std::vector<std::size_t> via_;      ///< per crossing: the send by which the search came

@@ -23,7 +23,7 @@ class SumDerivation {
         transfers_(transfers),
         first_(first),
         result_(result),
-        place_of_(execution.topology.num_nodes(), kNone),
+        places_(execution.topology.num_nodes()),
         waits_for_(transfers.crossings.size(), 0) {}
 
   void run() {
@@ -48,7 +48,7 @@ class SumDerivation {
     is_known_.assign(end_ - begin_, 0);
     stays_.clear();
     make_places();
-    for (std::size_t p = 0; p < num_places_; ++p) advance(p);
+    for (Place& p : places_.all()) advance(p);
     while (!known_.empty()) {
       const std::size_t s = known_.back();
       known_.pop_back();
@@ -59,31 +59,18 @@ class SumDerivation {
       refuse(s, send(s).start_us, 9,
              [] { return "cannot start: it rests on sends that rest on each other, or on none"; });
     }
-    for (Place& place : places()) finish(place);
+    for (Place& p : places_.all()) finish(p);
     for (const GpuId g : contribution_->destinations) deliver(c, g);
-    for (std::size_t s = begin_; s < end_; ++s) {
-      place_of_[execution_.src(s).index()] = kNone;
-      place_of_[execution_.dst(s).index()] = kNone;
-    }
-    for (const GpuId g : own_gpus_) place_of_[execution_.topology.node_of(g).index()] = kNone;
+    places_.clear();
   }
 
-  std::span<Place> places() { return std::span(places_).first(num_places_); }
-
   Place& place(NodeId n) {
-    std::size_t& at = place_of_[n.index()];
-    if (at == kNone) {
-      at = num_places_++;
-      if (at == places_.size()) places_.emplace_back();
-      places_[at].clear();
-      if (execution_.topology.is_gpu(n)) places_[at].set = sets_.add();
-    }
-    return places_[at];
+    Place& p = places_.at(n);
+    if (p.set == kNone && execution_.topology.is_gpu(n)) p.set = sets_.add();
+    return p;
   }
 
   void make_places() {
-    num_places_ = 0;
-    own_gpus_.clear();
     for (std::size_t i = 0; i < contribution_->sources.size(); ++i)
       insert(own_set(source(i), ready_of_source(*contribution_, i)), i);
     for (const HeldSum& held : contribution_->held) {
@@ -104,23 +91,19 @@ class SumDerivation {
         waits_for_[static_cast<std::size_t>(id)] = crossing(id).in.size();
       }
     }
-    for (Place& p : places()) p.find_instants(execution_.sends);
+    for (Place& p : places_.all()) p.find_instants(execution_.sends);
   }
 
   SetTable::Set own_set(GpuId g, double ready_us) {
     Place& p = place(execution_.topology.node_of(g));
-    if (p.own == kNone) {
-      p.own = sets_.add();
-      own_gpus_.push_back(g);
-    }
+    if (p.own == kNone) p.own = sets_.add();
     p.own_us = ready_us;
     return sets_[p.own];
   }
 
   /// Takes what arrives at a place, and lets leave it what starts then, in the order of time and as far as it
   /// is known.
-  void advance(std::size_t at) {
-    Place& p = places_[at];
+  void advance(Place& p) {
     while (true) {
       const bool has_instant = p.done < p.instants.size();
       const bool leaves = p.left < p.out.size();
@@ -141,17 +124,24 @@ class SumDerivation {
       for (const std::size_t s : sends) store(p, s);
       return;
     }
-    if (no_later(p.own_us, p.instants[instant])) bring_own(p);
-    // Copies that contain one another, in whatever order they are named.
     const auto additions =
-        std::ranges::find(sends, SendOp::reduce, [&](std::size_t s) { return send(s).op; });
-    std::ranges::stable_sort(sends.begin(), additions, {}, [&](std::size_t s) { return count(content(s)); });
+        std::ranges::stable_partition(sends, [&](std::size_t s) { return send(s).op == SendOp::copy; });
+    // Copies that contain one another, in whatever order they are named; and what becomes ready just then is
+    // an addition like others unless a copy contains it.
+    const std::span copies(sends.begin(), additions.begin());
+    std::ranges::stable_sort(copies, {}, [&](std::size_t s) { return count(content(s)); });
+    const bool is_ready = no_later(p.own_us, p.instants[instant]);
+    const auto contains_own = [&](std::size_t s) { return first_in_both(sets_[p.own], content(s)) != kNone; };
+    if (is_ready && p.own != kNone &&
+        (!no_later(p.instants[instant], p.own_us) || std::ranges::any_of(copies, contains_own)))
+      bring_own(p);
     double latest_us = 0;
     for (const std::size_t s : sends) {
       take(p, s);
       latest_us = std::max(latest_us, send(s).arrival_us);
       note_whole(p, latest_us);
     }
+    if (is_ready) bring_own(p);
   }
 
   /// Rule 9.
@@ -165,8 +155,9 @@ class SumDerivation {
     if (const std::size_t i = first_missing(set, content(s)); i != kNone) {
       refuse(s, send(s).arrival_us, 9, [&] {
         return fmt::format(
-            "overwrites the partial sum that GPU {} holds when it arrives at {} us, and loses the data of "
-            "GPU {}: a copy has to contain what was there",
+            "overwrites the partial sum that GPU {} holds at {} us and loses the data of GPU {}: a copy has "
+            "to "
+            "contain what was there",
             execution_.topology.gpu_of(execution_.dst(s)).value, send(s).arrival_us, source(i).value);
       });
     }
@@ -178,12 +169,12 @@ class SumDerivation {
     const SetTable::Set set = sets_[p.set];
     const SetTable::Set own = sets_[std::exchange(p.own, kNone)];
     if (const std::size_t i = first_in_both(set, own); i != kNone) {
-      const std::size_t s = *std::ranges::find_if(
-          p.in, [&](std::size_t in) { return is_known_[in - begin_] && contains(content(in), i); });
-      refuse(s, p.own_us, 9, [&] {
+      const Send& came = send(p.in.front());
+      first_.offer(p.own_us, 9, came, [&] {
         return fmt::format(
-            "brings GPU {} the data of GPU {} before its own are ready at {} us: twice the same",
-            execution_.topology.gpu_of(execution_.dst(s)).value, source(i).value, p.own_us);
+            "rule 9: GPU {} adds what it has from {} us on to a sum of chunk {} that contains GPU {}'s "
+            "already",
+            execution_.topology.gpu_of(p.node).value, p.own_us, came.chunk.value, source(i).value);
       });
     }
     unite(set, own);
@@ -195,18 +186,19 @@ class SumDerivation {
       p.whole_us = at_us;
   }
 
-  /// Rules 3 and 10 at a store-and-forward switch. What arrives by reduce joins the sum that came last,
+  /// Rules 3 and 10 at a store-and-forward switch. What arrives with op 1 joins the last sum that began so,
   /// unless that has begun to leave.
   void store(Place& p, std::size_t s) {
-    const bool adds = execution_.topology.node(execution_.dst(s)).reduce && send(s).op == SendOp::reduce;
-    if (!adds || p.sent_on == p.stays.size()) {
+    const bool adds = send(s).op == SendOp::reduce;
+    if (!adds || p.adding == kNone || p.adding < p.sent_on) {
+      if (adds) p.adding = p.stays.size();
       const std::size_t set = sets_.add();
       assign(sets_[set], content(s));
       p.stays.push_back(stays_.size());
       stays_.push_back({{s, send(s).arrival_us, send(s).arrival_us}, set});
       return;
     }
-    StoredSum& stored = stays_[p.stays.back()];
+    StoredSum& stored = stays_[p.stays[p.adding]];
     if (const std::size_t i = first_in_both(sets_[stored.set], content(s)); i != kNone) refuse_twice(s, i);
     unite(sets_[stored.set], content(s));
     stored.stay.to_us = std::max(stored.stay.to_us, send(s).arrival_us);
@@ -255,10 +247,9 @@ class SumDerivation {
   void pass_on(std::size_t s) {
     const NodeId n = execution_.dst(s);
     if (!execution_.is_cut_through(n)) {
-      const std::size_t at = place_of_[n.index()];
-      Place& p = places_[at];
+      Place& p = places_.at(n);
       --p.unknown[p.instant_of(send(s).arrival_us)];
-      advance(at);
+      advance(p);
       return;
     }
     const std::int32_t id = transfers_.entered[s];
@@ -308,14 +299,14 @@ class SumDerivation {
 
   /// Rule 7.
   void deliver(ChunkId c, GpuId g) {
-    const std::size_t at = place_of_[execution_.topology.node_of(g).index()];
-    if (at != kNone && places_[at].whole_us >= 0) {
-      result_.finish_us = std::max(result_.finish_us, places_[at].whole_us);
+    Place& p = place(execution_.topology.node_of(g));
+    if (p.whole_us >= 0) {
+      result_.finish_us = std::max(result_.finish_us, p.whole_us);
       return;
     }
     first_.offer(std::numeric_limits<double>::infinity(), 7, {c, LinkId{}}, [&] {
       std::size_t i = 0;
-      while (at != kNone && contains(sets_[places_[at].set], i)) ++i;
+      while (contains(sets_[p.set], i)) ++i;
       return fmt::format("rule 7: the sum of chunk {} at GPU {}, its destination, never includes GPU {}",
                          c.value, g.value, source(i).value);
     });
@@ -330,14 +321,11 @@ class SumDerivation {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   SetTable sets_;
-  std::vector<Place> places_;  ///< kept for the next chunk
-  std::size_t num_places_ = 0;
-  std::vector<GpuId> own_gpus_;
+  Places places_;
   std::vector<StoredSum> stays_;
   std::vector<char> is_known_;
   std::vector<std::size_t> known_;  ///< sends whose far ends do not know yet
   std::vector<std::uint64_t> sum_;
-  std::vector<std::size_t> place_of_;   ///< per node
   std::vector<std::size_t> waits_for_;  ///< per crossing: sends that enter and are not known yet
 };
 

@@ -79,7 +79,8 @@ struct StoredSum {
 
 /// A chunk at a GPU or a store-and-forward switch.
 struct Place {
-  std::vector<std::size_t> in;        ///< sends that enter, by instant; at one instant copies come first
+  NodeId node;
+  std::vector<std::size_t> in;        ///< sends that enter, by arrival
   std::vector<double> instants;       ///< when what arrives at one time begins to arrive
   std::vector<std::size_t> in_begin;  ///< instant i brings in[in_begin[i]] .. in[in_begin[i + 1]]
   std::vector<std::size_t> out;       ///< sends that leave, by start
@@ -92,20 +93,22 @@ struct Place {
   double whole_us = -1;               ///< GPU: since when that is the whole sum; negative: it is not
   std::vector<std::size_t> stays;     ///< switch: positions in stays_, by arrival
   std::size_t sent_on = 0;            ///< switch: the first so many have been sent on
+  std::size_t adding = kNone;         ///< switch: the last of the stays that began with op reduce
 
   /// Keeps the memory.
   void clear() {
     for (auto* list : {&in, &in_begin, &out, &unknown, &stays}) list->clear();
     instants.clear();
     done = left = sent_on = 0;
-    own = set = kNone;
+    own = set = adding = kNone;
     own_us = 0;
     whole_us = -1;
   }
 
   /// Arrivals within the tolerance of the first of them are one instant.
   void find_instants(std::span<const Send> sends) {
-    std::ranges::sort(in, {}, [&](std::size_t s) { return std::pair(sends[s].arrival_us, s); });
+    std::ranges::sort(in, {},
+                      [&](std::size_t s) { return std::tuple(sends[s].arrival_us, sends[s].link, s); });
     for (std::size_t i = 0; i < in.size(); ++i) {
       const double arrival = sends[in[i]].arrival_us;
       if (instants.empty() || arrival - instants.back() > tolerance_us(arrival, instants.back())) {
@@ -116,8 +119,6 @@ struct Place {
       ++unknown.back();
     }
     in_begin.push_back(in.size());
-    for (std::size_t i = 0; i < instants.size(); ++i)
-      std::ranges::stable_sort(at_instant(i), {}, [&](std::size_t s) { return sends[s].op; });
   }
   std::span<std::size_t> at_instant(std::size_t i) {
     return std::span(in).subspan(in_begin[i], in_begin[i + 1] - in_begin[i]);
@@ -125,6 +126,35 @@ struct Place {
   std::size_t instant_of(double arrival_us) const {
     return static_cast<std::size_t>(std::ranges::upper_bound(instants, arrival_us) - instants.begin()) - 1;
   }
+};
+
+/// The places of one chunk; their memory is kept for the next one.
+class Places {
+ public:
+  explicit Places(std::size_t num_nodes) : position_(num_nodes, kNone) {}
+
+  /// A new one where there is none.
+  Place& at(NodeId n) {
+    std::size_t& position = position_[n.index()];
+    if (position == kNone) {
+      position = count_++;
+      if (position == places_.size()) places_.emplace_back();
+      places_[position].clear();
+      places_[position].node = n;
+    }
+    return places_[position];
+  }
+  bool has(NodeId n) const { return position_[n.index()] != kNone; }
+  std::span<Place> all() { return std::span(places_).first(count_); }
+  void clear() {
+    for (const Place& place : all()) position_[place.node.index()] = kNone;
+    count_ = 0;
+  }
+
+ private:
+  std::vector<Place> places_;
+  std::size_t count_ = 0;
+  std::vector<std::size_t> position_;  ///< per node
 };
 
 }  // namespace rondo::replay_internal

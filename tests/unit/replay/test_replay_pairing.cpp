@@ -167,5 +167,24 @@ TEST(ReplayPairing, StoringSwitchesAgreeWithTryingAll) {
   EXPECT_GT(valid, 1000);
 }
 
+TEST(ReplayPairing, ACopyWaitsForWhatArrivesAtTheSameInstant) {
+  // 0 -> s -> t -> s -> 1 in no time: the second arrival at s serves the second send from there.
+  Fabric fabric(2);
+  const int s = fabric.store_and_forward(0);
+  const int t = fabric.store_and_forward(0);
+  fabric.link(s, t);
+  fabric.link(t, s);
+  fabric.link(s, 1);
+  fabric.link(0, s);
+  const Topology topology = fabric.build();
+  const double tiny = 1e-9;
+  const Demand demand = custom(topology, {part(0, tiny * kUs, {1})});
+  std::vector<Send> sends;
+  for (int l = 0; l < 4; ++l) sends.push_back(send(0, l, 5, 5 + tiny));
+  expect_finish(topology, demand, sends, 5 + tiny);
+  sends.erase(sends.begin() + 1);  // what comes to t stays there
+  expect_violation(topology, demand, sends, {"rule 5", "link 0"});
+}
+
 }  // namespace
 }  // namespace rondo
