@@ -67,8 +67,10 @@ OptionGroup msccl_options() {
       "MSCCL XML (--format msccl-xml)",
       {{"executor", "NAME", "msccl", executor_names() + ": whose spelling and caps"},
        {"placement", "NAME", kOutOfPlace,
-        fmt::format("{}, or {} where input and output are one buffer (allgather, broadcast)", kOutOfPlace,
-                    kInPlace)},
+        fmt::format("{}, or {} where input and output are one buffer (allgather, broadcast, allreduce, "
+                    "reduce_scatter, reduce)",
+                    kOutOfPlace, kInPlace)},
+       {"redop", "NAME", "sum", "sum, prod, max, min: what a collective that combines makes of its inputs"},
        {"instances", "N", "1", "split every chunk into N, each on threadblocks and channels of its own"},
        {"protocol", "NAME", "Simple", "Simple, LL, LL128"},
        {"max-peers", "N", "", "GPUs that a GPU exchanges data with; the others are reached over relays"},
