@@ -25,13 +25,13 @@ class Sizes {
       : demand_(demand),
         deliveries_(deliveries),
         state_(deliveries.size(), State::unseen),
-        after_(deliveries.size(), 0) {}
+        sizes_{std::vector<int>(deliveries.size(), 0), std::vector<int>(deliveries.size(), 0)} {}
 
-  std::vector<int> all() && {
+  SumSizes all() && {
     for (int d = 0; d < static_cast<int>(deliveries_.size()); ++d) {
       if (is_sum(demand_, at(d).chunk)) find(d);
     }
-    return std::move(after_);
+    return std::move(sizes_);
   }
 
  private:
@@ -54,19 +54,21 @@ class Sizes {
       stack.pop_back();
       if (state == State::known) continue;
       state = State::known;
-      after_[index(d)] = size_with(at(d).cause, at(d).src, d);
-      if (at(d).op == SendOp::reduce) after_[index(d)] += size_with(at(d).before, at(d).dst, d);
+      const int carried = size_with(at(d).cause, at(d).src, d);
+      sizes_.carried[index(d)] = carried;
+      sizes_.after[index(d)] =
+          at(d).op == SendOp::reduce ? carried + size_with(at(d).before, at(d).dst, d) : carried;
     }
   }
 
   int size_with(int arrival, GpuId gpu, int d) const {
-    return arrival >= 0 ? after_[index(arrival)] : size_at_first(demand_, at(d).chunk, gpu);
+    return arrival >= 0 ? sizes_.after[index(arrival)] : size_at_first(demand_, at(d).chunk, gpu);
   }
 
   const Demand& demand_;
   std::span<const Delivery> deliveries_;
   std::vector<State> state_;
-  std::vector<int> after_;
+  SumSizes sizes_;
 };
 
 /// The arrivals of sums, by chunk and GPU, in the order in which they count: by time, of those at one time
@@ -91,8 +93,30 @@ std::vector<int> in_order_of_arrival(const Demand& demand, std::span<const Deliv
 
 }  // namespace
 
-std::vector<int> sizes_after(const Demand& demand, std::span<const Delivery> deliveries) {
+SumSizes sizes_of_sums(const Demand& demand, std::span<const Delivery> deliveries) {
   return Sizes(demand, deliveries).all();
+}
+
+namespace {
+
+/// One of the two figures, 1 for what is only copied.
+std::vector<int> sizes(const Demand& demand, std::span<const Delivery> deliveries,
+                       std::vector<int> SumSizes::*figure) {
+  if (!demand.has_several_sources()) return std::vector<int>(deliveries.size(), 1);
+  std::vector<int> all = sizes_of_sums(demand, deliveries).*figure;
+  for (std::size_t d = 0; d < deliveries.size(); ++d) {
+    if (!is_sum(demand, deliveries[d].chunk)) all[d] = 1;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<int> sources_carried(const Demand& demand, std::span<const Delivery> deliveries) {
+  return sizes(demand, deliveries, &SumSizes::carried);
+}
+std::vector<int> sources_held(const Demand& demand, std::span<const Delivery> deliveries) {
+  return sizes(demand, deliveries, &SumSizes::after);
 }
 
 void find_causes_of_sums(const Demand& demand, std::vector<Delivery>& deliveries) {
@@ -116,7 +140,7 @@ void find_causes_of_sums(const Demand& demand, std::vector<Delivery>& deliveries
   }
 
   // Copies that bring nothing new are left out of the chains.
-  const std::vector<int> sizes = sizes_after(demand, deliveries);
+  const std::vector<int> sizes = sizes_of_sums(demand, deliveries).after;
   std::vector<int> in_place_of(deliveries.size());
   std::iota(in_place_of.begin(), in_place_of.end(), 0);
   for (const int d : arrivals) {

@@ -202,7 +202,7 @@ void find_causes(const Demand& demand, std::vector<Delivery>& deliveries) {
 
 ChunkGpuTable<int> first_arrivals(const Demand& demand, std::span<const Delivery> deliveries) {
   const std::vector<int> sizes =
-      demand.has_several_sources() ? sizes_after(demand, deliveries) : std::vector<int>{};
+      demand.has_several_sources() ? sizes_of_sums(demand, deliveries).after : std::vector<int>{};
   ChunkGpuTable<int> first(demand, -1);
   for (std::size_t d = 0; d < deliveries.size(); ++d) {
     if (is_sum(demand, deliveries[d].chunk) &&

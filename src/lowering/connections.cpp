@@ -121,10 +121,11 @@ std::optional<Plan> connect(const Traffic& traffic, int num_gpus, const msccl::E
     }
     return plan;
   }
-  const std::vector<Event> events = events_by_time(traffic, connections);
+  const std::vector<Event> events = events_by_time(
+      traffic, connections, order == Order::by_time ? std::nullopt : std::optional(kFifoDepth));
   if (events.size() < 2 * batches.size()) return std::nullopt;
   std::vector<Pair> pairs;
-  if (order == Order::by_time) pairs = pair_connections(batches, connections, events, max_steps);
+  if (order != Order::in_room_unfused) pairs = pair_connections(batches, connections, events, max_steps);
   make_tbs(connections, pairs, batches, plan);
   for (const Pair& pair : pairs) {
     for (const auto& [received, sent] : pair.fused) plan.fused[static_cast<std::size_t>(sent)] = received;

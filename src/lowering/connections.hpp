@@ -18,8 +18,9 @@ struct Owner {
 
 enum class Order {
   by_time,          ///< as the schedule has it: a GPU sends other batches while one is in flight
-  by_time_unfused,  ///< the same, every batch with steps of its own
-  by_transfer,      ///< a batch arrives before the next one leaves: needs no room in the connections
+  in_room,          ///< the same, but a batch leaves only when its connection has room for it
+  in_room_unfused,  ///< and every batch has steps of its own
+  by_transfer,      ///< a batch arrives before the next one leaves
 };
 
 /// Who carries which batch. Every threadblock keeps the order of `events`.
@@ -32,11 +33,14 @@ struct Plan {
   std::vector<int> fused = {};  ///< per batch: the batch whose receiving step sends it; -1: a step of its own
 };
 
+/// Sends that a connection holds: NCCL's eight buffers in chunk steps of four, under the protocol Simple.
+inline constexpr int kFifoDepth = 2;
+
 /// Connections get channels such that on each at most `executor.connections` leave and enter a GPU; one with
-/// more than `max_steps` batches is dealt over several channels in turn. In order by_time, where half of a
-/// connection's batches or more go straight on over another, both belong to one threadblock and those batches
-/// are fused. Nothing where the order of the schedule contradicts itself; by_transfer is for traffic without
-/// `order` and never does. Throws Error(unavailable) when the channels do not suffice.
+/// more than `max_steps` batches is dealt over several channels in turn. Where at least half of a
+/// connection's batches go straight on over another, both belong to one threadblock and those batches are
+/// fused (in the orders by_time and in_room). Nothing where the order contradicts itself; by_transfer is for
+/// traffic without `order` and never does. Throws Error(unavailable) when the channels do not suffice.
 std::optional<Plan> connect(const Traffic& traffic, int num_gpus, const msccl::Executor& executor,
                             int max_steps, Order order);
 

@@ -22,8 +22,6 @@ using msccl::Program;
 
 /// Nops make threadblocks longer than their share of batches; each attempt leaves more room for them.
 constexpr int kMaxAttempts = 12;
-/// Sends that a connection holds: NCCL's eight buffers in chunk steps of four, under the protocol Simple.
-constexpr int kFifoDepth = 2;
 
 constexpr std::array<std::string_view, 4> kReductions = {"sum", "prod", "max", "min"};
 
@@ -135,19 +133,23 @@ Program build(const Parts& parts, const LoweringOptions& options, int batches_pe
     if (!plan) return std::nullopt;
     StepGraph graph = lowering::make_steps(parts.traffic, *plan, parts.layout);
     lowering::remove_implied_waits(graph, *plan);
-    if (!lowering::ends_within(graph, *plan, kFifoDepth)) return std::nullopt;
+    if (!lowering::ends_within(graph, *plan, lowering::kFifoDepth)) return std::nullopt;
     return std::pair(*plan, std::move(graph));
   };
-  auto made = lowered(Order::by_time);
   // In the order of transfers every program ends, whatever the connections hold; sums need the schedule's.
-  if (!made) made = lowered(parts.traffic.order.empty() ? Order::by_transfer : Order::by_time_unfused);
+  std::vector<Order> orders = {Order::by_time, Order::in_room, Order::in_room_unfused};
+  if (parts.traffic.order.empty()) orders.push_back(Order::by_transfer);
+  std::optional<std::pair<Plan, StepGraph>> made;
+  for (const Order order : orders) {
+    if (!made) made = lowered(order);
+  }
   if (!made) {
     throw Error(
         ExitCode::unavailable,
         fmt::format("with {} messages in a connection no program of the schedule's partial sums ends: some "
                     "are sent on while too many others are under way; use fewer chunks (--chunks of rondo "
                     "solve) or another engine",
-                    kFifoDepth));
+                    lowering::kFifoDepth));
   }
   const auto& [plan, graph] = *made;
   Program program = parts.program;

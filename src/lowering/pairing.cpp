@@ -8,7 +8,8 @@
 
 namespace rondo::lowering {
 
-std::vector<Event> events_by_time(const Traffic& traffic, const std::vector<Connection>& connections) {
+std::vector<Event> events_by_time(const Traffic& traffic, const std::vector<Connection>& connections,
+                                  std::optional<int> depth) {
   const std::vector<Batch>& batches = traffic.batches;
   // Event 2 b is the departure of batch b, 2 b + 1 its arrival; the others stand between the two halves of a
   // precedence.
@@ -36,6 +37,9 @@ std::vector<Event> events_by_time(const Traffic& traffic, const std::vector<Conn
       const auto after = static_cast<std::size_t>(connection.batches[k]);
       follows(2 * after, 2 * before);
       follows(2 * after + 1, 2 * before + 1);
+      const auto room = static_cast<std::size_t>(depth.value_or(0));
+      if (depth && k >= room)
+        follows(2 * after, 2 * static_cast<std::size_t>(connection.batches[k - room]) + 1);
     }
   }
   // At equal times arrivals precede departures: a batch may leave as soon as it arrives.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,8 +25,10 @@ struct Pair {
 };
 
 /// All departures and arrivals by time, after what they wait for; the batches of a connection arrive as they
-/// leave. Not all of them where the orders of connections and partial sums contradict each other.
-std::vector<Event> events_by_time(const Traffic& traffic, const std::vector<Connection>& connections);
+/// leave; with a `depth`, a batch leaves once all but so many of those before it have arrived. Not all of
+/// them where the orders of connections and partial sums contradict each other.
+std::vector<Event> events_by_time(const Traffic& traffic, const std::vector<Connection>& connections,
+                                  std::optional<int> depth);
 
 /// Pairs connections of one channel that fuse at least half of the batches of one of them, those that fuse
 /// most first. A batch is fused where neither connection has anything between its arrival and its departure;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -27,8 +28,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostRows = 160;
 constexpr std::size_t kBins = 512;
 constexpr std::size_t kMostPageBytes = 4'600'000;
-constexpr std::size_t kBytesASend = 5 * 4 * 4 / 3 + 1;   // five columns of 4 bytes in base64
-constexpr std::size_t kBytesAChunk = 4 * 4 * 4 / 3 + 1;  // four
+constexpr std::size_t kBytesASend =
+    (5 * 4 + 4) * 4 / 3 + 1;  // five columns of 4 bytes and three small ones in base64
+constexpr std::size_t kBytesAChunk = 5 * 4 * 4 / 3 + 1;
 
 /// Base64 (RFC 4648, section 4) of the values' bytes, little-endian.
 template <class T>
@@ -100,19 +102,23 @@ std::vector<ChunkId> chunks_that_fit(const ProvenSchedule& proven, std::size_t m
 }
 
 void add_sends(const ProvenSchedule& proven, std::size_t most_bytes, Json& json) {
-  const Topology& topology = proven.topology;
   const std::vector<ChunkId> chosen = chunks_that_fit(proven, most_bytes);
   std::vector<std::int32_t> index(proven.demand.num_chunks(), -1);
   for (std::size_t i = 0; i < chosen.size(); ++i) index[chosen[i].index()] = static_cast<std::int32_t>(i);
+  const SumFacts sums = sum_facts(proven);
+  const std::vector<double> shares = link_shares(proven);
   std::vector<Send> kept;
-  for (const Send& send : proven.schedule.sends) {
-    if (index[send.chunk.index()] >= 0) kept.push_back(send);
+  std::vector<std::size_t> kept_ids;
+  for (std::size_t s = 0; s < shares.size(); ++s) {
+    const Send& send = proven.schedule.sends[s];
+    if (index[send.chunk.index()] < 0) continue;
+    kept.push_back(send);
+    kept_ids.push_back(s);
   }
   json["chunks"] = {
       {"total", proven.demand.num_chunks()},
       {"id", column<std::uint32_t>(chosen, [](ChunkId c) { return c.value; })},
-      {"origin", column<std::uint32_t>(
-                     chosen, [&](ChunkId c) { return topology.node_of(proven.demand.origin(c)).value; })},
+      {"origin", column<std::uint32_t>(chosen, [&](ChunkId c) { return sums.complete[c.index()].value; })},
       {"wanted",
        column<std::uint32_t>(chosen, [&](ChunkId c) { return proven.demand.destinations(c).size(); })},
       {"bytes", column<float>(chosen, [&](ChunkId c) { return proven.demand.bytes(c); })}};
@@ -123,6 +129,19 @@ void add_sends(const ProvenSchedule& proven, std::size_t most_bytes, Json& json)
       {"start", column<float>(kept, [](const Send& s) { return s.start_us; })},
       {"end", column<float>(kept, [](const Send& s) { return s.end_us; })},
       {"arrival", column<float>(kept, [](const Send& s) { return s.arrival_us; })}};
+  // Columns that say nothing are left out.
+  if (std::ranges::any_of(shares, [](double share) { return share < 1; })) {
+    json["sends"]["share"] = column<std::uint8_t>(
+        kept_ids, [&](std::size_t s) { return std::max(1.0, std::round(255 * shares[s])); });
+  }
+  if (!proven.demand.has_several_sources()) return;
+  json["sends"]["adds"] = column<std::uint8_t>(kept_ids, [&](std::size_t s) { return sums.adds[s]; });
+  json["sends"]["sources"] =
+      column<std::uint16_t>(kept_ids, [&](std::size_t s) { return std::min(sums.sources[s], 65'535); });
+  json["chunks"]["sources"] = column<std::uint32_t>(chosen, [&](ChunkId c) {
+    const Contribution& contribution = proven.demand.contribution(c);
+    return contribution.reduce ? contribution.sources.size() : 1;
+  });
 }
 
 /// JSON that may stand inside a script element.
@@ -152,10 +171,17 @@ std::string timeline_words(const ProvenSchedule& proven, const std::vector<Row>&
                            const std::vector<RoundSpan>& rounds, bool complete) {
   std::string text =
       rows.size() == proven.topology.num_links()
-          ? "A row a link; a send has the colour of its chunk's origin, and where sends are too short to be "
-            "seen, the colour tells how busy the link is."
+          ? fmt::format(
+                "A row a link; a send has the colour of {}, and where sends are too short to be seen, the "
+                "colour tells how busy the link is.",
+                proven.demand.has_several_sources()
+                    ? "the GPU that has its sum whole first (pale where it is added)"
+                    : "its chunk's origin")
           : fmt::format("A row stands for several of the {} links; its colour tells how busy they are.",
                         proven.topology.num_links());
+  if (std::ranges::any_of(link_shares(proven), [](double share) { return share < 1; }))
+    text +=
+        " What takes a share of a link is as high as its share, and stands on what else the link carries.";
   if (!complete) {
     text += fmt::format(
         " Of {} sends those of some chunks are in this page one by one, the others in the colours only.",

@@ -8,9 +8,12 @@ const links = { src: u32(data.links.src), dst: u32(data.links.dst), gbps: f32(da
   latency: f32(data.links.latency), bytes: f32(data.links.bytes), busy: f32(data.links.busy),
   sends: u32(data.links.sends), drawn: unpack(data.links.drawn, Int32Array) };
 const sends = { link: u32(data.sends.link), chunk: u32(data.sends.chunk), start: f32(data.sends.start),
-  end: f32(data.sends.end), arrival: f32(data.sends.arrival) };
+  end: f32(data.sends.end), arrival: f32(data.sends.arrival),
+  share: data.sends.share && unpack(data.sends.share, Uint8Array),  // of the link, in 255ths; absent: all of it
+  adds: data.sends.adds && unpack(data.sends.adds, Uint8Array),
+  sources: data.sends.sources && unpack(data.sends.sources, Uint16Array) };
 const chunks = { id: u32(data.chunks.id), origin: u32(data.chunks.origin), wanted: u32(data.chunks.wanted),
-  bytes: f32(data.chunks.bytes) };
+  bytes: f32(data.chunks.bytes), sources: data.chunks.sources && u32(data.chunks.sources) };
 const bins = unpack(data.bins.shares, Uint8Array);
 const rows = data.rows.map(([label, members]) => ({ label, links: members, sends: [], lane: new Map() }));
 const rowOf = new Int32Array(links.src.length);
@@ -20,6 +23,35 @@ for (let s = 0; s < sends.link.length; ++s) {  // by start
   rows[rowOf[sends.link[s]]].sends.push(s);
   ofChunk[sends.chunk[s]].push(s);
 }
+const shareOf = s => sends.share ? sends.share[s] / 255 : 1;
+const isAdded = s => sends.adds !== undefined && sends.adds[s] === 1;
+const isSum = chunk => chunks.sources !== undefined && chunks.sources[chunk] > 1;
+
+// Sends that share a link stand on each other: parts of sends, by start, that end where what is below them changes.
+function stack(mine) {
+  const parts = [], times = [...new Set(mine.flatMap(s => [sends.start[s], sends.end[s]]))].sort((a, b) => a - b);
+  let active = [], next = 0, latest = new Map();
+  for (let t = 0; t + 1 < times.length; ++t) {
+    active = active.filter(s => sends.end[s] > times[t]);
+    while (next < mine.length && sends.start[mine[next]] <= times[t]) active.push(mine[next++]);
+    const now = new Map();
+    let low = 0;
+    for (const s of active) {
+      let part = latest.get(s);
+      if (part && part.low === low) part.to = times[t + 1];
+      else parts.push(part = { s, from: times[t], to: times[t + 1], low });
+      now.set(s, part);
+      low += shareOf(s);
+    }
+    latest = now;
+  }
+  return parts;
+}
+if (sends.share && data.sends.complete && rows.length === rowOf.length) {
+  for (const row of rows) row.parts = stack(row.sends);
+}
+const whole = s => ({ s, from: sends.start[s], to: sends.end[s], low: 0 });
+const partsOf = s => rows[rowOf[sends.link[s]]].parts?.filter(part => part.s === s) ?? [whole(s)];
 const chunkIndex = new Map(Array.from(chunks.id, (id, i) => [id, i]));
 
 // ---- Words
@@ -31,7 +63,10 @@ const size = bytes => {
   return Number(bytes.toPrecision(4)) + " " + ["B", "KB", "MB", "GB"][unit];
 };
 const linkName = l => data.nodes[links.src[l]] + " → " + data.nodes[links.dst[l]];
-const sendWords = s => `chunk ${chunks.id[sends.chunk[s]]} of ${data.nodes[chunks.origin[sends.chunk[s]]]}, ` +
+const sumWords = s => (sends.sources[s] === chunks.sources[sends.chunk[s]] ? "the whole sum"
+  : `the sum of ${sends.sources[s]} of ${chunks.sources[sends.chunk[s]]}`) + (isAdded(s) ? ", which is added" : "");
+const whatWords = s => isSum(sends.chunk[s]) ? sumWords(s) : `of ${data.nodes[chunks.origin[sends.chunk[s]]]}`;
+const sendWords = s => `chunk ${chunks.id[sends.chunk[s]]}, ${whatWords(s)}, ` +
   `${linkName(sends.link[s])}, ${number(sends.start[s])} to ${number(sends.end[s])} us, ` +
   `arrives at ${number(sends.arrival[s])} us`;
 
@@ -72,9 +107,9 @@ function ticks() {
   return all;
 }
 
-// The first of a row's sends that may reach into the view; those of one link do not overlap.
+// The first of a row's sends that may reach into the view; those that have a link alone do not overlap.
 function firstVisible(row) {
-  if (row.links.length > 1) return 0;
+  if (row.links.length > 1 || sends.share) return 0;
   let low = 0, high = row.sends.length;
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -97,13 +132,25 @@ function singly(shown) {
     shown.every(mine => mine.length * 4 < width - labelWidth);
 }
 
+// Where the bar of a part is in a row.
+function heightOf(s, low, top, height) {
+  const high = Math.max(1.5, height * Math.min(1, shareOf(s)));
+  return { y: top + height * (1 - Math.min(1, low)) - high, high };
+}
+
 function drawRow(pen, row, r, shown, oneByOne) {
   const top = r * rowHeight + 1, height = rowHeight - 2, right = width - labelWidth;
   if (oneByOne) {
-    for (const s of shown) {
-      const left = Math.max(labelWidth, x(sends.start[s]));
+    const parts = row.parts ?? shown.map(whole);
+    for (const { s, from, to, low } of parts) {
+      if (to <= view.from || from >= view.to) continue;
+      const left = Math.max(labelWidth, x(from)), long = Math.max(0.5, Math.min(width, x(to)) - left - 0.4);
+      const { y, high } = heightOf(s, low, top, height);
       pen.fillStyle = originColour(chunks.origin[sends.chunk[s]]);
-      pen.fillRect(left, top, Math.max(0.5, Math.min(width, x(sends.end[s])) - left - 0.4), height);
+      pen.globalAlpha = isAdded(s) ? 0.4 : 1;
+      pen.fillRect(left, y, long, high);
+      pen.globalAlpha = 1;
+      if (isAdded(s)) pen.fillRect(left, y + high - 1.5, long, 1.5);
     }
     return;
   }
@@ -113,7 +160,7 @@ function drawRow(pen, row, r, shown, oneByOne) {
     const scale = columns / (view.to - view.from);
     for (const s of shown) {
       const a = Math.max(0, (sends.start[s] - view.from) * scale), b = Math.min(columns, (sends.end[s] - view.from) * scale);
-      for (let c = Math.floor(a); c < b; ++c) busy[c] += Math.min(b, c + 1) - Math.max(a, c);
+      for (let c = Math.floor(a); c < b; ++c) busy[c] += shareOf(s) * (Math.min(b, c + 1) - Math.max(a, c));
     }
     for (let c = 0; c < columns; ++c) busy[c] /= row.links.length;
   } else {
@@ -141,8 +188,12 @@ function drawWay(pen, chunk) {
     const row = rows[rowOf[sends.link[s]]], lanes = row.links.length;
     const height = Math.max(3, (rowHeight - 2) / lanes);
     const top = rowOf[sends.link[s]] * rowHeight + 1 + row.lane.get(sends.link[s]) / lanes * (rowHeight - 2 - (lanes > 1 ? height : 0));
-    const left = Math.max(labelWidth, x(sends.start[s]));
-    pen.fillRect(left, top, Math.max(2.5, Math.min(width, x(sends.end[s])) - left), height);
+    for (const { from, to, low } of partsOf(s)) {
+      if (to <= view.from || from >= view.to) continue;
+      const bar = row.parts ? heightOf(s, low, top, height) : { y: top, high: height };
+      const left = Math.max(labelWidth, x(from));
+      pen.fillRect(left, bar.y, Math.max(2.5, Math.min(width, x(to)) - left), bar.high);
+    }
   }
 }
 
@@ -218,11 +269,13 @@ function showWay() {
     return;
   }
   const mine = ofChunk[chunk], last = mine.reduce((most, s) => Math.max(most, sends.arrival[s]), 0);
-  byId("way-words").textContent = `Chunk ${chunks.id[chunk]}: ${size(chunks.bytes[chunk])} that start at ` +
-    `${data.nodes[chunks.origin[chunk]]}, wanted by ${chunks.wanted[chunk]} GPU${chunks.wanted[chunk] === 1 ? "" : "s"}; ${mine.length} sends, the last one arrives at ${number(last)} us.`;
+  const origin = data.nodes[chunks.origin[chunk]];
+  const whose = isSum(chunk) ? `, the sum of ${chunks.sources[chunk]} GPUs' data, whole at ${origin} first` : ` that start at ${origin}`;
+  byId("way-words").textContent = `Chunk ${chunks.id[chunk]}: ${size(chunks.bytes[chunk])}${whose}, wanted by ${chunks.wanted[chunk]} GPU${chunks.wanted[chunk] === 1 ? "" : "s"}; ${mine.length} sends, the last one arrives at ${number(last)} us.`;
   const most = 400;
   const items = mine.slice(0, most).map(s => Object.assign(document.createElement("li"),
-    { textContent: `${number(sends.start[s])} us: ${linkName(sends.link[s])}, there at ${number(sends.arrival[s])} us` }));
+    { textContent: `${number(sends.start[s])} us: ${linkName(sends.link[s])}, there at ${number(sends.arrival[s])} us` +
+      (isSum(chunk) ? `: ${sumWords(s)}` : "") }));
   if (mine.length > most) items.push(Object.assign(document.createElement("li"), { textContent: `and ${mine.length - most} more` }));
   byId("way").replaceChildren(...items);
 }
@@ -313,6 +366,10 @@ function under(event) {
       if (sends.start[s] - slack > us) break;
       if (sends.end[s] + slack >= us) found = s;
     }
+    // Of those that share the link the one at this height.
+    const level = 1 - (event.clientY - box.top - r * rowHeight - 1) / (rowHeight - 2);
+    found = rows[r].parts?.find(part => part.from <= us && us < part.to && part.low <= level &&
+      level < part.low + shareOf(part.s))?.s ?? found;
   }
   return { r, s: found, us };
 }

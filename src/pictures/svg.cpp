@@ -60,7 +60,11 @@ std::string svg_picture(const PictureSubject& subject) {
   };
   note(kMargin, "The wider a link, the more bytes; each direction bends to its right. Colours:");
   head += colour_legend(480, y);
-  if (shows_single_sends(proven, rows)) note(712, "Sends have the colour of their chunk's origin.");
+  if (shows_single_sends(proven, rows)) {
+    note(712, proven.demand.has_several_sources()
+                  ? "Sends: colour of the GPU that has the sum first; pale: added."
+                  : "Sends have the colour of their chunk's origin.");
+  }
   y += 24;
 
   const double scale =

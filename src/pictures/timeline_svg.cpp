@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "fabric.hpp"
+#include "rondo/core/index.hpp"
 #include "text.hpp"
+#include "words.hpp"
 
 namespace rondo::pictures {
 namespace {
@@ -36,10 +38,11 @@ std::string shortened(const std::string& label, std::size_t most) {
   return label;
 }
 
-/// Origins in hues that are far apart from one number to the next.
-std::string origin_colour(GpuId origin) {
-  return fmt::format("hsl({:.0f},60%,{}%)", std::fmod(137.508 * origin.value, 360),
-                     std::array{52, 42, 62}[origin.index() % 3]);
+/// GPUs in hues that are far apart from one number to the next.
+std::string node_colour(const Topology& topology, NodeId node) {
+  const GpuId gpu = topology.gpu_of(node);
+  return fmt::format("hsl({:.0f},60%,{}%)", std::fmod(137.508 * gpu.value, 360),
+                     std::array{52, 42, 62}[gpu.index() % 3]);
 }
 
 std::string axis(const Frame& frame, std::size_t rows) {
@@ -57,20 +60,29 @@ std::string axis(const Frame& frame, std::size_t rows) {
                     coordinate(frame.left - 12), coordinate(kTop - 8));
 }
 
+/// A bar is as high as its send's share of the bandwidth and stands on what else the link carries. Sends that
+/// add are pale with a dark edge.
 std::string single_sends(const PictureSubject& subject, const std::vector<int>& row_of, const Frame& frame) {
   const ProvenSchedule& proven = subject.proven;
+  const Topology& topology = proven.topology;
+  const SumFacts sums = sum_facts(proven);
+  constexpr double kLeastHeight = 1.5;
   std::string text = "<g stroke=\"#fff\" stroke-width=\"0.4\">\n";
-  for (const Send& send : proven.schedule.sends) {
-    const auto row = static_cast<std::size_t>(row_of[send.link.index()]);
+  for (const StackedPart& part : stacked(proven)) {
+    const Send& send = proven.schedule.sends[index(part.send)];
+    const double full = frame.row_height - 2;
+    const double height = std::max(kLeastHeight, full * std::min(1.0, part.high - part.low));
+    const double top = frame.y(static_cast<std::size_t>(row_of[send.link.index()])) + 1 +
+                       full * (1 - std::min(1.0, part.low));
+    const std::string colour = node_colour(topology, sums.complete[send.chunk.index()]);
     text += fmt::format(
-        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"><title>chunk {} of {}, {}, {} to {} "
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\"{}><title>{}, {}, {} to {} "
         "us</title></rect>\n",
-        coordinate(frame.x(send.start_us)), coordinate(frame.y(row) + 1),
-        coordinate(std::max(0.3, frame.x(send.end_us) - frame.x(send.start_us))),
-        coordinate(frame.row_height - 2), origin_colour(proven.demand.origin(send.chunk)), send.chunk.value,
-        markup(node_label(proven.topology, proven.topology.node_of(proven.demand.origin(send.chunk)))),
-        markup(link_label(proven.topology, send.link)), short_number(send.start_us),
-        short_number(send.end_us));
+        coordinate(frame.x(part.from_us)), coordinate(top - height),
+        coordinate(std::max(0.3, frame.x(part.to_us) - frame.x(part.from_us))), coordinate(height), colour,
+        sums.adds[index(part.send)] ? fmt::format(" fill-opacity=\"0.4\" stroke=\"{}\"", colour) : "",
+        markup(send_label(proven, sums, part.send)), markup(link_label(topology, send.link)),
+        short_number(send.start_us), short_number(send.end_us));
   }
   return text + "</g>\n";
 }

@@ -16,8 +16,9 @@ struct SvgPart {
   double height = 0;
 };
 
-/// One row a Row: sends one by one in the colour of their chunk's origin where there are few, else the share
-/// of the row's links that transmit, in the colours of utilisation_colour; at the end the utilisation of the
+/// One row a Row: sends one by one in the colour of their chunk's origin (of a sum, of the GPU that has it
+/// whole first) where there are few, stacked where they share a link; else the share of the row's bandwidth
+/// that is used, in the colours of utilisation_colour; at the end the utilisation of the
 /// whole time.
 SvgPart timeline_svg(const PictureSubject& subject, const std::vector<Row>& rows,
                      const std::vector<LinkLoad>& loads, double width);

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <unordered_set>
 
+#include "analysis.hpp"
+#include "rondo/core/replay.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/pictures/pictures.hpp"
 #include "text.hpp"
@@ -49,41 +51,129 @@ class Trace {
   std::string text_;
 };
 
-void add_sends(const ProvenSchedule& proven, Trace& trace) {
-  const Topology& topology = proven.topology;
-  for (const Send& send : proven.schedule.sends) {
-    trace.add(fmt::format(
-        R"({{"ph":"X","cat":"send","name":"chunk {0}","pid":{1},"tid":{2},"ts":{3},"dur":{4},"args":{{"chunk":{0},"origin":{5},"bytes":{6},"arrival_us":{7}}}}})",
-        send.chunk.value, kLinks, send.link.value, send.start_us, send.end_us - send.start_us,
-        quoted(node_label(topology, topology.node_of(proven.demand.origin(send.chunk)))),
-        proven.demand.bytes(send.chunk), send.arrival_us));
+/// Slices of a track must not overlap: sends that share a link get tracks of their own beside its first one.
+class LinkTracks {
+ public:
+  explicit LinkTracks(const ProvenSchedule& proven) : of_link_(proven.topology.num_links()) {
+    for (const Send& send : proven.schedule.sends) {
+      auto& ends_us = of_link_[send.link.index()];
+      const auto free = std::ranges::find_if(ends_us, [&](double end_us) {
+        return end_us <= send.start_us || times_equal(end_us, send.start_us);
+      });
+      lane_.push_back(static_cast<std::size_t>(free - ends_us.begin()));
+      if (free == ends_us.end()) {
+        ends_us.push_back(send.end_us);
+      } else {
+        *free = send.end_us;
+      }
+    }
+    std::size_t next = 0;
+    for (const auto& lanes : of_link_) {
+      first_.push_back(next);
+      next += std::max<std::size_t>(1, lanes.size());
+    }
+  }
+  std::size_t lanes(LinkId link) const { return std::max<std::size_t>(1, of_link_[link.index()].size()); }
+  std::size_t id(LinkId link, std::size_t lane = 0) const { return first_[link.index()] + lane; }
+  std::size_t of_send(const Send& send, std::size_t s) const { return id(send.link, lane_[s]); }
+
+ private:
+  std::vector<std::vector<double>> of_link_;  ///< per link and track: when it is free again
+  std::vector<std::size_t> lane_;             ///< per send
+  std::vector<std::size_t> first_;            ///< per link: the id of its first track
+};
+
+void name_links(const Topology& topology, const LinkTracks& tracks, Trace& trace) {
+  trace.name_process(kLinks, "links");
+  for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    for (std::size_t lane = 0; lane < tracks.lanes(LinkId(l)); ++lane) {
+      trace.name_track(
+          kLinks, tracks.id(LinkId(l), lane),
+          fmt::format("{} ({} GB/s){}", link_label(topology, LinkId(l)), topology.links()[l].bandwidth_GBps,
+                      lane == 0 ? "" : fmt::format(", shared, {}", lane + 1)));
+    }
   }
 }
 
-void add_arrows(const ProvenSchedule& proven, Trace& trace) {
-  const auto& sends = proven.schedule.sends;
-  const Transfers transfers = transfers_of(proven.topology, proven.demand, sends);
-  std::vector<int> cause =
-      transfers.continued;  // per send: the one that brought the chunk to where it starts
-  for (const Delivery& delivery : transfers.deliveries) {
-    if (delivery.cause >= 0)
-      cause[index(delivery.first_send)] = transfers.deliveries[index(delivery.cause)].last_send;
+void add_sends(const ProvenSchedule& proven, const LinkTracks& tracks, const SumFacts& sums, Trace& trace) {
+  const Topology& topology = proven.topology;
+  for (std::size_t s = 0; s < proven.schedule.sends.size(); ++s) {
+    const Send& send = proven.schedule.sends[s];
+    const Contribution& contribution = proven.demand.contribution(send.chunk);
+    const bool adds = sums.adds[s] != 0;
+    const std::string what =
+        contribution.reduce
+            ? fmt::format(R"("adds":{},"sources":{},"of":{})", adds, sums.sources[s],
+                          contribution.sources.size())
+            : fmt::format(R"("origin":{})",
+                          quoted(node_label(topology, topology.node_of(contribution.origin))));
+    trace.add(fmt::format(
+        R"({{"ph":"X","cat":"{}","name":"{}chunk {}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{"chunk":{},{},"bytes":{},"arrival_us":{}}}}})",
+        adds ? "add" : "send", adds ? "+ " : "", send.chunk.value, kLinks, tracks.of_send(send, s),
+        send.start_us, send.end_us - send.start_us, send.chunk.value, what, proven.demand.bytes(send.chunk),
+        send.arrival_us));
   }
-  for (std::size_t s = 0; s < sends.size(); ++s) {
-    if (cause[s] < 0) continue;
-    const Send& before = sends[static_cast<std::size_t>(cause[s])];
-    trace.add(fmt::format(R"({{"ph":"s","cat":"path","name":"path","id":{},"pid":{},"tid":{},"ts":{}}})", s,
-                          kLinks, before.link.value, before.start_us));
+}
+
+/// The load of links that several sends share.
+void add_loads(const ProvenSchedule& proven, const LinkTracks& tracks, Trace& trace) {
+  const std::vector<double> shares = link_shares(proven);
+  std::vector<std::map<double, double>> changes(proven.topology.num_links());
+  for (std::size_t s = 0; s < shares.size(); ++s) {
+    const Send& send = proven.schedule.sends[s];
+    if (tracks.lanes(send.link) == 1) continue;
+    const double GBps = shares[s] * proven.topology.link(send.link).bandwidth_GBps;
+    changes[send.link.index()][send.start_us] += GBps;
+    changes[send.link.index()][send.end_us] -= GBps;
+  }
+  for (std::size_t l = 0; l < changes.size(); ++l) {
+    double GBps = 0;
+    for (const auto& [us, change] : changes[l]) {
+      GBps += change;
+      trace.add(fmt::format(R"({{"ph":"C","name":{},"pid":{},"tid":{},"ts":{},"args":{{"GBps":{:.6g}}}}})",
+                            quoted(link_label(proven.topology, LinkId(l)) + " load"), kLinks,
+                            tracks.id(LinkId(l)), us, std::max(0.0, GBps)));
+    }
+  }
+}
+
+/// From every send to those that carry on what it brings: a sum goes on from all that was added to it since
+/// it was last sent.
+void add_arrows(const ProvenSchedule& proven, const LinkTracks& tracks, const Transfers& transfers,
+                Trace& trace) {
+  const auto& sends = proven.schedule.sends;
+  std::size_t id = 0;
+  const auto arrow = [&](int from, std::size_t to) {
+    const Send& before = sends[index(from)];
+    trace.add(fmt::format(R"({{"ph":"s","cat":"path","name":"path","id":{},"pid":{},"tid":{},"ts":{}}})", id,
+                          kLinks, tracks.of_send(before, index(from)), before.start_us));
     trace.add(
         fmt::format(R"({{"ph":"f","bp":"e","cat":"path","name":"path","id":{},"pid":{},"tid":{},"ts":{}}})",
-                    s, kLinks, sends[s].link.value, sends[s].start_us));
+                    id++, kLinks, tracks.of_send(sends[to], to), sends[to].start_us));
+  };
+  for (std::size_t s = 0; s < sends.size(); ++s) {
+    if (transfers.continued[s] >= 0) arrow(transfers.continued[s], s);
+    if (!transfers.added_into.empty() && transfers.added_into[s] >= 0)
+      arrow(static_cast<int>(s), index(transfers.added_into[s]));
+  }
+  std::vector<char> has_arrow(sends.size(), 0);  // copied in a switch, a first send has several deliveries
+  std::vector<char> carried_on(transfers.deliveries.size(), 0);
+  for (const Delivery& delivery : transfers.deliveries) {
+    if (has_arrow[index(delivery.first_send)]) continue;
+    has_arrow[index(delivery.first_send)] = 1;
+    for (int c = delivery.cause; c >= 0; c = transfers.deliveries[index(c)].before) {
+      if (c != delivery.cause && carried_on[index(c)]) break;
+      carried_on[index(c)] = 1;
+      arrow(transfers.deliveries[index(c)].last_send, index(delivery.first_send));
+    }
   }
 }
 
-/// Marks of the first arrival of every chunk at a GPU, and how many of those it wants are missing.
-void add_arrivals(const ProvenSchedule& proven, Trace& trace) {
+/// Marks of what a GPU comes to have: the first arrival of a chunk, every change of a partial sum; and how
+/// many of the chunks that it wants it lacks.
+void add_arrivals(const ProvenSchedule& proven, const Transfers& transfers, Trace& trace) {
   const Topology& topology = proven.topology;
-  const auto& sends = proven.schedule.sends;
+  const auto& deliveries = transfers.deliveries;
   std::vector<std::size_t> missing(topology.num_gpus(), 0);
   for (std::size_t c = 0; c < proven.demand.num_chunks(); ++c) {
     for (const GpuId g : proven.demand.destinations(ChunkId(c))) ++missing[g.index()];
@@ -95,22 +185,28 @@ void add_arrivals(const ProvenSchedule& proven, Trace& trace) {
   };
   for (std::size_t g = 0; g < missing.size(); ++g) count(GpuId(g), 0);
 
-  std::vector<std::size_t> by_arrival(sends.size());
-  std::iota(by_arrival.begin(), by_arrival.end(), std::size_t{0});
-  std::stable_sort(by_arrival.begin(), by_arrival.end(),
-                   [&](std::size_t a, std::size_t b) { return sends[a].arrival_us < sends[b].arrival_us; });
-  std::unordered_set<std::size_t> held;  // chunk x GPU
-  for (const std::size_t s : by_arrival) {
-    const GpuId gpu = topology.gpu_of(topology.link(sends[s].link).dst);
-    if (!gpu.valid() || !held.insert(sends[s].chunk.index() * missing.size() + gpu.index()).second) continue;
+  const ChunkGpuTable<int> first = first_arrivals(proven.demand, deliveries);
+  const std::vector<int> held = sources_held(proven.demand, deliveries);
+  std::vector<int> by_arrival(deliveries.size());
+  std::iota(by_arrival.begin(), by_arrival.end(), 0);
+  std::ranges::stable_sort(by_arrival, {}, [&](int d) { return deliveries[index(d)].arrival_us; });
+  for (const int d : by_arrival) {
+    const Delivery& delivery = deliveries[index(d)];
+    const Contribution& contribution = proven.demand.contribution(delivery.chunk);
+    const bool is_first = first(delivery.chunk, delivery.dst) == d;
+    if (!contribution.reduce && !is_first) continue;
+    const bool is_part = contribution.reduce && held[index(d)] < std::ssize(contribution.sources);
+    const std::string what =
+        is_part ? fmt::format("has the sum of {} of {}", held[index(d)], contribution.sources.size())
+                : std::string(contribution.reduce ? "is summed up" : "is here");
     trace.add(fmt::format(
-        R"({{"ph":"i","s":"t","cat":"arrival","name":"chunk {0} is here","pid":{1},"tid":{2},"ts":{3},"args":{{"chunk":{0},"link":{4}}}}})",
-        sends[s].chunk.value, kGpus, gpu.value, sends[s].arrival_us,
-        quoted(link_label(topology, sends[s].link))));
-    const auto wanting = proven.demand.destinations(sends[s].chunk);
-    if (std::binary_search(wanting.begin(), wanting.end(), gpu)) {
-      --missing[gpu.index()];
-      count(gpu, sends[s].arrival_us);
+        R"({{"ph":"i","s":"t","cat":"{5}","name":"chunk {0} {6}","pid":{1},"tid":{2},"ts":{3},"args":{{"chunk":{0},"link":{4}}}}})",
+        delivery.chunk.value, kGpus, delivery.dst.value, delivery.arrival_us,
+        quoted(link_label(topology, proven.schedule.sends[index(delivery.last_send)].link)),
+        is_part ? "partial sum" : "arrival", what));
+    if (is_first && std::ranges::binary_search(contribution.destinations, delivery.dst)) {
+      --missing[delivery.dst.index()];
+      count(delivery.dst, delivery.arrival_us);
     }
   }
 }
@@ -135,21 +231,19 @@ std::string trace_json(const PictureSubject& subject) {
   const ProvenSchedule& proven = subject.proven;
   const Topology& topology = proven.topology;
   Trace trace;
-  trace.name_process(kLinks, "links");
-  for (std::size_t l = 0; l < topology.num_links(); ++l) {
-    trace.name_track(
-        kLinks, l,
-        fmt::format("{} ({} GB/s)", link_label(topology, LinkId(l)), topology.links()[l].bandwidth_GBps));
-  }
+  const LinkTracks tracks(proven);
+  name_links(topology, tracks, trace);
   trace.name_process(kGpus, "GPUs");
   for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
     trace.name_track(kGpus, g, node_label(topology, topology.node_of(GpuId(g))));
   }
   add_rounds(subject.rounds, trace);
-  add_sends(proven, trace);
+  const Transfers transfers = transfers_of(topology, proven.demand, proven.schedule.sends);
+  add_sends(proven, tracks, sum_facts(proven), trace);
+  add_loads(proven, tracks, trace);
   const bool arrows = proven.schedule.sends.size() <= kMostArrows;
-  if (arrows) add_arrows(proven, trace);
-  add_arrivals(proven, trace);
+  if (arrows) add_arrows(proven, tracks, transfers, trace);
+  add_arrivals(proven, transfers, trace);
   return fmt::format(
       "{{\"displayTimeUnit\":\"ns\",\n\"otherData\":{{\"title\":{},\"result\":{},\"arrows\":{}}},"
       "\n\"traceEvents\":[{}\n]}}\n",

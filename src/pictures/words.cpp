@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "rondo/core/index.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/units.hpp"
 #include "text.hpp"
@@ -123,6 +124,20 @@ std::string result_words(const ProvenSchedule& proven) {
   return text +
          fmt::format(" No schedule can end before {} us, so it takes at most {:.2g} % longer than the best.",
                      short_number(bound), 100 * (finish / bound - 1));
+}
+
+std::string send_label(const ProvenSchedule& proven, const SumFacts& sums, int s) {
+  const Send& send = proven.schedule.sends[index(s)];
+  const Contribution& contribution = proven.demand.contribution(send.chunk);
+  if (!contribution.reduce) {
+    return fmt::format("chunk {} of {}", send.chunk.value,
+                       node_label(proven.topology, proven.topology.node_of(contribution.origin)));
+  }
+  const int all = static_cast<int>(contribution.sources.size());
+  const std::string what = sums.sources[index(s)] == all
+                               ? "the whole sum"
+                               : fmt::format("the sum of {} of {}", sums.sources[index(s)], all);
+  return fmt::format("chunk {}, {}{}", send.chunk.value, what, sums.adds[index(s)] ? ", which is added" : "");
 }
 
 std::string certificate_words(const ProvenSchedule& proven) {

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "analysis.hpp"
 #include "rondo/core/schedule.hpp"
 
 /// A summary of a schedule in sentences.
@@ -13,5 +14,8 @@ std::string title_words(const ProvenSchedule& proven);
 std::string result_words(const ProvenSchedule& proven);
 /// Why nothing can be faster: the certificate as an argument. Empty where there is no bound.
 std::string certificate_words(const ProvenSchedule& proven);
+
+/// "chunk 4 of c0g1"; of sums "chunk 4, the sum of 3 of 8, which is added" and "chunk 4, the whole sum".
+std::string send_label(const ProvenSchedule& proven, const SumFacts& sums, int send);
 
 }  // namespace rondo::pictures

@@ -75,6 +75,28 @@ TEST_F(XmlCommands, CapsAreRefusedAndMetByOptions) {
   fail(64, "export run --format msccl-xml --output a.xml --placement in-place");
 }
 
+TEST_F(XmlCommands, SumsAreExportedCheckedAndExecuted) {
+  for (const std::string collective : {"allreduce", "reduce_scatter", "reduce"}) {
+    succeed("solve --topology ring:gpus=4 --collective " + collective +
+            " --size 1MB --chunks 4 --engine list --output " + collective);
+    EXPECT_TRUE(contains(succeed("execute " + collective + " --type double", 2), "sum of double, within"));
+    for (const std::string placement : {"in-place", "out-of-place"}) {
+      succeed("export " + collective + " --format msccl-xml --output a.xml --redop max --placement " +
+              placement);
+      EXPECT_TRUE(contains(read_file(at("a.xml")), "redop=\"max\""));
+      EXPECT_TRUE(contains(succeed("check-xml a.xml"), "valid: " + collective));
+      EXPECT_TRUE(contains(succeed("execute a.xml", 3), "max of int64, exactly"));
+      EXPECT_TRUE(contains(succeed("execute a.xml --op sum --type float"), "sum of float, within"));
+    }
+    for (const std::string format : {"svg", "html", "trace"})
+      succeed("export " + collective + " --format " + format + " --output picture");
+  }
+  fail(64, "export allreduce --format msccl-xml --output a.xml --redop avg");
+  fail(64, "execute allreduce --type int8");
+  solve("ring:gpus=4", "allgather");
+  EXPECT_TRUE(contains(fail(64, "execute run --type double"), "allgather combines nothing"));
+}
+
 TEST_F(XmlCommands, CustomProgramsAreHeldAgainstTheirDemand) {
   write_file(at("demand.json"),
              R"({"format": "rondo-demand", "version": 1, "chunks": [

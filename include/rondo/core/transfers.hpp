@@ -60,6 +60,11 @@ void find_causes(const Demand& demand, std::vector<Delivery>& deliveries);
 /// the first that leaves the whole sum there. Needs the causes.
 ChunkGpuTable<int> first_arrivals(const Demand& demand, std::span<const Delivery> deliveries);
 
+/// Per delivery of how many sources the sum is that it brings, and that its destination then holds, from the
+/// causes; 1 for what is only copied.
+std::vector<int> sources_carried(const Demand& demand, std::span<const Delivery> deliveries);
+std::vector<int> sources_held(const Demand& demand, std::span<const Delivery> deliveries);
+
 /// Marks what the demand needs: the first arrival at every destination, and all that it rests on.
 std::vector<char> needed_deliveries(const Demand& demand, std::span<const Delivery> deliveries);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <tuple>
 #include <utility>
 
 #include "rondo/core/generators.hpp"
@@ -25,6 +26,29 @@ inline ProvenSchedule line(const std::string& name_of_b = "b") {
                     .finish_us = 5};
   return {Topology(std::move(data)), std::move(demand), std::move(schedule),
           LowerBound{4, LatencyCertificate{GpuId(0), GpuId(2)}}, "test"};
+}
+
+/// a and b add their 1000 bytes to those of c over a switch, 1 GB/s to it and 2 GB/s, which both share, on:
+/// in [0, 1] and [1, 2] from a, in [0.5, 1.5] and [1.5, 2.5] from b; then c hands the sum back to a in [4,
+/// 5].
+inline ProvenSchedule shared_sum() {
+  TopologyData data{
+      .name = "shared",
+      .nodes = {{.name = "a"}, {.name = "b"}, {.name = "c"}, {.kind = NodeKind::switch_, .name = "s"}}};
+  for (const auto& [src, dst, GBps] : {std::tuple{0, 3, 1.0}, {1, 3, 1.0}, {3, 2, 2.0}, {2, 0, 1.0}}) {
+    data.links.push_back({.src = NodeId(src), .dst = NodeId(dst), .bandwidth_GBps = GBps, .latency_us = 1});
+  }
+  Contribution sum{.origin = GpuId(0), .bytes = 1000, .destinations = {GpuId(0), GpuId(2)}};
+  sum.sources = {GpuId(0), GpuId(1), GpuId(2)};
+  sum.reduce = true;
+  Demand demand(Collective::custom, 1000, 3, {sum}, 1);
+  Schedule schedule{.sends = {{ChunkId(0), LinkId(0), 0, 1, 2},
+                              {ChunkId(0), LinkId(1), 0.5, 1.5, 2.5},
+                              {ChunkId(0), LinkId(2), 1, 2, 3, SendOp::reduce},
+                              {ChunkId(0), LinkId(2), 1.5, 2.5, 3.5, SendOp::reduce},
+                              {ChunkId(0), LinkId(3), 4, 5, 6}},
+                    .finish_us = 6};
+  return {Topology(std::move(data)), std::move(demand), std::move(schedule), std::nullopt, "test"};
 }
 
 /// `per_link` sends of chunk after chunk on every link of the topology: nothing that a replay would accept,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "analysis.hpp"
 #include "drawn_schedule.hpp"
@@ -32,6 +33,28 @@ TEST(Analysis, BusySharesAreAveragedOverTheLinksOfARow) {
   EXPECT_FLOAT_EQ(shares[1], 0);
   EXPECT_FLOAT_EQ(shares[2], 0);
   EXPECT_FLOAT_EQ(shares[3], 0.4F);
+}
+
+TEST(Analysis, SendsThatShareALinkAreStacked) {
+  const ProvenSchedule proven = test::shared_sum();
+  EXPECT_EQ(link_shares(proven), (std::vector<double>{1, 1, 0.5, 0.5, 1}));
+  EXPECT_DOUBLE_EQ(link_loads(proven)[2].busy_us, 1);
+  using Row = std::tuple<int, double, double, double, double>;
+  std::vector<Row> rows;
+  for (const StackedPart& part : stacked(proven)) {
+    if (part.send == 2 || part.send == 3)
+      rows.emplace_back(part.send, part.from_us, part.to_us, part.low, part.high);
+  }
+  // The second one stands on the first until that is done.
+  EXPECT_EQ(rows, (std::vector<Row>{{2, 1, 2, 0, 0.5}, {3, 1.5, 2, 0.5, 1}, {3, 2, 2.5, 0, 0.5}}));
+}
+
+TEST(Analysis, SumsGrowOnTheirWay) {
+  const SumFacts facts = sum_facts(test::shared_sum());
+  EXPECT_EQ(facts.sources, (std::vector<int>{1, 1, 1, 1, 3}));
+  EXPECT_EQ(facts.adds, (std::vector<char>{1, 1, 1, 1, 0}));
+  EXPECT_EQ(facts.complete, std::vector<NodeId>{NodeId{2}});
+  EXPECT_EQ(sum_facts(test::line()).complete, std::vector<NodeId>{NodeId{0}});
 }
 
 TEST(Places, ChassisTakeTheirSwitchesIn) {

@@ -82,6 +82,41 @@ TEST(Trace, SlicesAreTheSends) {
   EXPECT_EQ(slices, (std::vector<std::array<double, 3>>{{0, 0, 1}, {1, 2, 1}, {2, 3, 1}}));
 }
 
+TEST(Trace, TellsOfPartialSumsAndSharedLinks) {
+  const Json trace = Json::parse(trace_json({test::shared_sum()}));
+  std::map<std::string, int> names;
+  std::vector<double> load_GBps;
+  std::set<int> tracks_of_shared;
+  int adding = 0, arrows = 0;
+  for (const Json& event : trace.at("traceEvents")) {
+    expect_well_formed(event);
+    if (event["ph"] == "i") ++names[event["name"]];
+    if (event["ph"] == "s") ++arrows;
+    if (event["name"] == "s → c load") load_GBps.push_back(event["args"]["GBps"]);
+    if (event["ph"] != "X") continue;
+    if (event["cat"] == "add") {
+      ++adding;
+      EXPECT_EQ(event["args"]["sources"], 1);
+    } else {
+      EXPECT_EQ(event["args"]["sources"], 3);
+    }
+    if (event["ts"] == 1 || event["ts"] == 1.5) tracks_of_shared.insert(event["tid"].get<int>());
+  }
+  EXPECT_EQ(adding, 4);
+  EXPECT_EQ(tracks_of_shared.size(), 2U);
+  EXPECT_EQ(load_GBps, (std::vector<double>{1, 2, 1, 0}));
+  EXPECT_EQ(names,
+            (std::map<std::string, int>{{"chunk 0 has the sum of 2 of 3", 1}, {"chunk 0 is summed up", 2}}));
+  EXPECT_EQ(arrows, 2 + 2);  // through the switch, and from both to what c hands back
+}
+
+TEST(Svg, SendsThatAddArePaleAndSharesAreStacked) {
+  const std::string svg = svg_picture({test::shared_sum()});
+  EXPECT_EQ(count(svg, "fill-opacity"), 2U + 3);  // of the shared link three parts
+  EXPECT_EQ(count(svg, "<title>chunk 0, the sum of 1 of 3, which is added, s → c"), 3U);
+  EXPECT_EQ(count(svg, "<title>chunk 0, the whole sum, c → a"), 1U);
+}
+
 TEST(Svg, DrawsEveryLinkAndSendOfASmallSchedule) {
   const ProvenSchedule proven = test::line("<script>");
   const std::string svg = svg_picture({proven});
@@ -117,6 +152,18 @@ TEST(Html, IsWholeInItself) {
   EXPECT_EQ(data["sends"]["link"], "AAAAAAEAAAACAAAA");   // 0, 1, 2
   EXPECT_EQ(data["sends"]["start"], "AAAAAAAAAEAAAEBA");  // 0, 2, 3
   EXPECT_EQ(data["rounds"], Json::parse("[[0, 5]]"));
+}
+
+TEST(Html, HasSumsAndSharesWhereThereAreSome) {
+  const Json plain = data_of(html_page({test::line()}));
+  for (const char* name : {"share", "adds", "sources"}) EXPECT_FALSE(plain["sends"].contains(name)) << name;
+  const std::string page = html_page({test::shared_sum()});
+  const Json data = data_of(page);
+  EXPECT_EQ(data["sends"]["share"], "//+AgP8=");            // 255, 255, 128, 128, 255
+  EXPECT_EQ(data["sends"]["adds"], "AQEBAQA=");             // 1, 1, 1, 1, 0
+  EXPECT_EQ(data["sends"]["sources"], "AQABAAEAAQADAA==");  // 1, 1, 1, 1, 3
+  EXPECT_EQ(data["chunks"]["origin"], "AgAAAA==");
+  EXPECT_NE(page.find("pale where it is added"), std::string::npos);
 }
 
 TEST(Html, OfHundredsOfGpusStaysSmall) {
