@@ -2,6 +2,7 @@
 # benchmarks/run.sh NAME [options]: runs benchmark NAME on the release build.
 #   table8, fabrics  against published figures; every fabric
 #   allgather        AllGather from 16 to 4096 GPUs: TACOS' problems, large and damaged fabrics, growth of the time
+#   combining        AllReduce and ReduceScatter of many fabrics and sizes
 #   improvement      what large-neighbourhood search closes of the portfolio's gap in a minute; 1 rank against 2
 #   limits           whether ten long runs end within --time-limit 5 and 20, with a schedule, on 1 rank and on --ranks
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
@@ -14,7 +15,7 @@
 # Of all:
 #   --ranks N        MPI ranks of each solve (default 2)
 #   --json FILE      where the results go (default benchmarks/results/NAME.json)
-# Of allgather, rounds and linear:
+# Of allgather, combining, rounds and linear:
 #   --only SUBSTRING only the cases with this in their name, e.g. dgx1, rails, ncflow, --chunks
 #   --timeout S      ends a case after S seconds (default 600)
 # Of linear (with --only the other rows of FILE stay):

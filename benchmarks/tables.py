@@ -81,6 +81,12 @@ def linear(section):
     return lambda: rows("linear", section=section)
 
 
+def allgather_finish(row):
+    """Of the AllGather of the same fabric and size, in benchmark fabrics."""
+    same = rows("fabrics", fabric=row["fabric"], collective="allgather", size=row["size"])
+    return fixed(3)(same[0]["report"]["finish_us"]) if same else "-"
+
+
 # name of the table -> its rows, and a heading and a function of a row for each column
 TABLES = {
     "table8": (lambda: rows("table8"),
@@ -93,6 +99,13 @@ TABLES = {
     "fabrics": (lambda: rows("fabrics"),
                 [("fabric", of("fabric")), ("collective", of("collective")), ("size", of("size")), *FINISH, gap(3),
                  ("chunks", reported("chunks")), WALL, ("engine", reported("engine"))]),
+    "allreduce": (lambda: rows("combining", collective="allreduce"),
+                  [("fabric", of("fabric")), ("size", of("size")), *FINISH, gap(3),
+                   ("GB/s", reported("algorithm_bandwidth_GBps", fixed(2))), ("chunks", reported("chunks")), WALL,
+                   ("engine", reported("engine"))]),
+    "reduce_scatter": (lambda: rows("combining", collective="reduce_scatter"),
+                       [("fabric", of("fabric")), ("size", of("size")), *FINISH, gap(3),
+                        ("AllGather us", allgather_finish), ("chunks", reported("chunks")), WALL]),
     "improvement": (lambda: rows("improvement"),
                     [("fabric", of("case")), ("before", of("gap_before", lambda x: percent(x, 4))),
                      ("after", of("gap", lambda x: percent(x, 4))), ("closed", of("closed", lambda x: percent(x, 0))),
