@@ -236,6 +236,32 @@ std::vector<char> needed_deliveries(const Demand& demand, std::span<const Delive
   return needed;
 }
 
+void number_transfers(const Topology& topology, const Demand& demand, std::vector<Send>& sends) {
+  const std::vector<int> continued = transfers_of(topology, demand, sends).continued;
+  // A store-and-forward switch ends a transfer.
+  const auto begins = [&](std::size_t s) {
+    const Node& from = topology.node(topology.link(sends[s].link).src);
+    return continued[s] < 0 ||
+           (from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward);
+  };
+  std::vector<std::size_t> first(sends.size());
+  std::vector<char> is_long(sends.size(), 0);
+  std::int32_t next_number = 0;
+  for (std::size_t s = 0; s < sends.size(); ++s) {
+    next_number = std::max(next_number, sends[s].transfer + 1);
+    std::size_t root = s;
+    while (!begins(root)) root = index(continued[root]);
+    first[s] = root;
+    if (root != s) is_long[root] = 1;
+  }
+  std::vector<std::int32_t> number(sends.size(), kNoTransfer);
+  for (std::size_t s = 0; s < sends.size(); ++s) {
+    if (!is_long[first[s]] || sends[s].transfer != kNoTransfer) continue;
+    if (number[first[s]] == kNoTransfer) number[first[s]] = next_number++;
+    sends[s].transfer = number[first[s]];
+  }
+}
+
 std::vector<Send> pruned(const Topology& topology, const Demand& demand, std::span<const Send> sends) {
   const Transfers transfers = transfers_of(topology, demand, sends);
   const std::vector<char> needed = needed_deliveries(demand, transfers.deliveries);

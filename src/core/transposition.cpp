@@ -34,27 +34,6 @@ void check_groups(const Topology& topology) {
   }
 }
 
-/// Per send the first send of its transfer, where that goes over several links that cut-through switches
-/// join; -1 elsewhere. Sends of sums that pass switches have to be numbered: which of those that meet there
-/// are added has to be said.
-std::vector<int> transfers_through_switches(const Topology& topology, const std::vector<Send>& sends,
-                                            const std::vector<int>& continued) {
-  const auto is_stored_before = [&](int s) {
-    const Node& from = topology.node(topology.link(sends[index(s)].link).src);
-    return from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward;
-  };
-  std::vector<int> first(continued.size());
-  std::vector<char> is_long(continued.size(), 0);
-  for (std::size_t s = 0; s < continued.size(); ++s) {
-    int root = static_cast<int>(s);
-    while (continued[index(root)] >= 0 && !is_stored_before(root)) root = continued[index(root)];
-    first[s] = root;
-    if (index(root) != s) is_long[index(root)] = 1;
-  }
-  for (int& root : first) root = is_long[index(root)] ? root : -1;
-  return first;
-}
-
 }  // namespace
 
 Topology transposed(const Topology& topology) {
@@ -98,19 +77,9 @@ Demand transposed(const Demand& demand) {
 std::vector<Send> reversed_in_time(const Topology& transposed_topology, const Demand& transposed_demand,
                                    const std::vector<Send>& sends, double finish_us) {
   Schedule backwards{pruned(transposed_topology, transposed_demand, sends)};
-  const Transfers transfers = transfers_of(transposed_topology, transposed_demand, backwards.sends);
-  const std::vector<int> joins =
-      transfers_through_switches(transposed_topology, backwards.sends, transfers.continued);
-  std::int32_t next_number = 0;
-  for (const Send& send : backwards.sends) next_number = std::max(next_number, send.transfer + 1);
-  std::vector<std::int32_t> numbers(backwards.sends.size(), kNoTransfer);
-  for (std::size_t s = 0; s < backwards.sends.size(); ++s) {
-    Send& send = backwards.sends[s];
-    if (joins[s] >= 0 && send.transfer == kNoTransfer) {
-      std::int32_t& number = numbers[index(joins[s])];
-      if (number == kNoTransfer) number = next_number++;
-      send.transfer = number;
-    }
+  // Which of the sums that meet in a switch are added has to be said.
+  number_transfers(transposed_topology, transposed_demand, backwards.sends);
+  for (Send& send : backwards.sends) {
     const double occupied_us = send.end_us - send.start_us;
     const double latency_us = transposed_topology.link(send.link).latency_us;
     send.start_us = std::max(0.0, finish_us - send.arrival_us);

@@ -88,6 +88,10 @@ void keep_marked(std::vector<T>& all, const std::vector<char>& marked) {
   all.erase(all.begin() + static_cast<std::ptrdiff_t>(kept), all.end());
 }
 
+/// Gives a number to every transfer that has none and goes over several links that cut-through switches join.
+/// Sums need that, and what spreads them: which of those that meet in a switch belong together is not free.
+void number_transfers(const Topology& topology, const Demand& demand, std::vector<Send>& sends);
+
 /// The sends, in their order, that the needed deliveries consist of.
 std::vector<Send> pruned(const Topology& topology, const Demand& demand, std::span<const Send> sends);
 

@@ -1,0 +1,70 @@
+#include <gtest/gtest.h>
+
+#include "by_hand.hpp"
+#include "expect_error.hpp"
+#include "rondo/core/retiming.hpp"
+#include "sum_schedules.hpp"
+#include "topologies.hpp"
+
+namespace rondo {
+namespace {
+
+double finish_of(const Topology& topology, const Demand& demand, const Schedule& schedule) {
+  const ReplayResult result = replay(topology, demand, schedule.sends);
+  EXPECT_TRUE(result.valid()) << result.violation.value_or("");
+  EXPECT_DOUBLE_EQ(result.finish_us, schedule.finish_us);
+  return result.finish_us;
+}
+
+TEST(Retiming, ClosesGapsInTheOrderOfTheSends) {
+  Fabric fabric(3);
+  fabric.link(0, 1, 1, 1);
+  fabric.link(1, 2, 1, 1);
+  const Topology topology = fabric.build();
+  const Demand demand = custom(topology, {part(0, kUs, {2}), part(0, kUs, {1})});
+  // Chunk 1 goes before chunk 0, and both wait.
+  const std::vector<Send> sends = {send(1, 0, 4, 5, 6), send(0, 0, 7, 8, 9), send(0, 1, 20, 21, 22)};
+  const Schedule earlier = retimed({topology, sends}, topology, demand);
+  EXPECT_EQ(finish_of(topology, demand, earlier), 5);
+  EXPECT_EQ(earlier.sends[0].chunk, ChunkId{1});
+  EXPECT_EQ(earlier.sends[0].start_us, 0);
+}
+
+TEST(Retiming, KeepsTransfersThroughSwitchesTogether) {
+  Fabric fabric(3);
+  const int hub = fabric.cut_through();
+  fabric.link(0, hub, 1, 1);
+  fabric.link(hub, 1, 1, 1);
+  fabric.link(hub, 2, 1, 1);
+  const Topology topology = fabric.build();
+  const Demand demand = custom(topology, {part(0, kUs, {1, 2})});
+  const std::vector<Send> sends = {send(0, 0, 5, 6, 7), send(0, 1, 6, 7, 8), send(0, 2, 6, 7, 8)};
+  EXPECT_EQ(finish_of(topology, demand, retimed({topology, sends}, topology, demand)), 3);
+}
+
+// Textbook sums around a ring of four: 6 steps of a quarter each, on links half as fast twice as long.
+TEST(Retiming, TimesSumsOnOtherFigures) {
+  const auto ring = one_way_ring(4);
+  const auto slow = std::make_shared<const Topology>(degrade(*ring, 1, 0.5, 0));
+  const Demand demand = make_demand(Collective::allreduce, 4000, 4, 4);
+  const ProvenSchedule textbook = in_rounds(*ring, demand, ring_sums(4, 1, true));
+  EXPECT_EQ(finish_of(*ring, demand, retimed({*ring, textbook.schedule.sends}, *ring, demand)), 12);
+  EXPECT_EQ(finish_of(*slow, demand, retimed({*ring, textbook.schedule.sends}, *slow, demand)), 18);
+}
+
+TEST(Retiming, FindsLinksByTheirEnds) {
+  Fabric from(2);
+  from.link(0, 1);
+  from.link(1, 0);
+  from.link(0, 1);
+  Fabric to(2);
+  to.link(1, 0);
+  to.link(0, 1);
+  EXPECT_EQ(matching_links(from.build(), to.build()), (std::vector<LinkId>{LinkId{1}, LinkId{0}, LinkId{}}));
+  Fabric other(3);
+  other.link(0, 1);
+  expect_error(ExitCode::bad_data, {"GPUs"}, [&] { matching_links(from.build(), other.build()); });
+}
+
+}  // namespace
+}  // namespace rondo

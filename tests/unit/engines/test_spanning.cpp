@@ -1,0 +1,86 @@
+#include <gtest/gtest.h>
+
+#include "rondo/core/replay.hpp"
+#include "rondo/engines/engine_row.hpp"
+#include "rondo/formulations/formulations.hpp"
+#include "rondo/solvers/solvers.hpp"
+#include "steps/spanning_packing.hpp"
+#include "steps/task_scheduler.hpp"
+#include "topologies.hpp"
+
+namespace rondo {
+EngineInfo spanning_engine();
+
+namespace {
+
+std::vector<GpuId> all_gpus(const Topology& topology) {
+  std::vector<GpuId> gpus;
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g) gpus.push_back(GpuId(g));
+  return gpus;
+}
+
+SpanningPacking pack(const Topology& topology) {
+  return pack_spanning_trees(topology, all_gpus(topology), make_clp_column_master, 400, {});
+}
+
+// A task that rests on two waits for the one that arrives last, though it is the first to start.
+TEST(TaskScheduler, ATaskWaitsForAllThatItRestsOn) {
+  const auto topology = fabric({gpu(), gpu(), gpu(), gpu()}, {link(0, 2, 1, 9), link(1, 2), link(2, 3)});
+  const Demand demand = make_demand(Collective::reduce, 1000, 4, 1, GpuId{3});
+  TaskGraph graph;
+  for (int l = 0; l < 3; ++l) graph.hops.push_back(make_hop(*topology, std::vector{LinkId{l}}));
+  const int far = graph.add(0, ChunkId{0}, SendOp::reduce, {});
+  const int near = graph.add(1, ChunkId{0}, SendOp::reduce, {});
+  graph.add(2, ChunkId{0}, SendOp::reduce, {far, near});
+  EXPECT_EQ(times_to_go_us(graph, demand), (std::vector<double>{12, 4, 2}));
+  const Schedule schedule = schedule_tasks(*topology, demand, graph, {0, 0, 0}, 0);
+  EXPECT_EQ(schedule.finish_us, 12);
+  EXPECT_TRUE(replay(*topology, demand, schedule.sends).valid());
+}
+
+TEST(TaskScheduler, TheLeastRankGoesFirst) {
+  const auto topology = fabric({gpu(), gpu()}, {link(0, 1)});
+  const Demand demand = make_demand(Collective::broadcast, 2000, 2, 2);
+  TaskGraph graph{{make_hop(*topology, std::vector{LinkId{0}})}, {}};
+  graph.add(0, ChunkId{0}, SendOp::copy, {});
+  graph.add(0, ChunkId{1}, SendOp::copy, {});
+  EXPECT_EQ(schedule_tasks(*topology, demand, graph, {1, 0}, 0).sends.front().chunk, ChunkId{1});
+}
+
+// Three GPUs, all joined at 1 GB/s: three trees of two edges, each edge in two of them.
+TEST(SpanningPacking, OfATriangleIsHalfAsLongAgain) {
+  const SpanningPacking packing = pack(*generated("full", {{"gpus", "3"}, {"bandwidth_GBps", "1"}}));
+  EXPECT_NEAR(packing.us_per_byte, 1e-3 * 2 / 3, 1e-9);
+  EXPECT_NEAR(packing.bound_us_per_byte, 1e-3 * 2 / 3, 1e-7);
+  double weight = 0;
+  for (const WeightedTree& tree : packing.trees) {
+    EXPECT_EQ(tree.edges.size(), 2U);
+    weight += tree.weight;
+  }
+  EXPECT_NEAR(weight, 1, 1e-9);
+}
+
+// MODEL's figures of buffer per second: mesh 3x3 75, mesh 4x4 80, star of three at 1 GB/s 0.75.
+TEST(SpanningPacking, ReachesTheStrengthOfMeshesAndStars) {
+  EXPECT_NEAR(1e-3 / pack(*generated("mesh", {{"dims", "3x3"}})).us_per_byte, 75, 0.01);
+  EXPECT_NEAR(1e-3 / pack(*generated("mesh", {{"dims", "4x4"}})).us_per_byte, 80, 0.01);
+  EXPECT_NEAR(1e-3 / pack(*star(3)).us_per_byte, 0.75, 1e-4);
+}
+
+TEST(SpanningEngine, MakesSchedulesThatTheReplayAcceptsAndNearlyReachesThePacking) {
+  for (const auto& topology :
+       {generated("mesh", {{"dims", "3x3"}}), star(4), star(3, Forwarding::store_and_forward)}) {
+    Toolbox tools{all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master};
+    const Demand demand = make_demand(Collective::allreduce, 1e9, topology->num_gpus(), 1);
+    const PreparedEngine engine = spanning_engine().prepare({topology, demand}, {}, tools);
+    const Demand split = demand.with_chunks(256);
+    const EngineResult result = engine(split, {});
+    const ReplayResult replayed = replay(*topology, split, result.schedule->sends);
+    EXPECT_TRUE(replayed.valid()) << replayed.violation.value_or("");
+    EXPECT_GE(replayed.finish_us, result.metrics.at("tree_throughput_us"));
+    EXPECT_LE(replayed.finish_us, 1.2 * result.metrics.at("tree_throughput_us"));
+  }
+}
+
+}  // namespace
+}  // namespace rondo

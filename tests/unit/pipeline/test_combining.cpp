@@ -1,0 +1,100 @@
+#include <gtest/gtest.h>
+
+#include "expect_error.hpp"
+#include "rondo/core/transposition.hpp"
+#include "rondo/core/verify.hpp"
+#include "rondo/pipeline/bound.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+#include "topologies.hpp"
+
+namespace rondo {
+namespace {
+
+SynthesisResult combine(const std::shared_ptr<const Topology>& topology, const Demand& demand,
+                        const SolveOptions& options = {}) {
+  SynthesisResult result = synthesize({topology, demand, options}, {*make_local_communicator()});
+  verify(result.proven);
+  return result;
+}
+
+SynthesisResult combine(const std::shared_ptr<const Topology>& topology, const std::string& collective,
+                        double bytes, const SolveOptions& options = {}) {
+  return combine(topology, make_demand(parse_collective(collective), bytes, topology->num_gpus(), 1),
+                 options);
+}
+
+// One link is slow in one direction: sums and copies do not take equally long.
+TEST(ReduceScatter, TakesAsLongAsAllGatherOnTheTransposedTopology) {
+  TopologyData data = generated("ring", {{"gpus", "4"}})->data();
+  data.links.front().bandwidth_GBps /= 4;
+  const auto topology = std::make_shared<const Topology>(data);
+  const auto turned = std::make_shared<const Topology>(transposed(*topology));
+  const SynthesisResult sums = combine(topology, "reduce_scatter", 1e8);
+  const SynthesisResult copies = combine(turned, "allgather", 1e8);
+  EXPECT_DOUBLE_EQ(sums.proven.schedule.finish_us, copies.proven.schedule.finish_us);
+  EXPECT_DOUBLE_EQ(sums.proven.lower_bound->us, copies.proven.lower_bound->us);
+  EXPECT_EQ(sums.engine, copies.engine);
+}
+
+TEST(ReduceScatter, IsDoneInRoundsAsWell) {
+  SolveOptions options;
+  options.engine = "rounds";
+  const SynthesisResult result = combine(generated("ring", {{"gpus", "4"}}), "reduce_scatter", 1e6, options);
+  EXPECT_GT(result.rounds.size(), 0U);
+}
+
+TEST(Reduce, EndsAtItsRoot) {
+  const auto topology = generated("mesh", {{"dims", "2x3"}});
+  const Demand demand = make_demand(Collective::reduce, 1e6, 6, 1, GpuId{4});
+  const SynthesisResult result = combine(topology, demand);
+  EXPECT_EQ(root_of(result.proven.demand), GpuId{4});
+  EXPECT_GE(bound({topology, demand}, {*make_local_communicator()}).best().us, 1e6 / 150e3);
+}
+
+// Of a ring of n all links carry 2 (n - 1) / n of the buffer, half of it in each direction.
+TEST(AllReduce, OfARingIsWithinAHundredthOfItsBound) {
+  const SynthesisResult result = combine(generated("ring", {{"gpus", "8"}}), "allreduce", 1e9);
+  EXPECT_GE(result.proven.lower_bound->us, 1e9 / 57.143e3 * (1 - 1e-4));
+  EXPECT_LE(result.gap, 0.01);
+}
+
+TEST(AllReduce, OfAMeshNeedsMoreThanItsHalvesOneAfterTheOther) {
+  const auto mesh = generated("mesh", {{"dims", "3x3"}});
+  const SynthesisResult whole = combine(mesh, "allreduce", 1e9);
+  EXPECT_LE(whole.gap, 0.02);
+  SolveOptions options;
+  options.engine = "queue";
+  const SynthesisResult halves = combine(mesh, "allreduce", 1e9, options);
+  EXPECT_EQ(halves.engine.substr(0, 12), "halves/queue");
+  EXPECT_GT(halves.proven.schedule.finish_us, 1.2 * whole.proven.schedule.finish_us);
+}
+
+TEST(AllReduce, TakesTheChunksThatAreAskedForOrSaysWhyNot) {
+  SolveOptions options;
+  options.chunks = 5;
+  EXPECT_EQ(combine(generated("ring", {{"gpus", "4"}}), "allreduce", 1e6, options).proven.demand.num_chunks(),
+            5U);
+  options.engine = "list";
+  expect_error(
+      [&] {
+        combine(generated("ring", {{"gpus", "4"}}), "allreduce", 1e6, options);
+      },
+      ExitCode::unavailable, "multiple");
+  options.engine = "rounds";
+  expect_error(
+      [&] {
+        combine(generated("ring", {{"gpus", "4"}}), "allreduce", 1e6, options);
+      },
+      ExitCode::unavailable, "rounds");
+}
+
+TEST(AllReduce, MayBeOverSomeGpus) {
+  const auto topology = generated("full", {{"gpus", "4"}});
+  Contribution sum{.origin = GpuId{1}, .bytes = 1e6, .destinations = {GpuId{1}, GpuId{3}}};
+  sum.sources = {GpuId{1}, GpuId{3}};
+  sum.reduce = true;
+  EXPECT_LE(combine(topology, Demand(Collective::custom, 1e6, 4, {sum}, 1)).gap, 1.0);
+}
+
+}  // namespace
+}  // namespace rondo
