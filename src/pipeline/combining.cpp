@@ -12,6 +12,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/retiming.hpp"
+#include "rondo/core/transfers.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/pipeline/registry.hpp"
 
@@ -112,14 +113,16 @@ std::optional<std::vector<Send>> mirrored(const Topology& topology, const Demand
 
 /// `first`, and then `second`, each transfer as early as their order allows.
 Schedule one_after_the_other(const Topology& topology, const Demand& demand, std::vector<Send> first,
-                             const std::vector<Send>& second, const std::string& whose) {
+                             const ProvenSchedule& second, const std::string& whose) {
   double end_us = 0;
   std::int32_t next_number = 0;
   for (const Send& send : first) {
     end_us = std::max(end_us, send.arrival_us);
     next_number = std::max(next_number, send.transfer + 1);
   }
-  for (Send send : second) {
+  std::vector<Send> spreading = second.schedule.sends;
+  number_transfers(second.topology, second.demand, spreading);
+  for (Send send : spreading) {
     const double latency_us = topology.link(send.link).latency_us;
     send.end_us = end_us + send.end_us;
     send.start_us += end_us;
@@ -165,7 +168,7 @@ std::optional<Incumbent> solve_in_halves(const Problem& problem, const RunContex
     sums = std::move(gathered.proven.schedule.sends);
   }
   best.found.schedule = one_after_the_other(topology, problem.demand.with_chunks(best.chunks),
-                                            std::move(*sums), spread.proven.schedule.sends, best.engine);
+                                            std::move(*sums), spread.proven, best.engine);
   best.is_replayed = true;
   return best;
 }

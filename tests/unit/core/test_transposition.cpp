@@ -37,7 +37,7 @@ TEST(Transposition, RunsAChainBackwards) {
   fabric.link(1, 0, 1, 1);
   fabric.link(2, 1, 1, 1);
   const Topology topology = fabric.build();
-  const Demand sums = custom(topology, {sum_of({0, 1, 2}, kUs, {0})});
+  const Demand sums = custom(topology, {rondo::sum_of({0, 1, 2}, kUs, {0})});
   const Topology turned = transposed(topology);
   const Demand spread = transposed(sums);
   // The second send waits for no reason, which is kept.
@@ -60,7 +60,7 @@ TEST(Transposition, ASwitchThatCopiesAddsBackwards) {
   fabric.link(1, hub, 1, 1);
   fabric.link(2, hub, 1, 1);
   const Topology topology = fabric.build();
-  const Demand sums = custom(topology, {sum_of({1, 2}, kUs, {0})});
+  const Demand sums = custom(topology, {rondo::sum_of({1, 2}, kUs, {0})});
   const std::vector<Send> sends = {send(0, 0, 0, 1, 2), send(0, 1, 1, 2, 3), send(0, 2, 1, 2, 3)};
   const std::vector<Send> backwards = reversed_in_time(transposed(topology), transposed(sums), sends, 3);
   for (const Send& s : backwards) {
@@ -77,7 +77,7 @@ TEST(Transposition, RefusesWhatIsNotTheSameBackwards) {
   Fabric grouped(2);
   grouped.share({grouped.link(0, 1, 1, 1), grouped.link(1, 0, 1, 2)}, 1);
   expect_error(ExitCode::unavailable, {"'nic'"}, [&] { transposed(grouped.build()); });
-  Contribution late = sum_of({0, 1}, kUs, {0});
+  Contribution late = rondo::sum_of({0, 1}, kUs, {0});
   late.source_ready_us = {0, 3};
   Fabric plain(2);
   plain.link(1, 0);

@@ -75,17 +75,13 @@ TEST(AllReduce, TakesTheChunksThatAreAskedForOrSaysWhyNot) {
   EXPECT_EQ(combine(generated("ring", {{"gpus", "4"}}), "allreduce", 1e6, options).proven.demand.num_chunks(),
             5U);
   options.engine = "list";
-  expect_error(
-      [&] {
-        combine(generated("ring", {{"gpus", "4"}}), "allreduce", 1e6, options);
-      },
-      ExitCode::unavailable, "multiple");
+  expect_error(ExitCode::unavailable, {"multiple"}, [&] {
+    combine(generated("ring", {{"gpus", "4"}}), "allreduce", 1e6, options);
+  });
   options.engine = "rounds";
-  expect_error(
-      [&] {
-        combine(generated("ring", {{"gpus", "4"}}), "allreduce", 1e6, options);
-      },
-      ExitCode::unavailable, "rounds");
+  expect_error(ExitCode::unavailable, {"rounds"}, [&] {
+    combine(generated("ring", {{"gpus", "4"}}), "allreduce", 1e6, options);
+  });
 }
 
 TEST(AllReduce, MayBeOverSomeGpus) {
