@@ -222,8 +222,13 @@ Exploration explore_all_reduction(const Problem& problem, const Bounds& bounds, 
     const bool is_enough =
         halves && (halves->found.schedule->finish_us <= enough_us || context.interrupted());
     if (!is_enough) {
-      EngineRunner runner(problem, bounds, tools, context);
-      if (!runner.engines().empty()) found = explore(problem, runner, rule, context);
+      try {
+        EngineRunner runner(problem, bounds, tools, context);
+        if (!runner.engines().empty()) found = explore(problem, runner, rule, context);
+      } catch (const Error& error) {
+        // What an engine does not support matters where nothing else is there.
+        if (!halves || error.code() != ExitCode::unavailable) throw;
+      }
     }
   }
   if (!halves) {
