@@ -22,18 +22,22 @@ template <class... Arguments>
 }
 
 /// The file does not name the root: the GPU that receives least broadcasts or scatters, the one that receives
-/// most gathers.
+/// most gathers, the one that sends least reduces.
 int root_of(const msccl::Program& program) {
-  std::vector<std::int64_t> received;
+  std::vector<std::int64_t> received, sent;
   for (const msccl::Gpu& gpu : program.gpus) {
-    std::int64_t chunks = 0;
+    received.push_back(0);
+    sent.push_back(0);
     for (const msccl::ThreadBlock& tb : gpu.tbs) {
-      for (const msccl::Step& step : tb.steps) chunks += msccl::receives(step.type) ? step.count : 0;
+      for (const msccl::Step& step : tb.steps) {
+        if (msccl::receives(step.type)) received.back() += step.count;
+        if (msccl::sends(step.type)) sent.back() += step.count;
+      }
     }
-    received.push_back(chunks);
   }
-  const auto root = !program.coll->output.at_root_only ? std::min_element(received.begin(), received.end())
-                                                       : std::max_element(received.begin(), received.end());
+  if (program.coll->reduces) return static_cast<int>(std::ranges::min_element(sent) - sent.begin());
+  const auto root = !program.coll->output.at_root_only ? std::ranges::min_element(received)
+                                                       : std::ranges::max_element(received);
   return static_cast<int>(root - received.begin());
 }
 

@@ -78,7 +78,8 @@ TEST_F(XmlCommands, CapsAreRefusedAndMetByOptions) {
 TEST_F(XmlCommands, SumsAreExportedCheckedAndExecuted) {
   for (const std::string collective : {"allreduce", "reduce_scatter", "reduce"}) {
     succeed("solve --topology ring:gpus=4 --collective " + collective +
-            " --size 1MB --chunks 4 --engine list --output " + collective);
+            " --size 1MB --chunks 4 --engine list --output " + collective +
+            (collective == "reduce" ? " --root 2" : ""));
     EXPECT_TRUE(contains(succeed("execute " + collective + " --type double", 2), "sum of double, within"));
     for (const std::string placement : {"in-place", "out-of-place"}) {
       succeed("export " + collective + " --format msccl-xml --output a.xml --redop max --placement " +
