@@ -23,8 +23,10 @@ namespace {
 constexpr double kShareOfSpreading = 0.3;
 constexpr double kShareOfGathering = 0.45;
 /// Halves this near to the bound of the whole leave other engines nothing worth their time, unless --gap asks
-/// for more.
-constexpr double kNearEnough = 1e-3;
+/// for more: little on small fabrics, more where trees of many GPUs take long.
+constexpr double kNearEnough = 3e-3;
+constexpr double kNearEnoughOfMany = 2e-2;
+constexpr std::size_t kManyGpus = 64;
 
 /// One half of a problem: sums of GPUs for one of them each, or what that one then has for the others.
 struct Halves {
@@ -218,7 +220,8 @@ Exploration explore_all_reduction(const Problem& problem, const Bounds& bounds, 
   std::optional<Incumbent> halves;
   if (is_asked(problem, false)) halves = solve_in_halves(problem, context);
   if (is_asked(problem, true)) {
-    const double enough_us = problem.options.gap ? rule.enough_us() : rule.bound().us * (1 + kNearEnough);
+    const double near = problem.topology->num_gpus() > kManyGpus ? kNearEnoughOfMany : kNearEnough;
+    const double enough_us = problem.options.gap ? rule.enough_us() : rule.bound().us * (1 + near);
     const bool is_enough =
         halves && (halves->found.schedule->finish_us <= enough_us || context.interrupted());
     if (!is_enough) {
