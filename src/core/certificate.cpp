@@ -45,6 +45,8 @@ double bound(const Topology& topology, const Demand& demand, const Certificate& 
   if (const auto* latency = std::get_if<LatencyCertificate>(&certificate))
     return certificates::bound(topology, demand, *latency);
   if (demand.kind() == DemandKind::reduction) {
+    if (topology.has_bandwidth_steps())
+      certificates::refuse_certificate("a cut or metric of sums proves nothing where bandwidth changes");
     return bound(transposed_links(topology), transposed_bytes(demand), transposed(certificate), tail,
                  piece_bytes);
   }

@@ -304,6 +304,42 @@ TEST_F(Commands, TopologiesAreListedShownGeneratedAndChecked) {
   EXPECT_EQ(bandwidths.count(20), bandwidths.size() / 2);
 }
 
+TEST_F(Commands, FabricsHaveMessageCostsAndSwitchesThatAdd) {
+  succeed(
+      split("topology generate rails:gpus=2,message_us=0.25,inter_message_us=1.5,reduce=true --degrade 1:0.5 "
+            "--output t.json"));
+  const Json topology = read_json(at("t.json"));
+  EXPECT_EQ(topology["version"], 2);
+  std::multiset<double> costs;
+  for (const Json& link : topology["links"]) costs.insert(link["message_us"].get<double>());
+  EXPECT_EQ(costs, (std::multiset<double>{0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25,  //
+                                          1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5}));
+  EXPECT_EQ(topology["links"][0]["bandwidth_GBps"], 150);
+  EXPECT_EQ(topology["nodes"][4]["reduce"], true);
+  EXPECT_TRUE(contains(succeed({"topology", "check", "t.json"}), "valid: "));
+  EXPECT_TRUE(contains(succeed({"topology", "show", "t.json"}), "a message"));
+  EXPECT_FALSE(contains(succeed({"topology", "show", "ndv2-2"}), "a message"));
+  EXPECT_TRUE(contains(succeed({"topology", "list"}), "inter_message_us"));
+}
+
+TEST_F(Commands, SumsKeepTheirDemandAndFabric) {
+  write_file(at("d.json"),
+             R"({"format": "rondo-demand", "version": 2, "chunks": [
+                 {"id": 0, "bytes": 10000, "sources": [1, 2, 0], "destinations": [0], "reduce": true},
+                 {"id": 1, "bytes": 20000, "sources": [1, 2], "destinations": [2], "reduce": true}]})");
+  succeed(split("solve --topology ring:gpus=3,message_us=0.5 --demand d.json --gap 100% --output out"));
+  const Json problem = read_json(at("out/problem.json"));
+  EXPECT_EQ(problem["demand"]["version"], 2);
+  EXPECT_EQ(problem["demand"]["chunks"][0]["sources"].dump(), "[0,1,2]");
+  EXPECT_EQ(problem["topology"]["version"], 2);
+  EXPECT_TRUE(contains(succeed({"verify", "out"}), "valid: custom of 30 KB"));
+  succeed(split("export out --format json --output s.json"));
+  const Json schedule = read_json(at("s.json"));
+  EXPECT_EQ(schedule["version"], 2);
+  EXPECT_EQ(schedule["chunks"]["sources"].size(), schedule["chunks"]["origin"].size());
+  EXPECT_TRUE(contains(succeed({"verify", "s.json"}), "valid: custom of 30 KB"));
+}
+
 TEST_F(Commands, ACustomDemandIsSolved) {
   write_file(at("d.json"),
              R"({"format": "rondo-demand", "version": 1, "chunks": [

@@ -66,7 +66,7 @@ double bytes_leaving(const Topology& topology, const Demand& demand, const std::
 /// relative), no link out of S that leads to all who want some data, a length that is negative or not finite,
 /// lengths that keep no pair apart, a metric for data with several sources or destinations, sets without a
 /// GPU, a GPU in no set, a switch outside that makes sends one or many, no sum that is needed in every set,
-/// links that are down for ever; Error(unavailable) for a cut of demand of kind reduction where bandwidth
+/// links that are down for ever, anything but a latency pair for demand of kind reduction where bandwidth
 /// changes.
 double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
 

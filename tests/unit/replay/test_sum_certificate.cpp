@@ -236,8 +236,8 @@ TEST(Steps, APartitionCountsThemAndSumsForOneGpuAreRefused) {
   // 2 MB: 500 KB until the one link goes down, 1.5 MB over the other one.
   EXPECT_DOUBLE_EQ(sound(pair, make_demand(Collective::allreduce, 1e6, 2, 1), PartitionCertificate{{0, 1}}),
                    150 + 1);
-  expect_refused(pair, make_demand(Collective::reduce, 1e6, 2, 1), cut({0}, 1e6), "bandwidth_steps",
-                 ExitCode::unavailable);
+  expect_refused(pair, make_demand(Collective::reduce, 1e6, 2, 1), cut({0}, 1e6), "bandwidth changes",
+                 ExitCode::bad_data);
 }
 
 }  // namespace
