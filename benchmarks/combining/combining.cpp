@@ -32,8 +32,8 @@ std::vector<std::string> all_fabrics() {
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
   for (const char* fabric :
-       {"ring:gpus=8", "full:gpus=8", "star:chassis=8,gpus=1,uplink_GBps=50", "dgx1", "dgx2-2", "ndv2-2", "ndv2-4",
-        "rails:boxes=2", "rails:boxes=4", "torus:dims=8x8", "mesh:dims=3x3", "mesh:dims=4x4",
+       {"ring:gpus=8", "full:gpus=8", "star:chassis=8,gpus=1,uplink_GBps=50", "dgx1", "dgx2-2", "ndv2-2",
+        "ndv2-4", "rails:boxes=2", "rails:boxes=4", "torus:dims=8x8", "mesh:dims=3x3", "mesh:dims=4x4",
         "rails:boxes=32", "torus:dims=16x16", "star:chassis=32,intra=ndv2", "torus:dims=32x32"}) {
     cases.push_back({fabric, "allreduce", "1GB"});
   }

@@ -20,19 +20,52 @@ Contribution contribution(int origin, double bytes, std::initializer_list<int> d
 }
 
 TEST(Collective, NamesRoundTrip) {
-  for (const char* name : {"allgather", "alltoall", "broadcast", "scatter", "gather", "custom"}) {
-    EXPECT_EQ(to_string(parse_collective(name)), name);
-  }
-  expect_error(ExitCode::usage, {"'allreduce'", "allgather, alltoall"},
-               [] { parse_collective("allreduce"); });
+  for (const CollectiveRow& row : collective_rows())
+    EXPECT_EQ(to_string(parse_collective(row.name)), row.name);
+  expect_error(ExitCode::usage, {"'scan'", "allgather, alltoall"}, [] { parse_collective("scan"); });
 }
 
-TEST(Collective, OnlyRowsThatDoNotReduceMakeDemands) {
+TEST(Collective, MayHaveAnotherSpelling) {
   ASSERT_TRUE(find_collective("reducescatter").has_value());
   EXPECT_EQ(find_collective("reducescatter"), find_collective("reduce_scatter"));
   EXPECT_EQ(find_collective(""), std::nullopt);
-  expect_error(ExitCode::usage, {"'allreduce'", "demand file"},
-               [] { make_demand(*find_collective("allreduce"), 1, 4, 1); });
+  expect_error(ExitCode::usage, {"'custom'", "demand file"},
+               [] { make_demand(Collective::custom, 1, 4, 1); });
+}
+
+// Three GPUs, a buffer of 30 bytes: every GPU has a part in every sum.
+TEST(MakeDemand, SumsOfAllGpus) {
+  const Demand parts = make_demand(Collective::reduce_scatter, 30, 3, 2);
+  EXPECT_EQ(parts.kind(), DemandKind::reduction);
+  EXPECT_EQ(parts.num_chunks(), 6U);
+  EXPECT_EQ(parts.bytes(ChunkId{0}), 5);
+  EXPECT_EQ(parts.contributions()[2].sources, gpus({0, 1, 2}));
+  EXPECT_EQ(parts.contributions()[2].destinations, gpus({2}));
+  const Demand rooted = make_demand(Collective::reduce, 30, 3, 1, GpuId{1});
+  EXPECT_EQ(rooted.contributions().front().destinations, gpus({1}));
+  EXPECT_EQ(root_of(rooted), GpuId{1});
+  const Demand all = make_demand(Collective::allreduce, 30, 3, 3);
+  EXPECT_EQ(all.kind(), DemandKind::all_reduction);
+  EXPECT_EQ(all.contributions().front().destinations, gpus({0, 1, 2}));
+  EXPECT_EQ(all.with_size(60).bytes(ChunkId{0}), 20);
+  EXPECT_EQ(mismatch_with_collective(all), std::nullopt);
+}
+
+TEST(Demand, RefusesSumsThatAreNone) {
+  const auto demand = [](Contribution sum) {
+    sum.reduce = true;
+    return Demand(Collective::custom, sum.bytes, 3, {sum}, 1);
+  };
+  Contribution sum = contribution(0, 8, {1});
+  expect_error(ExitCode::bad_data, {"two sources"}, [&] { demand(sum); });
+  sum.sources = gpus({0, 2, 2});
+  expect_error(ExitCode::bad_data, {"source 2", "twice"}, [&] { demand(sum); });
+  sum.sources = gpus({0, 2});
+  sum.held = {{GpuId{1}, gpus({1})}};
+  expect_error(ExitCode::bad_data, {"GPU 1 holds"}, [&] { demand(sum); });
+  sum.held.clear();
+  sum.source_ready_us = {1};
+  expect_error(ExitCode::bad_data, {"1 ready times for 2 sources"}, [&] { demand(sum); });
 }
 
 TEST(PartTable, SaysWherePartsStand) {

@@ -41,7 +41,8 @@ TEST(EpochGrid, MessageCostsAreOccupancy) {
   EXPECT_DOUBLE_EQ(grid.tau_us, 1);
   EXPECT_EQ(grid.occupancy, (std::vector<int>{1, 1, 2, 2}));
   EXPECT_EQ(grid.landing, (std::vector<int>{2, 2, 3, 3}));  // 1.7 and 2.2, rounded up
-  for (const Link& link : snap_to_grid(Topology(data), grid).links()) EXPECT_EQ(link.message_us, 0);
+  const Topology snapped = snap_to_grid(Topology(data), grid);
+  for (const Link& link : snapped.links()) EXPECT_EQ(link.message_us, 0);
 }
 
 TEST(EpochGrid, OfTheSlowestLink) {
