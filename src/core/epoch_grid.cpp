@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 #include <optional>
-#include <ranges>
 #include <utility>
 
 #include "rondo/core/error.hpp"
@@ -37,11 +36,12 @@ double base_tau_us(const Topology& topology, double chunk_bytes, const EpochOpti
   if (topology.num_links() == 0) {
     throw Error(ExitCode::bad_data, fmt::format("topology '{}' has no links", topology.name()));
   }
-  const auto [fastest, slowest] =
-      std::ranges::minmax(topology.links() | std::views::transform([&](const Link& link) {
-                            return occupied_us(link, chunk_bytes);
-                          }));
-  return options.rule == EpochRule::fastest_link ? fastest : slowest;
+  double us = occupied_us(topology.links().front(), chunk_bytes);
+  for (const Link& link : topology.links()) {
+    const double of_link = occupied_us(link, chunk_bytes);
+    us = options.rule == EpochRule::fastest_link ? std::min(us, of_link) : std::max(us, of_link);
+  }
+  return us;
 }
 
 void check(const char* option, double value) {

@@ -127,6 +127,9 @@ Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<
     HopLink& part = hop.links[i];
     part.us_per_byte = hop.links[section(i)].us_per_byte;
     part.message_us = hop.links[section(i)].message_us;
+    const double whole_us_per_byte = transmission_us(1, topology.link(part.link).bandwidth_GBps);
+    if (whole_us_per_byte < part.us_per_byte * (1 - kWholeLink))
+      part.share = whole_us_per_byte / part.us_per_byte;
     if (parent(i) < 0) continue;
     const HopLink& in = hop.links[index(parent(i))];
     part.offset_us =
@@ -139,12 +142,32 @@ Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<
   return hop;
 }
 
-void append_sends(const Topology& topology, const Hop& hop, ChunkId chunk, double bytes, double t_us,
-                  std::vector<Send>& sends) {
+Hop slowed(Hop hop, double divisor) {
+  hop.divisor *= divisor;
+  hop.us_per_byte *= divisor;
+  for (HopLink& part : hop.links) {
+    part.us_per_byte *= divisor;
+    part.offset_us_per_byte *= divisor;
+    part.share /= divisor;
+  }
+  return hop;
+}
+
+void append_sends(const Topology& topology, const Hop& hop, std::span<const ChunkId> chunks, double bytes,
+                  double t_us, std::vector<Send>& sends) {
+  const bool is_numbered = chunks.size() > 1 || hop.divisor != 1;
+  auto transfer = static_cast<std::int32_t>(sends.size());
   for (const HopLink& part : hop.links) {
+    const Link& link = topology.link(part.link);
     const double start = t_us + part.offset_us_of(bytes);
     const double end = start + part.occupied_us(bytes);
-    sends.push_back({chunk, part.link, start, end, end + topology.link(part.link).latency_us});
+    if (topology.node(link.src).forwarding == Forwarding::store_and_forward)
+      transfer = static_cast<std::int32_t>(sends.size());
+    for (const ChunkId chunk : chunks) {
+      Send& send = sends.emplace_back(chunk, part.link, start, end, end + link.latency_us);
+      if (is_numbered) send.transfer = transfer;
+      if (hop.divisor != 1) send.rate_GBps = part.rate_GBps();
+    }
   }
 }
 
@@ -161,14 +184,14 @@ std::vector<Hop> hops_from(const Topology& topology, GpuId src, std::size_t max_
   return hops;
 }
 
-HopTable::HopTable(const Topology& topology, std::size_t max_paths)
+HopTable::HopTable(const Topology& topology, std::size_t max_paths, double divisor)
     : out_(topology.num_gpus()), in_(topology.num_gpus()) {
   for (std::size_t s = 0; s < topology.num_gpus(); ++s) {
     for (Hop& hop : hops_from(topology, GpuId{s}, max_paths)) {
       const int h = static_cast<int>(hops_.size());
       out_[s].push_back(h);
       in_[hop.dst.index()].push_back(h);
-      hops_.push_back(std::move(hop));
+      hops_.push_back(slowed(std::move(hop), divisor));
     }
   }
 }
@@ -188,61 +211,6 @@ std::vector<double> HopTable::relay_distance_us(double bytes) const {
     distance.insert(distance.end(), paths.distance.begin(), paths.distance.end());
   }
   return distance;
-}
-
-LinkTimetable::LinkTimetable(const Topology& topology)
-    : topology_(topology), free_from_(topology.num_links(), 0.0), groups_(topology) {}
-
-bool LinkTimetable::can_start(const Hop& hop, double bytes, double t_us) const {
-  return earliest_start(hop, bytes, t_us) <= t_us + time_slack_us(t_us);
-}
-
-double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us) const {
-  double t = not_before_us;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (const HopLink& part : hop.links) {
-      const double offset = part.offset_us_of(bytes);
-      double start = t + offset;
-      const double free = free_from_[part.link.index()];
-      if (free > start + time_slack_us(start)) {
-        t = free - offset;
-        start = free;
-        moved = true;
-      }
-      const double room = groups_.room_from(part.link, start, part.occupied_us(bytes), part.rate_GBps());
-      if (!std::isfinite(room)) return room;
-      if (room > start + time_slack_us(start)) {
-        t = room - offset;
-        moved = true;
-      }
-    }
-  }
-  return t;
-}
-
-void LinkTimetable::occupy(const Send& send, double bytes) {
-  double& free = free_from_[send.link.index()];
-  free = std::max(free, send.end_us);
-  double rate = send.rate_GBps;
-  if (!send.has_rate()) {
-    rate = topology_.has_message_costs() ? topology_.link(send.link).bandwidth_GBps
-                                         : transmission_us(bytes, 1) / (send.end_us - send.start_us);
-  }
-  groups_.add(send.link, send.start_us, send.end_us, rate);
-}
-
-double LinkTimetable::reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us,
-                              std::vector<Send>& sends) {
-  append_sends(topology_, hop, chunk, bytes, t_us, sends);
-  const Send* send = sends.data() + (sends.size() - hop.links.size());
-  for (const HopLink& part : hop.links) {
-    free_from_[part.link.index()] = send->end_us;
-    groups_.forget(part.link, t_us);
-    groups_.add(part.link, send->start_us, send->end_us, part.rate_GBps());
-    ++send;
-  }
-  return t_us + hop.duration_us(bytes);
 }
 
 }  // namespace rondo

@@ -12,6 +12,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/link_timetable.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/core/units.hpp"
@@ -95,9 +96,8 @@ class Retiming {
     }
     shape.hop = make_hop(topology_, links, parents);
     if (shape.rate_GBps > 0) {
-      const double us_per_byte = std::max(shape.hop.us_per_byte, transmission_us(1, shape.rate_GBps));
-      for (HopLink& part : shape.hop.links) part.us_per_byte = us_per_byte;
-      shape.hop.us_per_byte = us_per_byte;
+      const double slower = transmission_us(1, shape.rate_GBps) / shape.hop.us_per_byte;
+      shape.hop = slowed(std::move(shape.hop), std::max(1.0, slower));
     }
     return shape;
   }

@@ -124,7 +124,7 @@ Rounding::Rounding(const Topology& topology, const Demand& demand, const RouteTa
   for (const Hop& hop : table.hops) {
     std::vector<Use>& uses = hop_uses_.emplace_back();
     for (const HopLink& part : hop.links) {
-      uses.push_back({part.link.index(), part.us_per_byte, part.message_us});
+      uses.push_back({part.link.index(), part.share * part.us_per_byte, part.share * part.message_us});
       for (const std::size_t g : groups_of[part.link.index()]) {
         uses.push_back(
             {topology.num_links() + g, transmission_us(1, topology.shared_bandwidth()[g].bandwidth_GBps)});

@@ -188,7 +188,9 @@ class MilpBuilder {
     std::vector<std::vector<int>> on_link(layout_.topology().num_links());
     for (int x = 0; x < num_routes(); ++x) on_link[layout_.route(x).link.index()].push_back(x);
     for (const auto& routes : on_link) {
-      add_capacity(routes, 1, [](const TransferRoute&) { return 1.0; });
+      add_capacity(routes, 1, [&](const TransferRoute& route) {
+        return route.rate_GBps / layout_.topology().link(route.link).bandwidth_GBps;
+      });
     }
   }
 

@@ -50,7 +50,7 @@ class Improver {
       : task_(task),
         communicator_(communicator),
         starts_(task.starts),
-        space_(make_plan_space(task.topology, task.demand)) {
+        space_(make_plan_space(task.topology, task.demand, task.concurrency)) {
     hops_of_fabric_ = space_.hops.size();
     for (const auto& start : starts_) known_finish_us_ = std::min(known_finish_us_, start.finish_us);
     if (!from) return;

@@ -5,8 +5,8 @@
 
 namespace rondo {
 
-InsertionTimetable::InsertionTimetable(const Topology& topology, Reading reading)
-    : reading_(reading), taken_(topology.num_links()), groups_(topology) {}
+InsertionTimetable::InsertionTimetable(const Topology& topology, Reading reading, int concurrency)
+    : reading_(reading), taken_(topology.num_links()), account_(topology, concurrency, reading) {}
 
 double InsertionTimetable::first_room(LinkId link, double start_us, double occupied_us) const {
   const std::vector<Interval>& taken = taken_[link.index()];
@@ -26,8 +26,8 @@ double InsertionTimetable::earliest_start(const Hop& hop, double bytes, double n
       const double offset = offset_us(hop, part, bytes);
       const double occupied = part.occupied_us(bytes);
       const double start = t + offset;
-      const double room =
-          groups_.room_from(part.link, first_room(part.link, start, occupied), occupied, part.rate_GBps());
+      const double alone = account_.is_shared(part.link) ? start : first_room(part.link, start, occupied);
+      const double room = account_.room_from(part, alone, occupied);
       if (!std::isfinite(room)) return room;
       if (room > start + time_slack_us(start)) {
         t = room - offset;
@@ -42,8 +42,14 @@ void InsertionTimetable::reserve(const Hop& hop, double bytes, double start_us) 
   for (const HopLink& part : hop.links) {
     const double start = start_us + offset_us(hop, part, bytes);
     const double end = start + part.occupied_us(bytes);
-    const double slack = time_slack_us(end);
     std::vector<Interval>& taken = taken_[part.link.index()];
+    if (part.share < 1 && !account_.is_shared(part.link)) {
+      account_.share(part.link, taken);
+      taken.clear();
+    }
+    account_.add(part, start, end);
+    if (account_.is_shared(part.link)) continue;
+    const double slack = time_slack_us(end);
     const auto next = std::ranges::lower_bound(taken, start, {}, &Interval::start_us);
     const bool meets_next = next != taken.end() && std::abs(next->start_us - end) <= slack;
     if (next != taken.begin() && std::abs((next - 1)->end_us - start) <= slack) {
@@ -54,7 +60,6 @@ void InsertionTimetable::reserve(const Hop& hop, double bytes, double start_us) 
     } else {
       taken.insert(next, {start, end});
     }
-    groups_.add(part.link, start, end, part.rate_GBps());
   }
 }
 

@@ -3,17 +3,19 @@
 #include <vector>
 
 #include "rondo/core/hops.hpp"
+#include "rondo/core/rate_account.hpp"
 #include "rondo/core/topology.hpp"
 
 namespace rondo {
 
-/// The occupied intervals of every link. A later reservation may be inserted into a gap before earlier ones.
-/// Read backwards, a hop occupies its links in reverse order, and time runs from the finish to 0.
+/// The occupied intervals of every link, and the rates on links that carry several transfers at once. A later
+/// reservation may be inserted into a gap before earlier ones. Read backwards, a hop occupies its links in
+/// reverse order, and time runs from the finish to 0.
 class InsertionTimetable {
  public:
-  enum class Reading { forwards, backwards };
+  using Reading = RateAccount::Reading;
 
-  InsertionTimetable(const Topology& topology, Reading reading);
+  InsertionTimetable(const Topology& topology, Reading reading, int concurrency = kAnyConcurrency);
 
   /// The earliest start >= `not_before_us` of a chunk of `bytes` over `hop`; infinity where a group's shared
   /// bandwidth is below what the hop needs.
@@ -21,9 +23,8 @@ class InsertionTimetable {
   void reserve(const Hop& hop, double bytes, double start_us);
 
  private:
-  struct Interval {
-    double start_us, end_us;
-  };
+  using Interval = RateAccount::Interval;
+
   /// Time from the start of `hop` until it occupies this link.
   double offset_us(const Hop& hop, const HopLink& part, double bytes) const {
     const double forwards = part.offset_us_of(bytes);
@@ -33,8 +34,9 @@ class InsertionTimetable {
   double first_room(LinkId link, double start_us, double occupied_us) const;
 
   Reading reading_;
-  std::vector<std::vector<Interval>> taken_;  ///< per link, ascending; adjacent intervals are merged
-  BandwidthGroups groups_;
+  /// Per link that is not shared, ascending; adjacent intervals are merged.
+  std::vector<std::vector<Interval>> taken_;
+  RateAccount account_;
 };
 
 }  // namespace rondo

@@ -48,7 +48,7 @@ class ForwardPass {
         space_(space),
         freedom_(freedom),
         gpus_(space.topology->num_gpus()),
-        timetable_(*space.topology, InsertionTimetable::Reading::forwards) {
+        timetable_(*space.topology, InsertionTimetable::Reading::forwards, space.concurrency) {
     placed_.transfers.reserve(plan.transfers.size());
     arrival_us_.reserve(plan.transfers.size());
     if (freedom.free.empty()) return;
@@ -96,7 +96,7 @@ class ForwardPass {
     if (freedom_.price.empty()) return 0;
     double sum = 0;
     for (const HopLink& part : space_.hops[index(h)].links)
-      sum += freedom_.price[part.link.index()] * part.occupied_us(space_.bytes(t));
+      sum += freedom_.price[part.link.index()] * part.load_us(space_.bytes(t));
     return sum;
   }
   /// Calls `look(hop, bringer, earliest possible arrival)` for every other hop to the same GPU whose source
@@ -175,7 +175,7 @@ std::vector<double> latest_starts(const TransferPlan& plan, const PlanSpace& spa
   std::vector<double> before_end(n);  // of arrivals, in reversed time
   for (std::size_t i = 0; i < n; ++i)
     before_end[i] = plan.quality.finish_us - space.arrival_us(plan.transfers[i]);
-  InsertionTimetable timetable(*space.topology, InsertionTimetable::Reading::backwards);
+  InsertionTimetable timetable(*space.topology, InsertionTimetable::Reading::backwards, space.concurrency);
   std::vector<double> needed_from(n, 0);
   std::vector<double> latest(n);
   for (const int i : order_of(before_end)) {
@@ -208,7 +208,7 @@ std::vector<double> link_loads(const TransferPlan& plan, const PlanSpace& space)
   std::vector<double> load(space.topology->num_links(), 0);
   for (const PlannedTransfer& t : plan.transfers) {
     for (const HopLink& part : space.hop(t).links)
-      load[part.link.index()] += part.occupied_us(space.bytes(t)) / plan.quality.finish_us;
+      load[part.link.index()] += part.load_us(space.bytes(t)) / plan.quality.finish_us;
   }
   return load;
 }

@@ -204,7 +204,7 @@ class Rewiring {
   double price_of(const PlannedTransfer& t, int h) const {
     double sum = 0;
     for (const HopLink& part : space_.hops[index(h)].links)
-      sum += std::pow(incumbent_.load[part.link.index()], exponent_) * part.occupied_us(space_.bytes(t));
+      sum += std::pow(incumbent_.load[part.link.index()], exponent_) * part.load_us(space_.bytes(t));
     return sum;
   }
   bool depends(int transfer, int on) const {
@@ -220,8 +220,7 @@ class Rewiring {
   }
   void add_load(const PlannedTransfer& t, double sign) {
     for (const HopLink& part : space_.hop(t).links)
-      load_[part.link.index()] +=
-          sign * part.occupied_us(space_.bytes(t)) / incumbent_.plan.quality.finish_us;
+      load_[part.link.index()] += sign * part.load_us(space_.bytes(t)) / incumbent_.plan.quality.finish_us;
   }
   /// The hop of greatest bandwidth; -1: none.
   int hop_between(GpuId from, GpuId to) const {

@@ -23,8 +23,9 @@ int PlanSpace::add(Hop hop) {
   return static_cast<int>(hops.size()) - 1;
 }
 
-PlanSpace make_plan_space(const Topology& topology, const Demand& demand) {
+PlanSpace make_plan_space(const Topology& topology, const Demand& demand, int concurrency) {
   PlanSpace space{&topology, demand};
+  space.concurrency = concurrency;
   space.into.resize(topology.num_gpus());
   if (topology.num_gpus() > kMostGpusWithTable) return space;
   const HopTable table(topology);
@@ -33,7 +34,8 @@ PlanSpace make_plan_space(const Topology& topology, const Demand& demand) {
 }
 
 PlanSpace with_chunks(const PlanSpace& space, int chunks_per_contribution) {
-  return {space.topology, space.demand.with_chunks(chunks_per_contribution), space.hops, space.into};
+  return {space.topology, space.demand.with_chunks(chunks_per_contribution), space.hops, space.into,
+          space.concurrency};
 }
 
 PlanQuality quality_of(const std::vector<PlannedTransfer>& transfers, const PlanSpace& space) {
@@ -45,9 +47,8 @@ PlanQuality quality_of(const std::vector<PlannedTransfer>& transfers, const Plan
     quality.finish_us = std::max(quality.finish_us, space.arrival_us(t));
     for (const HopLink& part : space.hop(t).links) {
       const std::size_t l = part.link.index();
-      const double occupied = part.occupied_us(bytes);
-      taken[l] += occupied;
-      end[l] = std::max(end[l], t.start_us + part.offset_us_of(bytes) + occupied);
+      taken[l] += part.load_us(bytes);
+      end[l] = std::max(end[l], t.start_us + part.offset_us_of(bytes) + part.occupied_us(bytes));
     }
   }
   // Finish times that rounding errors alone tell apart are the same.

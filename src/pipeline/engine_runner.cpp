@@ -18,6 +18,7 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   options_.limits.max_nodes = asked.max_nodes;
   options_.limits.interrupt = context.interrupt;
   options_.policy_is_asked = !asked.policy.empty();
+  options_.concurrency = asked.concurrency;
   options_.symmetry = asked.symmetry;
   options_.steady = bounds.steady;
   options_.bound_us = bounds.best().us;
@@ -27,6 +28,10 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
     const bool applicable = asked.engine == "auto" && engine.applicable(instance_, options_);
     if (!applicable && asked.engine != engine.name) continue;
     engines_.push_back(engine);
+    if (engine.offers) {
+      std::erase_if(engines_.back().policies,
+                    [&](const std::string& policy) { return !engine.offers(instance_, options_, policy); });
+    }
     if (!engine.work_share) continue;
     engines_.back().work = [work = engine.work, share = engine.work_share(instance_, options_)](
                                const Demand& demand, const std::string& policy) {

@@ -118,6 +118,7 @@ Candidate LocalSearch::candidate_of(const ImprovementOrigin& origin) const {
 void LocalSearch::run() {
   const SolveOptions& options = problem_.options;
   ImprovementTask task{*problem_.topology, problem_.demand, rule_.bound().us, options.seed, starts()};
+  task.concurrency = options.concurrency;
   task.most_chunks = most_chunks_of_improvement(problem_.demand, options);
   task.work_limit = options.time_limit_s ? kInfinity : options.improve_work * (options.gap ? 10 : 1);
   task.stop = [&](double finish_us) { return rule_.stop(finish_us); };

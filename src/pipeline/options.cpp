@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kMostChunks = 1 << 20;
 constexpr int kMostParts = 1 << 16;
+constexpr int kMostConcurrency = 1 << 16;
 constexpr int kMostRoundEpochs = 1 << 10;
 constexpr int kMostEpochs = 100'000'000;
 constexpr std::int64_t kMostOfAll = std::numeric_limits<std::int64_t>::max();
@@ -199,6 +200,11 @@ std::vector<SolveOption> make_options() {
        whole_field(
            [](auto& o) -> auto& { return o.seed; }, 0, kMostOfAll),
        all_engines, nullptr},
+      {"concurrency", "concurrency", kSearch, "N",
+       "transfers at a time on a link of a GPU, where links are faster than what they carry; 0: any",
+       whole_field(
+           [](auto& o) -> auto& { return o.concurrency; }, kAnyConcurrency, kMostConcurrency),
+       [](const EngineInfo& engine) { return engine.traits.shares_links; }, nullptr},
       {"symmetry", "symmetry", kSearch, "auto|off",
        "auto: bounds and engines decide once what symmetry makes equal; not by --lp-solver columns",
        choice_field(

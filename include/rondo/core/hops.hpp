@@ -3,20 +3,18 @@
 #include <span>
 #include <vector>
 
-#include "rondo/core/bandwidth_groups.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/ids.hpp"
 #include "rondo/core/schedule.hpp"
+#include "rondo/core/time_slack.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/core/units.hpp"
 
 /// GPU-to-GPU transfers as continuous-time engines see them: a path through switches, reserved as a whole.
 namespace rondo {
 
-/// Room for rounding when times that ought to be equal are compared; far below the replay's own tolerance.
-inline double time_slack_us(double t_us) {
-  return 1e-9 + 1e-12 * t_us;
-}
+/// A transfer that takes a smaller part of a link's bandwidth than 1 minus this leaves room for others.
+inline constexpr double kWholeLink = 1e-9;
 
 /// One link of a hop. A transfer of b bytes that starts the hop at t occupies the link during
 /// [t + offset_us + b * offset_us_per_byte, + message_us + b * us_per_byte).
@@ -26,9 +24,12 @@ struct HopLink {
   double offset_us_per_byte = 0;  ///< > 0 only behind a store-and-forward switch
   double message_us = 0;          ///< greatest of the cut-through section that the link belongs to
   double us_per_byte = 0;         ///< at the section's rate
+  double share = 1;               ///< the rate, as a part of the link's bandwidth
 
   double offset_us_of(double bytes) const { return offset_us + bytes * offset_us_per_byte; }
   double occupied_us(double bytes) const { return message_us + bytes * us_per_byte; }
+  /// How long the link's whole bandwidth would take for what the transfer takes of it.
+  double load_us(double bytes) const { return share * occupied_us(bytes); }
   double rate_GBps() const { return transmission_us(1, 1) / us_per_byte; }
   /// What is left of the rate when message after message of `bytes` goes over the link.
   double goodput_GBps(double bytes) const {
@@ -41,9 +42,10 @@ struct Hop {
   GpuId src;
   GpuId dst;
   std::vector<HopLink> links;
-  double fixed_us =
-      0;  ///< from the start to the arrival: latencies of all links, message costs of all sections
+  /// From the start to the arrival: the latencies of all links and the message costs of all sections.
+  double fixed_us = 0;
   double us_per_byte = 0;  ///< the same, for the bytes
+  double divisor = 1;      ///< of the rates: the bandwidth of each section's slowest link, divided by this
 
   double duration_us(double bytes) const { return fixed_us + bytes * us_per_byte; }
 };
@@ -55,9 +57,18 @@ struct Move {
   double start_us = 0;
 };
 
-/// Appends the sends of a chunk of `bytes` that starts the hop at `t_us`, one a link.
-void append_sends(const Topology& topology, const Hop& hop, ChunkId chunk, double bytes, double t_us,
-                  std::vector<Send>& sends);
+/// The same hop at a rate lower by a factor.
+Hop slowed(Hop hop, double divisor);
+
+/// Appends the sends of a transfer that starts the hop at `t_us`, one a link and chunk; `bytes`: of all its
+/// chunks together. Where there are several chunks, or the rate is below that of the slowest link, each
+/// section has a transfer number: the position of its first send.
+void append_sends(const Topology& topology, const Hop& hop, std::span<const ChunkId> chunks, double bytes,
+                  double t_us, std::vector<Send>& sends);
+inline void append_sends(const Topology& topology, const Hop& hop, ChunkId chunk, double bytes, double t_us,
+                         std::vector<Send>& sends) {
+  append_sends(topology, hop, std::span(&chunk, 1), bytes, t_us, sends);
+}
 
 /// The hop over consecutive links from a GPU to a GPU with only switches between; or, with the position of
 /// the link before each (-1 for the first one), over the tree of a transfer that switches copy: its
@@ -74,10 +85,12 @@ std::vector<Hop> hops_from(const Topology& topology, GpuId src, std::size_t max_
                            std::size_t max_peers = kAllPeers);
 
 /// All hops of a topology: for every pair of GPUs that links and switches join without a GPU between, the
-/// paths with the fewest links, at most `max_paths` a pair, fastest first.
+/// paths with the fewest links, at most `max_paths` a pair, fastest first; at their rates divided by
+/// `divisor`.
 class HopTable {
  public:
-  explicit HopTable(const Topology& topology, std::size_t max_paths = 4);
+  static constexpr std::size_t kMostPaths = 4;
+  explicit HopTable(const Topology& topology, std::size_t max_paths = kMostPaths, double divisor = 1);
 
   const std::vector<Hop>& hops() const { return hops_; }
   const Hop& hop(int h) const { return hops_[static_cast<std::size_t>(h)]; }
@@ -93,29 +106,6 @@ class HopTable {
   std::vector<Hop> hops_;
   std::vector<std::vector<int>> out_;
   std::vector<std::vector<int>> in_;
-};
-
-/// Which links are taken until when, shared bandwidth included. Times only move forward on a link: a
-/// reservation starts no earlier than the last one on it ended.
-class LinkTimetable {
- public:
-  explicit LinkTimetable(const Topology& topology);
-
-  /// Whether a chunk of `bytes` may start `hop` at `t_us`.
-  bool can_start(const Hop& hop, double bytes, double t_us) const;
-  /// The earliest start >= `not_before_us`.
-  double earliest_start(const Hop& hop, double bytes, double not_before_us) const;
-  /// Reserves and appends the sends, one a link. Returns the arrival at hop.dst.
-  double reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us, std::vector<Send>& sends);
-  /// Takes note of a send of `bytes` that is reserved already, in any order. Where it has a message cost and
-  /// no rate, it counts at its link's bandwidth, which is at least its rate.
-  void occupy(const Send& send, double bytes);
-  double free_from(LinkId link) const { return free_from_[link.index()]; }
-
- private:
-  const Topology& topology_;
-  std::vector<double> free_from_;
-  BandwidthGroups groups_;
 };
 
 }  // namespace rondo

@@ -11,6 +11,7 @@
 
 #include "rondo/core/collective.hpp"
 #include "rondo/core/epoch_grid.hpp"
+#include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/model/toolbox.hpp"
@@ -26,7 +27,9 @@ struct EngineOptions {
   EpochOptions epochs = {};      ///< engines on a grid
   SolveLimits limits = {};       ///< of each call of a solver
   bool policy_is_asked = false;  ///< named by the caller: no reason to leave it out
-  bool symmetry = true;          ///< whether the symmetry of topology and demand is made use of
+  /// Transfers at a time on a link of a GPU; kAnyConcurrency: no limit.
+  int concurrency = kDefaultConcurrency;
+  bool symmetry = true;  ///< whether the symmetry of topology and demand is made use of
   std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the instance where it is known already
   double bound_us = 0;                                 ///< a lower bound, where one is known
 };

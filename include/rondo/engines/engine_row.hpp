@@ -10,12 +10,13 @@ namespace rondo {
 
 /// What an engine works with, which says which options it heeds (rondo/pipeline/options.hpp).
 struct EngineTraits {
-  bool on_epoch_grid;      ///< time is cut into epochs
-  bool counts_epochs;      ///< looks for the least number of epochs that a whole schedule takes
-  bool flows_over_time;    ///< time-expanded flows, whose intervals may differ in length
-  bool branches;           ///< integer programs by branch and bound
-  bool relaxes_on_a_rank;  ///< linear programs of its own on the rank that tries it alone
-  bool in_parts;           ///< what it solves can be decomposed
+  bool on_epoch_grid;         ///< time is cut into epochs
+  bool counts_epochs;         ///< looks for the least number of epochs that a whole schedule takes
+  bool flows_over_time;       ///< time-expanded flows, whose intervals may differ in length
+  bool branches;              ///< integer programs by branch and bound
+  bool relaxes_on_a_rank;     ///< linear programs of its own on the rank that tries it alone
+  bool in_parts;              ///< what it solves can be decomposed
+  bool shares_links = false;  ///< bounds the transfers at a time on a link of a GPU
 };
 
 /// No epochs, no integer programs, nothing to decompose.
@@ -24,7 +25,8 @@ inline constexpr EngineTraits kContinuousTime{.on_epoch_grid = false,
                                               .flows_over_time = false,
                                               .branches = false,
                                               .relaxes_on_a_rank = false,
-                                              .in_parts = false};
+                                              .in_parts = false,
+                                              .shares_links = true};
 
 /// All that others know of an engine. Each engine makes its row in its own file; registry.cpp lists them.
 struct EngineInfo {
@@ -33,6 +35,8 @@ struct EngineInfo {
   std::vector<std::string> policies = {};  ///< the first one is the default; may be empty
   /// Whether `auto` gives the engine a try on this instance; the options are those that it is prepared with.
   std::function<bool(const Instance&, const EngineOptions&)> applicable = [](auto&...) { return false; };
+  /// Whether one of `policies` has something of its own to try on this instance. `auto` leaves others out.
+  std::function<bool(const Instance&, const EngineOptions&, const std::string& policy)> offers = {};
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&, const std::string& policy)> work =
       [](const Demand& demand, const std::string&) { return demand.num_deliveries(); };

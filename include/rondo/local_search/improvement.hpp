@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rondo/core/collective.hpp"
+#include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/parallel/communicator.hpp"
@@ -30,7 +31,8 @@ struct ImprovementTask {
     std::optional<std::size_t> variant = {};  ///< of a restart
   };
   std::vector<Start> starts = {};
-  int most_chunks = 1;  ///< that plans may be split into; a start may have more
+  int concurrency = kAnyConcurrency;  ///< transfers at a time on a link of a GPU
+  int most_chunks = 1;                ///< that plans may be split into; a start may have more
   /// Chunk counts, ascending, in which a restart of list scheduling may end earlier than every start.
   std::vector<int> restart_chunks = {};
   /// The schedule of a restart; `variant` numbers the pairs of policy and seed. Nothing where a limit ended

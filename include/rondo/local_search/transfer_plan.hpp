@@ -7,6 +7,7 @@
 
 #include "rondo/core/collective.hpp"
 #include "rondo/core/hops.hpp"
+#include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 
@@ -43,6 +44,7 @@ struct PlanSpace {
   Demand demand;
   std::vector<Hop> hops = {};
   std::vector<std::vector<int>> into = {};  ///< hops, per GPU
+  int concurrency = kAnyConcurrency;        ///< transfers at a time on a link of a GPU
 
   double bytes(const PlannedTransfer& t) const { return demand.bytes(t.chunk); }
   const Hop& hop(const PlannedTransfer& t) const { return hops[static_cast<std::size_t>(t.hop)]; }
@@ -54,7 +56,7 @@ struct PlanSpace {
 
 /// The hops of the topology (those of HopTable unless there are too many GPUs for a table) for plans of
 /// `demand`. The topology must outlive the result.
-PlanSpace make_plan_space(const Topology& topology, const Demand& demand);
+PlanSpace make_plan_space(const Topology& topology, const Demand& demand, int concurrency = kAnyConcurrency);
 
 /// The same hops for plans in another number of chunks.
 PlanSpace with_chunks(const PlanSpace& space, int chunks_per_contribution);

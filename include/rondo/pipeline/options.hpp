@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rondo/core/epoch_grid.hpp"
+#include "rondo/core/rate_account.hpp"
 #include "rondo/engines/rounds.hpp"
 
 namespace rondo {
@@ -27,14 +28,15 @@ struct SolveOptions {
   /// much.
   double improve_work = 2.5e6;
   std::uint64_t seed = 0;
-  bool symmetry = true;                 ///< whether the symmetry of topology and demand is made use of
-  EpochOptions epochs = {};             ///< engines on an epoch grid
-  std::string lp_solver = "auto";       ///< one of lp_solvers()
-  std::optional<double> flow_gap = {};  ///< that columns are proven to; absent: see prepare_toolbox.cpp
-  double lp_tolerance = 1e-6;           ///< of pdhg: relative, of both residuals and of the duality gap
-  std::int64_t max_nodes = -1;          ///< of a call of the MILP solver; -1 = the engine's default
-  std::string decompose = "none";       ///< one of decompositions()
-  int parts = 0;                        ///< 0 = the decomposition's own choice
+  int concurrency = kDefaultConcurrency;  ///< transfers at a time on a link of a GPU; kAnyConcurrency: any
+  bool symmetry = true;                   ///< whether the symmetry of topology and demand is made use of
+  EpochOptions epochs = {};               ///< engines on an epoch grid
+  std::string lp_solver = "auto";         ///< one of lp_solvers()
+  std::optional<double> flow_gap = {};    ///< that columns are proven to; absent: see prepare_toolbox.cpp
+  double lp_tolerance = 1e-6;             ///< of pdhg: relative, of both residuals and of the duality gap
+  std::int64_t max_nodes = -1;            ///< of a call of the MILP solver; -1 = the engine's default
+  std::string decompose = "none";         ///< one of decompositions()
+  int parts = 0;                          ///< 0 = the decomposition's own choice
   RoundOptions rounds = {};
 
   /// The gap that ends a search. Without --gap a finish time this near to the bound counts as optimal.

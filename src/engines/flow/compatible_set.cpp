@@ -3,29 +3,41 @@
 #include <algorithm>
 #include <numeric>
 
+#include "rondo/core/index.hpp"
+
 namespace rondo {
 namespace {
 
 /// Attempts a claim that is not in the greedy set.
 constexpr std::size_t kAttempts = 8;
 constexpr std::size_t kMostAttempts = 256;
+/// Shares that sum to a whole but for rounding fit.
+constexpr double kRounding = 1e-9;
 
 class Search {
  public:
-  explicit Search(std::span<const Claim> claims) : claims_(claims), chosen_(claims.size(), 0) {
+  Search(std::span<const Claim> claims, std::span<const double> left)
+      : claims_(claims), chosen_(claims.size(), 0) {
     int resources = 0;
     for (const Claim& claim : claims) {
-      for (const int r : claim.resources) resources = std::max(resources, r + 1);
+      first_part_.push_back(resource_of_.size());
+      for (const ClaimedPart& part : claim.parts) {
+        resources = std::max(resources, part.resource + 1);
+        resource_of_.push_back(index(part.resource));
+      }
     }
-    owner_.assign(static_cast<std::size_t>(resources), -1);
+    next_owner_.assign(resource_of_.size(), kNone);
+    first_owner_.assign(index(resources), kNone);
+    left_.assign(index(resources), 1 + kRounding);
+    for (std::size_t r = 0; r < std::min(left_.size(), left.size()); ++r) left_[r] = left[r] + kRounding;
     fill(0);
   }
 
   void improve(Random& random) {
-    const auto left = static_cast<std::size_t>(std::count(chosen_.begin(), chosen_.end(), 0));
-    if (left == 0) return;
+    const auto out = static_cast<std::size_t>(std::count(chosen_.begin(), chosen_.end(), 0));
+    if (out == 0) return;
     index_claims();
-    const std::size_t attempts = std::min(kMostAttempts, kAttempts * left);
+    const std::size_t attempts = std::min(kMostAttempts, kAttempts * out);
     for (std::size_t i = 0; i < attempts; ++i) attempt(random.below(claims_.size()), random);
   }
 
@@ -38,16 +50,45 @@ class Search {
   }
 
  private:
+  static constexpr int kNone = -1;
+
   bool fits(std::size_t claim) const {
-    return std::all_of(claims_[claim].resources.begin(), claims_[claim].resources.end(),
-                       [&](int r) { return owner_[static_cast<std::size_t>(r)] < 0; });
+    return std::ranges::all_of(claims_[claim].parts, [&](const ClaimedPart& part) {
+      return part.share <= left_[index(part.resource)];
+    });
   }
   void set(std::size_t claim, bool in) {
     chosen_[claim] = in ? 1 : 0;
     weight_ += in ? claims_[claim].weight : -claims_[claim].weight;
-    for (const int r : claims_[claim].resources)
-      owner_[static_cast<std::size_t>(r)] = in ? static_cast<int>(claim) : -1;
+    const std::vector<ClaimedPart>& parts = claims_[claim].parts;
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      const std::size_t r = index(parts[k].resource);
+      const int entry = static_cast<int>(first_part_[claim] + k);
+      left_[r] += in ? -parts[k].share : parts[k].share;
+      if (in) {
+        next_owner_[index(entry)] = first_owner_[r];
+        first_owner_[r] = entry;
+      } else {
+        int* link = &first_owner_[r];
+        while (*link != entry) link = &next_owner_[index(*link)];
+        *link = next_owner_[index(entry)];
+      }
+    }
     changes_.push_back(claim);
+  }
+  std::size_t claim_with(int entry) const {
+    const auto after = std::ranges::upper_bound(first_part_, index(entry));
+    return static_cast<std::size_t>(after - first_part_.begin()) - 1;
+  }
+  /// One of the resource's owners' parts; at random where there are several.
+  int any_owner(std::size_t resource, Random& random) const {
+    const int first = first_owner_[resource];
+    std::size_t count = 0;
+    for (int entry = first; entry != kNone; entry = next_owner_[index(entry)]) ++count;
+    int chosen = first;
+    for (std::size_t skip = count > 1 ? random.below(count) : 0; skip > 0; --skip)
+      chosen = next_owner_[index(chosen)];
+    return chosen;
   }
   /// Puts in what fits, from position `first` on and around.
   void fill(std::size_t first) {
@@ -57,11 +98,10 @@ class Search {
     }
   }
   /// The same as fill() where nothing fitted before `freed` resources were.
-  void refill(std::size_t first, const std::vector<int>& freed) {
+  void refill(std::size_t first, const std::vector<std::size_t>& freed) {
     candidates_.clear();
-    for (const int r : freed) {
-      const auto resource = static_cast<std::size_t>(r);
-      if (owner_[resource] >= 0) continue;
+    for (const std::size_t resource : freed) {
+      if (left_[resource] <= kRounding) continue;
       for (std::size_t k = begin_[resource]; k < begin_[resource + 1]; ++k)
         candidates_.push_back((claim_of_[k] + claims_.size() - first) % claims_.size());
     }
@@ -73,15 +113,13 @@ class Search {
   }
   /// Claims by resource.
   void index_claims() {
-    begin_.assign(owner_.size() + 1, 0);
-    for (const Claim& claim : claims_) {
-      for (const int r : claim.resources) ++begin_[static_cast<std::size_t>(r) + 1];
-    }
+    begin_.assign(first_owner_.size() + 1, 0);
+    for (const std::size_t r : resource_of_) ++begin_[r + 1];
     std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
     claim_of_.resize(begin_.back());
     std::vector<std::size_t> next = begin_;
     for (std::size_t i = 0; i < claims_.size(); ++i) {
-      for (const int r : claims_[i].resources) claim_of_[next[static_cast<std::size_t>(r)]++] = i;
+      for (const ClaimedPart& part : claims_[i].parts) claim_of_[next[index(part.resource)]++] = i;
     }
   }
   void attempt(std::size_t forced, Random& random) {
@@ -89,37 +127,49 @@ class Search {
     changes_.clear();
     freed_.clear();
     const double before = weight_;
-    for (const int r : claims_[forced].resources) {
-      const int owner = owner_[static_cast<std::size_t>(r)];
-      if (owner < 0) continue;
-      const std::vector<int>& resources = claims_[static_cast<std::size_t>(owner)].resources;
-      freed_.insert(freed_.end(), resources.begin(), resources.end());
-      set(static_cast<std::size_t>(owner), false);
+    for (const ClaimedPart& part : claims_[forced].parts) {
+      const std::size_t r = index(part.resource);
+      while (part.share > left_[r]) {
+        if (first_owner_[r] == kNone) {  // it is taken by what is no claim
+          undo(before);
+          return;
+        }
+        const std::size_t owner = claim_with(any_owner(r, random));
+        for (const ClaimedPart& freed : claims_[owner].parts) freed_.push_back(index(freed.resource));
+        set(owner, false);
+      }
     }
     set(forced, true);
     refill(random.below(claims_.size()), freed_);
-    if (weight_ >= before) return;
-    const std::vector<std::size_t> undo(changes_.rbegin(), changes_.rend());
-    for (const std::size_t claim : undo) set(claim, !chosen_[claim]);
-    weight_ = before;
+    if (weight_ < before) undo(before);
+  }
+  void undo(double weight) {
+    const std::vector<std::size_t> changed(changes_.rbegin(), changes_.rend());
+    for (const std::size_t claim : changed) set(claim, !chosen_[claim]);
+    weight_ = weight;
   }
 
   std::span<const Claim> claims_;
   std::vector<char> chosen_;
-  std::vector<int> owner_;  ///< per resource; -1 = free
+  std::vector<std::size_t> first_part_;   ///< per claim: of all parts one after another
+  std::vector<std::size_t> resource_of_;  ///< per part
+  std::vector<int> next_owner_;           ///< per part: of the same resource
+  std::vector<int> first_owner_;          ///< per resource: a part in the set
+  std::vector<double> left_;              ///< per resource
   std::vector<std::size_t> changes_;
   std::vector<std::size_t> begin_;  ///< per resource: where its claims begin in claim_of_
   std::vector<std::size_t> claim_of_;
-  std::vector<int> freed_;  ///< of the attempt, as candidates_
+  std::vector<std::size_t> freed_;  ///< of the attempt, as candidates_
   std::vector<std::size_t> candidates_;
   double weight_ = 0;
 };
 
 }  // namespace
 
-std::vector<std::size_t> compatible_set(std::span<const Claim> claims, Random& random) {
+std::vector<std::size_t> compatible_set(std::span<const Claim> claims, Random& random,
+                                        std::span<const double> left) {
   if (claims.empty()) return {};
-  Search search(claims);
+  Search search(claims, left);
   search.improve(random);
   return search.result();
 }

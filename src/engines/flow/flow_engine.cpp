@@ -1,10 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <span>
 
+#include "constant_rates.hpp"
 #include "orbit_problem.hpp"
 #include "policy_table.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/rate_divisors.hpp"
 #include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/flows/rounding.hpp"
@@ -15,11 +20,20 @@
 namespace rondo {
 namespace {
 
+/// At which rates transfers run.
+enum class FlowRates {
+  whole,     ///< of their slowest links
+  fitting,   ///< divided so that links are filled (rate_divisors)
+  fine,      ///< divided by as many as may go at a time: paths over many links get in each other's way less
+  constant,  ///< all at once, each as slow as the whole schedule
+};
+
 struct FlowPolicy {
   std::string name;
   RoutingStart start;
   RouteOrder order;
   bool by_orbits = false;  ///< decided for the representatives of orbits, see orbit_problem.hpp
+  FlowRates rates = FlowRates::whole;
 };
 
 /// Where there is a free group, whole problems of more chunks than that are left out unless asked for.
@@ -34,6 +48,12 @@ const std::vector<FlowPolicy>& flow_policy_table() {
       {"shortest-load", RoutingStart::shortest, RouteOrder::load},
       {"orbits", RoutingStart::model, RouteOrder::bottleneck, true},
       {"orbits-load", RoutingStart::model, RouteOrder::load, true},
+      {"fitting", RoutingStart::model, RouteOrder::bottleneck, false, FlowRates::fitting},
+      {"orbits-fitting", RoutingStart::model, RouteOrder::bottleneck, true, FlowRates::fitting},
+      {"fine", RoutingStart::model, RouteOrder::bottleneck, false, FlowRates::fine},
+      {"orbits-fine", RoutingStart::model, RouteOrder::bottleneck, true, FlowRates::fine},
+      {"constant", RoutingStart::model, RouteOrder::bottleneck, false, FlowRates::constant},
+      {"orbits-constant", RoutingStart::model, RouteOrder::bottleneck, true, FlowRates::constant},
   };
   return table;
 }
@@ -63,6 +83,48 @@ RouteTable steady_routes(const Topology& topology, const Demand& demand, const S
   return builder.build();
 }
 
+/// Beyond it, finer rates are of little use.
+constexpr int kMostDivisor = 16;
+/// Over so many links at once, transfers keep others of them idle.
+constexpr std::size_t kLongHop = 4;
+
+int most_divisor(const EngineOptions& options) {
+  return options.concurrency == kAnyConcurrency ? kMostDivisor : std::min(options.concurrency, kMostDivisor);
+}
+
+int divisor_of(FlowRates rates, std::span<const Hop> hops, const EngineOptions& options) {
+  if (rates == FlowRates::whole || rates == FlowRates::constant) return 1;
+  const int fitting = rate_divisors(hops, most_divisor(options)).back();
+  if (rates == FlowRates::fitting) return fitting;
+  return most_divisor(options) / fitting * fitting;
+}
+
+/// Whether all links of a hop can flow at one rate from the beginning to the end.
+bool flows_at_constant_rates(const Topology& topology) {
+  return !topology.has_message_costs() && !topology.has_bandwidth_steps() &&
+         std::ranges::none_of(topology.nodes(), [](const Node& node) {
+           return node.kind == NodeKind::switch_ && node.forwarding == Forwarding::store_and_forward;
+         });
+}
+
+bool offers(const Instance& instance, const EngineOptions& options, const std::string& policy) {
+  const FlowRates rates = find_policy(flow_policy_table(), policy, "flow").rates;
+  if (rates == FlowRates::whole) return true;
+  if (rates == FlowRates::constant)
+    return options.concurrency == kAnyConcurrency && flows_at_constant_rates(*instance.topology);
+  const std::vector<Hop> hops = HopTable(*instance.topology).hops();
+  const int fitting = divisor_of(FlowRates::fitting, hops, options);
+  if (rates == FlowRates::fitting) return fitting > 1;
+  return divisor_of(rates, hops, options) > fitting &&
+         std::ranges::any_of(hops, [](const Hop& hop) { return hop.links.size() >= kLongHop; });
+}
+
+RouteTable slowed(const RouteTable& table, int divisor) {
+  RouteTable result{{}, table.of_contribution};
+  for (const Hop& hop : table.hops) result.hops.push_back(slowed(hop, divisor));
+  return result;
+}
+
 struct Realised {
   Schedule schedule;
   double rounded_us;  ///< see RoutedChunks::greatest_load_us
@@ -81,14 +143,20 @@ class FlowScheduler {
   /// Nothing where the policy is not applicable to the problem or another one solves it better, and once
   /// `call` is interrupted.
   std::optional<Realised> realise(const Demand& demand, const FlowPolicy& policy, const EngineOptions& call) {
+    if (policy.rates == FlowRates::constant && !may_be_constant(policy, call)) return std::nullopt;
     if (policy.by_orbits) return realise_by_orbits(demand, policy, call);
     if (part_ && demand.num_chunks() > kMaxWholeChunks && !call.policy_is_asked) return std::nullopt;
-    if (!table_) table_ = steady_routes(*topology_, demand_, *steady_);
+    if (tables_.empty()) tables_[1] = steady_routes(*topology_, demand_, *steady_);
+    const int divisor = divisor_of(policy.rates, tables_.at(1).hops, call);
+    if (!tables_.contains(divisor)) tables_[divisor] = slowed(tables_.at(1), divisor);
+    const RouteTable& table = tables_.at(divisor);
     const Deadline deadline(call.limits);
-    const RoutedChunks routed = round_to_chunks(*topology_, demand, *table_, start(policy), call.seed,
+    const RoutedChunks routed = round_to_chunks(*topology_, demand, table, start(policy), call.seed,
                                                 deadline.after(kShareOfRounding));
-    auto schedule =
-        schedule_routes(*topology_, table_->hops, demand, routed, policy.order, call.seed, deadline);
+    if (policy.rates == FlowRates::constant)
+      return Realised{at_constant_rates(*topology_, table.hops, demand, routed), routed.greatest_load_us};
+    auto schedule = schedule_routes(*topology_, table.hops, demand, routed,
+                                    {policy.order, call.seed, call.concurrency}, deadline);
     if (!schedule) return std::nullopt;
     return Realised{std::move(*schedule), routed.greatest_load_us};
   }
@@ -96,14 +164,32 @@ class FlowScheduler {
   std::size_t num_automorphisms() const { return part_ ? part_->group.order() : 1; }
 
  private:
+  /// Throws where the policy was asked for and is not possible.
+  bool may_be_constant(const FlowPolicy& policy, const EngineOptions& call) const {
+    const bool is_possible = flows_at_constant_rates(*topology_);
+    if (is_possible && call.concurrency == kAnyConcurrency) return true;
+    if (!call.policy_is_asked) return false;
+    if (is_possible) {
+      throw Error(
+          ExitCode::usage,
+          fmt::format("policy {} sends everything at once, and --concurrency is {}; give --concurrency 0",
+                      policy.name, call.concurrency));
+    }
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("policy {} is for links without message_us and bandwidth_steps and for cut-through "
+                    "switches; use another policy",
+                    policy.name));
+  }
   RoutingStart start(const FlowPolicy& policy) const {
     return steady_->field ? policy.start : RoutingStart::shortest;
   }
 
   std::optional<Realised> realise_by_orbits(const Demand& demand, const FlowPolicy& policy,
                                             const EngineOptions& call) {
-    if (part_ && !routes_) routes_ = orbit_routes(*part_, steady_routes(*topology_, part_->demand, *steady_));
-    if (!part_ || !*routes_) {
+    if (part_ && !whole_routes_)
+      whole_routes_ = orbit_routes(*part_, steady_routes(*topology_, part_->demand, *steady_));
+    if (!part_ || !*whole_routes_) {
       if (!call.policy_is_asked) return std::nullopt;
       throw Error(
           ExitCode::unavailable,
@@ -112,24 +198,34 @@ class FlowScheduler {
                       policy.name));
     }
     const Demand part = part_->demand.with_chunks(demand.chunks_per_contribution());
-    const OrbitRoutes& routes = **routes_;
+    const int divisor = divisor_of(policy.rates, (*whole_routes_)->real.hops, call);
+    if (!routes_.contains(divisor)) {
+      routes_[divisor] = {slowed((*whole_routes_)->real, divisor),
+                          slowed((*whole_routes_)->representatives, divisor)};
+    }
+    const OrbitRoutes& routes = routes_.at(divisor);
     const Deadline deadline(call.limits);
     const RoutedChunks routed = round_to_chunks(part_->topology, part, routes.representatives, start(policy),
                                                 call.seed, deadline.after(kShareOfRounding));
-    const auto starts =
-        start_routes(part_->topology, routes.representatives.hops, part,
-                     merge_hops(routes.representatives, routed), policy.order, call.seed, deadline);
+    if (policy.rates == FlowRates::constant) {
+      const Schedule own = at_constant_rates(*topology_, routes.real.hops, part, routed);
+      return Realised{images_of(own, *part_, part.chunks_per_contribution()), routed.greatest_load_us};
+    }
+    const auto starts = start_routes(part_->topology, routes.representatives.hops, part,
+                                     merge_hops(routes.representatives, routed),
+                                     {policy.order, call.seed, call.concurrency}, deadline);
     if (!starts) return std::nullopt;
-    return Realised{images_of(*starts, *part_, *topology_, demand, part, routes.real.hops, routed),
-                    routed.greatest_load_us};
+    const Schedule own = schedule_of(*starts, *topology_, routes.real.hops, part, routed);
+    return Realised{images_of(own, *part_, part.chunks_per_contribution()), routed.greatest_load_us};
   }
 
   std::shared_ptr<const Topology> topology_;
   Demand demand_;
   std::shared_ptr<const SteadyFlow> steady_;
-  std::optional<RouteTable> table_;
+  std::map<int, RouteTable> tables_;  ///< by divisor of the rates
   std::optional<OrbitProblem> part_;
-  std::optional<std::optional<OrbitRoutes>> routes_;
+  std::optional<std::optional<OrbitRoutes>> whole_routes_;
+  std::map<int, OrbitRoutes> routes_;  ///< by divisor of the rates
 };
 
 }  // namespace
@@ -181,6 +277,7 @@ EngineInfo flow_engine() {
           .policies = flow_policies(),
           .applicable = [](const Instance& instance,
                            const EngineOptions&) { return instance.demand.is_unicast(); },
+          .offers = offers,
           // Schedules by orbits are decided for the representatives and copied.
           .work =
               [](const Demand& demand, const std::string& policy) {

@@ -232,8 +232,8 @@ PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options
     const RoutedChunks routed = round_to_chunks(*topology, demand, *table, RoutingStart::model, call.seed,
                                                 deadline.after(kShareOfRounding));
     EngineResult result;
-    result.schedule =
-        schedule_routes(*topology, table->hops, demand, routed, RouteOrder::model, call.seed, deadline);
+    result.schedule = schedule_routes(*topology, table->hops, demand, routed,
+                                      {RouteOrder::model, call.seed, call.concurrency}, deadline);
     if (!result.schedule) return result;
     result.metrics = metrics;
     result.metrics["rounded_us"] = routed.greatest_load_us;
@@ -250,7 +250,8 @@ EngineInfo lp_engine() {
                      .flows_over_time = true,
                      .branches = false,
                      .relaxes_on_a_rank = false,
-                     .in_parts = true},
+                     .in_parts = true,
+                     .shares_links = true},
           .prepare = prepare_lp};
 }
 

@@ -138,31 +138,22 @@ RoutedChunks merge_hops(const RouteTable& representatives, const RoutedChunks& r
   return merged;
 }
 
-Schedule images_of(const RouteStarts& starts, const OrbitProblem& problem, const Topology& topology,
-                   const Demand& whole, const Demand& part, const std::vector<Hop>& hops,
-                   const RoutedChunks& routed) {
-  const auto chunks = static_cast<std::size_t>(whole.chunks_per_contribution());
+Schedule images_of(const Schedule& part, const OrbitProblem& problem, int chunks) {
+  const auto each = static_cast<std::size_t>(chunks);
+  const std::size_t order = problem.group.order();
   Schedule schedule;
-  schedule.finish_us = starts.finish_us;
-  std::size_t sends = 0;
-  const auto hop_of = [&](const RouteStart& start) -> const Hop& {
-    const auto route = static_cast<std::size_t>(routed.route_of_chunk[static_cast<std::size_t>(start.chunk)]);
-    return hops[static_cast<std::size_t>(routed.routes[route].hops[start.position])];
-  };
-  for (const RouteStart& start : starts.starts) sends += hop_of(start).links.size();
-  schedule.sends.reserve(sends * problem.group.order());
-  std::vector<Send> own;
-  for (const RouteStart& start : starts.starts) {
-    const auto chunk = static_cast<std::size_t>(start.chunk);
-    own.clear();
-    append_sends(topology, hop_of(start), ChunkId{chunk}, part.bytes(ChunkId{chunk}), start.start_us, own);
-    for (std::size_t e = 0; e < problem.group.order(); ++e) {
-      const ChunkId image{problem.images[e][chunk / chunks] * chunks + chunk % chunks};
-      for (Send send : own) {
-        send.chunk = image;
-        send.link = problem.group.image(send.link, static_cast<int>(e));
-        schedule.sends.push_back(send);
-      }
+  schedule.finish_us = part.finish_us;
+  schedule.sends.reserve(part.sends.size() * order);
+  for (Send send : part.sends) {
+    const std::size_t chunk = send.chunk.index();
+    const LinkId link = send.link;
+    const std::int32_t transfer = send.transfer;
+    for (std::size_t e = 0; e < order; ++e) {
+      send.chunk = ChunkId{problem.images[e][chunk / each] * each + chunk % each};
+      send.link = problem.group.image(link, static_cast<int>(e));
+      if (transfer != kNoTransfer)
+        send.transfer = transfer * static_cast<std::int32_t>(order) + static_cast<std::int32_t>(e);
+      schedule.sends.push_back(send);
     }
   }
   canonicalise(schedule);

@@ -43,10 +43,8 @@ std::optional<OrbitRoutes> orbit_routes(const OrbitProblem& problem, const Route
 /// queue.
 RoutedChunks merge_hops(const RouteTable& representatives, const RoutedChunks& routed);
 
-/// The schedule of all images. `starts` are those of `routed`, chunks of `part`, which is `problem.demand` in
-/// as many chunks as `whole`; `hops` the real ones.
-Schedule images_of(const RouteStarts& starts, const OrbitProblem& problem, const Topology& topology,
-                   const Demand& whole, const Demand& part, const std::vector<Hop>& hops,
-                   const RoutedChunks& routed);
+/// The schedule of all images of `part`, whose chunks are those of `problem.demand` in `chunks` chunks a
+/// contribution, over links as they are.
+Schedule images_of(const Schedule& part, const OrbitProblem& problem, int chunks);
 
 }  // namespace rondo

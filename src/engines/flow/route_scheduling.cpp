@@ -11,6 +11,8 @@
 
 #include "compatible_set.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/index.hpp"
+#include "rondo/core/link_timetable.hpp"
 #include "rondo/core/random.hpp"
 
 namespace rondo {
@@ -19,7 +21,7 @@ namespace {
 class RouteScheduler {
  public:
   RouteScheduler(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
-                 const RoutedChunks& routed, RouteOrder order, std::uint64_t seed);
+                 const RoutedChunks& routed, const RouteRules& rules);
   std::optional<RouteStarts> run(const Deadline& deadline);
 
  private:
@@ -72,6 +74,7 @@ class RouteScheduler {
   bool uniform_;  ///< all chunks have as many bytes
   double mean_bytes_ = 0;
   LinkTimetable timetable_;
+  std::vector<double> left_;  ///< per link: of its bandwidth, for those that compete
   std::vector<Leg> legs_;
   std::map<std::pair<int, int>, int> leg_of_;  ///< (hop, next) -> leg
   std::vector<std::vector<int>> legs_of_hop_;
@@ -88,14 +91,15 @@ class RouteScheduler {
 };
 
 RouteScheduler::RouteScheduler(const Topology& topology, const std::vector<Hop>& hops, const Demand& demand,
-                               const RoutedChunks& routed, RouteOrder order, std::uint64_t seed)
+                               const RoutedChunks& routed, const RouteRules& rules)
     : hops_(hops),
       demand_(demand),
       routed_(routed),
-      order_(order),
-      random_(seed),
+      order_(rules.order),
+      random_(rules.seed),
       uniform_(demand.uniform_chunk_bytes().has_value()),
-      timetable_(topology),
+      timetable_(topology, rules.concurrency),
+      left_(topology.num_links(), 1),
       legs_of_hop_(hops.size()),
       position_(demand.num_chunks(), 0),
       remaining_us_(topology.num_links(), 0.0),
@@ -105,8 +109,7 @@ RouteScheduler::RouteScheduler(const Topology& topology, const std::vector<Hop>&
     const int chunk = static_cast<int>(c);
     mean_bytes_ += bytes(chunk) / static_cast<double>(demand.num_chunks());
     for (const int h : routed.routes[static_cast<std::size_t>(routed.route_of_chunk[c])].hops) {
-      for (const HopLink& part : hop(h).links)
-        remaining_us_[part.link.index()] += part.occupied_us(bytes(chunk));
+      for (const HopLink& part : hop(h).links) remaining_us_[part.link.index()] += part.load_us(bytes(chunk));
     }
     events_.push({demand.ready_us(ChunkId{chunk}), chunk, -1});
   }
@@ -198,7 +201,7 @@ void RouteScheduler::start(int l, double t_us) {
   sends_.clear();
   const double arrival = timetable_.reserve(h, ChunkId{chunk}, bytes(chunk), t_us, sends_);
   result_.starts.push_back({chunk, position_[static_cast<std::size_t>(chunk)], t_us});
-  for (const HopLink& part : h.links) remaining_us_[part.link.index()] -= part.occupied_us(bytes(chunk));
+  for (const HopLink& part : h.links) remaining_us_[part.link.index()] -= part.load_us(bytes(chunk));
   ++position_[static_cast<std::size_t>(chunk)];
   result_.finish_us = std::max(result_.finish_us, arrival);
   events_.push({arrival, chunk, -1});
@@ -238,13 +241,23 @@ void RouteScheduler::serve(double t_us) {
   });
   std::vector<Claim> claims;
   for (const Offer& offer : offers) {
+    const Leg& l = leg(offer.leg);
     Claim& claim = claims.emplace_back();
     claim.weight = offer.weight;
-    for (const HopLink& part : hop(leg(offer.leg).hop).links) claim.resources.push_back(part.link.value);
+    for (const HopLink& part : hop(l.hop).links) {
+      claim.parts.push_back({part.link.value, part.share});
+      double& left = left_[part.link.index()];
+      left = std::min(left, timetable_.share_left(part, bytes(l.waiting.top().chunk), t_us));
+    }
   }
-  for (const std::size_t i : compatible_set(claims, random_)) {
+  const std::vector<std::size_t> chosen = compatible_set(claims, random_, left_);
+  for (const Claim& claim : claims) {
+    for (const ClaimedPart& part : claim.parts) left_[index(part.resource)] = 1;
+  }
+  for (const std::size_t i : chosen) {
     const Leg& l = leg(offers[i].leg);
-    // Shared bandwidth is no claim: it may suffice for some of the set only.
+    // What groups of links share is no claim, and a link may have room for some of the set only: they reach
+    // it at different times.
     if (timetable_.can_start(hop(l.hop), bytes(l.waiting.top().chunk), t_us)) start(offers[i].leg, t_us);
   }
   for (const int h : woken_) wake(h, t_us);
@@ -277,19 +290,16 @@ std::optional<RouteStarts> RouteScheduler::run(const Deadline& deadline) {
 }  // namespace
 
 std::optional<RouteStarts> start_routes(const Topology& topology, const std::vector<Hop>& hops,
-                                        const Demand& demand, const RoutedChunks& routed, RouteOrder order,
-                                        std::uint64_t seed, const Deadline& deadline) {
-  return RouteScheduler(topology, hops, demand, routed, order, seed).run(deadline);
+                                        const Demand& demand, const RoutedChunks& routed,
+                                        const RouteRules& rules, const Deadline& deadline) {
+  return RouteScheduler(topology, hops, demand, routed, rules).run(deadline);
 }
 
-std::optional<Schedule> schedule_routes(const Topology& topology, const std::vector<Hop>& hops,
-                                        const Demand& demand, const RoutedChunks& routed, RouteOrder order,
-                                        std::uint64_t seed, const Deadline& deadline) {
-  const auto starts = start_routes(topology, hops, demand, routed, order, seed, deadline);
-  if (!starts) return std::nullopt;
+Schedule schedule_of(const RouteStarts& starts, const Topology& topology, const std::vector<Hop>& hops,
+                     const Demand& demand, const RoutedChunks& routed) {
   Schedule schedule;
-  schedule.finish_us = starts->finish_us;
-  for (const RouteStart& start : starts->starts) {
+  schedule.finish_us = starts.finish_us;
+  for (const RouteStart& start : starts.starts) {
     const ChunkId chunk{start.chunk};
     const auto route = static_cast<std::size_t>(routed.route_of_chunk[chunk.index()]);
     const Hop& hop = hops[static_cast<std::size_t>(routed.routes[route].hops[start.position])];
@@ -297,6 +307,14 @@ std::optional<Schedule> schedule_routes(const Topology& topology, const std::vec
   }
   canonicalise(schedule);
   return schedule;
+}
+
+std::optional<Schedule> schedule_routes(const Topology& topology, const std::vector<Hop>& hops,
+                                        const Demand& demand, const RoutedChunks& routed,
+                                        const RouteRules& rules, const Deadline& deadline) {
+  const auto starts = start_routes(topology, hops, demand, routed, rules, deadline);
+  if (!starts) return std::nullopt;
+  return schedule_of(*starts, topology, hops, demand, routed);
 }
 
 }  // namespace rondo

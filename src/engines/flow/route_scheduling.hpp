@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "rondo/core/collective.hpp"
+#include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/flows/rounding.hpp"
@@ -23,6 +24,12 @@ enum class RouteOrder {
   model,       ///< the one that the model starts first
 };
 
+struct RouteRules {
+  RouteOrder order = RouteOrder::bottleneck;
+  std::uint64_t seed = 0;  ///< of ties
+  int concurrency = kAnyConcurrency;
+};
+
 /// A chunk starts a hop of its route.
 struct RouteStart {
   int chunk;
@@ -35,17 +42,21 @@ struct RouteStarts {
   double finish_us = 0;
 };
 
-/// List scheduling of routed chunks in continuous time: whenever a hop's links are idle, the first of its
-/// waiting chunks by `order` takes all of them; hops that compete serve the more urgent chunk. Remaining ties
-/// go by `seed`. Nothing once `deadline` is over. Throws Error(unavailable) where a link is faster than the
-/// shared bandwidth it belongs to.
+/// List scheduling of routed chunks in continuous time: whenever a hop's links have room, the first of its
+/// waiting chunks by the order takes it; hops that compete serve the more urgent chunk. Nothing once
+/// `deadline` is over. Throws Error(unavailable) where a link is faster than the shared bandwidth it belongs
+/// to.
 std::optional<RouteStarts> start_routes(const Topology& topology, const std::vector<Hop>& hops,
-                                        const Demand& demand, const RoutedChunks& routed, RouteOrder order,
-                                        std::uint64_t seed, const Deadline& deadline = {});
+                                        const Demand& demand, const RoutedChunks& routed,
+                                        const RouteRules& rules, const Deadline& deadline = {});
 
-/// The same as a schedule.
+/// The schedule of chunks that start so over their routes.
+Schedule schedule_of(const RouteStarts& starts, const Topology& topology, const std::vector<Hop>& hops,
+                     const Demand& demand, const RoutedChunks& routed);
+
+/// Both together.
 std::optional<Schedule> schedule_routes(const Topology& topology, const std::vector<Hop>& hops,
-                                        const Demand& demand, const RoutedChunks& routed, RouteOrder order,
-                                        std::uint64_t seed, const Deadline& deadline = {});
+                                        const Demand& demand, const RoutedChunks& routed,
+                                        const RouteRules& rules, const Deadline& deadline = {});
 
 }  // namespace rondo

@@ -1,6 +1,8 @@
 #include <memory>
+#include <optional>
 
 #include "list_scheduler.hpp"
+#include "rondo/core/rate_divisors.hpp"
 #include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/engines/plain_allgather.hpp"
@@ -13,15 +15,25 @@ constexpr std::size_t kFewGpus = 64;
 
 }  // namespace
 
+int fitting_divisor(const HopTable& hops, const EngineOptions& options) {
+  const int most = options.concurrency == kAnyConcurrency ? kDefaultConcurrency : options.concurrency;
+  return rate_divisors(hops.hops(), most).back();
+}
+
 PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, const Toolbox&) {
   const auto topology = instance.topology;
-  const auto hops = std::make_shared<const HopTable>(*topology);
-  return [topology, hops](const Demand& demand, const EngineOptions& options) {
-    const ListRules rules = list_rules(options.policy, options.seed);
-    const Deliveries deliveries = plan_deliveries(*topology, *hops, demand, options.seed);
+  const auto whole = std::make_shared<const HopTable>(*topology);
+  const auto fitting = std::make_shared<std::optional<HopTable>>();
+  return [topology, whole, fitting](const Demand& demand, const EngineOptions& options) {
+    ListRules rules = list_rules(options.policy, options.seed);
+    rules.concurrency = options.concurrency;
+    if (rules.fitting_rates && !*fitting)
+      fitting->emplace(*topology, HopTable::kMostPaths, fitting_divisor(*whole, options));
+    const HopTable& hops = rules.fitting_rates ? **fitting : *whole;
+    const Deliveries deliveries = plan_deliveries(*topology, hops, demand, options.seed);
     EngineResult result;
     const Deadline deadline(options.limits);
-    result.schedule = list_schedule(*topology, *hops, demand, deliveries, rules, deadline);
+    result.schedule = list_schedule(*topology, hops, demand, deliveries, rules, deadline);
     if (!result.schedule) result.limits_hit.push_back(deadline.ended_by());
     return result;
   };
@@ -38,6 +50,11 @@ EngineInfo list_engine() {
                 if (instance.demand.is_unicast())
                   return instance.demand.contributions().size() <= kFewContributions;
                 return instance.topology->num_gpus() <= kFewGpus || !is_plain_allgather(instance);
+              },
+          .offers =
+              [](const Instance& instance, const EngineOptions& options, const std::string& policy) {
+                return !list_rules(policy, 0).fitting_rates ||
+                       fitting_divisor(HopTable(*instance.topology), options) > 1;
               },
           // It looks through the chunks for every send.
           .work =

@@ -20,6 +20,8 @@ const std::vector<ListPolicy>& list_policy_table() {
       {"furthest", {ChunkOrder::furthest, SenderOrder::best_chunk}},
       {"soonest", {ChunkOrder::furthest, SenderOrder::best_chunk, false, true}},
       {"furthest-full", {ChunkOrder::furthest, SenderOrder::fullest}},
+      {"rarest-fitting", {ChunkOrder::rarest, SenderOrder::best_chunk, false, false, true}},
+      {"soonest-fitting", {ChunkOrder::furthest, SenderOrder::best_chunk, false, true, true}},
   };
   return table;
 }
@@ -55,6 +57,14 @@ ListRules list_rules(const std::string& policy, std::uint64_t seed) {
   ListRules rules = find_policy(list_policy_table(), policy, "list").rules;
   rules.seed = seed;
   return rules;
+}
+
+std::vector<std::string> list_policies_at_whole_rates() {
+  std::vector<std::string> names;
+  for (const ListPolicy& policy : list_policy_table()) {
+    if (!policy.rules.fitting_rates) names.push_back(policy.name);
+  }
+  return names;
 }
 
 ListRules queue_rules(const std::string& policy, std::uint64_t seed) {

@@ -9,6 +9,7 @@
 
 #include "rondo/core/hops.hpp"
 #include "rondo/core/random.hpp"
+#include "rondo/core/rate_account.hpp"
 #include "rondo/core/topology.hpp"
 
 /// The rules that the list scheduler (any demand, scans the chunks) and the queue scheduler (AllGather, a
@@ -43,12 +44,17 @@ struct ListRules {
   /// The list scheduler takes a hop that is slower than the nearest holder's also where a promised chunk
   /// would come later than over it. Wins time where latency counts, and costs bandwidth.
   bool soonest = false;
+  /// Rates are divided so that links faster than the hops over them are filled (rate_divisors).
+  bool fitting_rates = false;
   std::uint64_t seed = 0;
+  int concurrency = kAnyConcurrency;  ///< transfers at a time on a link of a GPU
 };
 
 /// The rules of a policy of list_policies() or queue_policies(). Throws Error(usage) for an unknown one.
 ListRules list_rules(const std::string& policy, std::uint64_t seed);
 ListRules queue_rules(const std::string& policy, std::uint64_t seed);
+/// Those of list_policies() that divide no rates: what models know, whose transfers run at whole ones.
+std::vector<std::string> list_policies_at_whole_rates();
 
 /// A holder is nearer than a hop takes below this share of it.
 inline constexpr double kNearer = 1 - 1e-5;

@@ -10,6 +10,7 @@
 #include "chunk_set.hpp"
 #include "holder_table.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/link_timetable.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/core/units.hpp"
 #include "wake_table.hpp"
@@ -91,7 +92,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       num_chunks_(demand.num_chunks()),
       from_us_(from_us),
       random_(rules.seed),
-      timetable_(topology),
+      timetable_(topology, rules.concurrency),
       holders_(hops, demand, deliveries, rules),
       wakes_(topology.num_links()),
       smallest_bytes_(*std::ranges::min_element(holders_.chunk_sizes())),
@@ -156,8 +157,11 @@ void ListScheduler::resume(const PartialSchedule& partial) {
 
 void ListScheduler::wake_when_free(const Send& send) {
   const double not_before_us = std::max(now_us_, from_us_);
+  const double next_us = timetable_.next_start_us(send);
   for (const double offset : wakes_.offsets_us(send.link.index())) {
     events_.push({std::max(not_before_us, send.end_us - offset), EventKind::link_free, send.link.value, 0});
+    if (next_us < send.end_us)
+      events_.push({std::max(not_before_us, next_us - offset), EventKind::link_free, send.link.value, 0});
   }
 }
 

@@ -6,8 +6,12 @@
 
 namespace rondo {
 
-OrbitTimetable::OrbitTimetable(const FreeGroup& group, const OrbitHops& hops, double chunk_bytes)
-    : free_from_us_(group.num_link_orbits(), 0.0), wakes_(group.num_link_orbits()) {
+OrbitTimetable::OrbitTimetable(const Topology& topology, const FreeGroup& group, const OrbitHops& hops,
+                               double chunk_bytes, int concurrency)
+    : free_from_us_(group.num_link_orbits(), 0.0),
+      message_us_(group.num_link_orbits(), 0.0),
+      account_(topology, concurrency),
+      wakes_(group.num_link_orbits()) {
   std::vector<double> least_us(free_from_us_.size(), kInfinity);  // that a chunk occupies a link
   for (const OrbitHop& hop : hops.hops()) {
     duration_us_.push_back(hop.hop.duration_us(chunk_bytes));
@@ -15,9 +19,14 @@ OrbitTimetable::OrbitTimetable(const FreeGroup& group, const OrbitHops& hops, do
     for (const HopLink& part : hop.hop.links) {
       const int link = group.place(part.link).orbit;
       const auto l = static_cast<std::size_t>(link);
-      uses_.push_back({link, part.offset_us_of(chunk_bytes), part.occupied_us(chunk_bytes)});
+      uses_.push_back({link, part.offset_us_of(chunk_bytes), part.occupied_us(chunk_bytes), part});
+      HopLink& over = uses_.back().part;
+      over.link = group.link(link, 0);
       wakes_.add(l, uses_.back().offset_us, hop.to);
       least_us[l] = std::min(least_us[l], uses_.back().occupied_us);
+      if (part.share == 1 || account_.is_shared(over.link)) continue;
+      account_.share(over.link, {});
+      message_us_[l] = topology.link(over.link).message_us;
     }
   }
   first_use_.push_back(uses_.size());
@@ -36,7 +45,10 @@ OrbitTimetable::OrbitTimetable(const FreeGroup& group, const OrbitHops& hops, do
 bool OrbitTimetable::is_idle(int h, double t_us) const {
   return std::ranges::all_of(uses(h), [&](const Use& use) {
     const double start = t_us + use.offset_us;
-    return free_from_us_[static_cast<std::size_t>(use.link)] <= start + time_slack_us(start);
+    const double free = account_.is_shared(use.part.link)
+                            ? account_.room_from(use.part, start, use.occupied_us)
+                            : free_from_us_[static_cast<std::size_t>(use.link)];
+    return free <= start + time_slack_us(start);
   });
 }
 
@@ -45,8 +57,15 @@ void OrbitTimetable::occupy(int h, double t_us, std::vector<Wake>& wakes) {
     const auto l = static_cast<std::size_t>(use.link);
     const double start = t_us + use.offset_us;
     const double end = free_from_us_[l] = start + use.occupied_us;
-    for (const double offset : wakes_.offsets_us(l))
+    const bool is_shared = account_.is_shared(use.part.link);
+    if (is_shared) {
+      account_.forget(use.part.link, t_us);
+      account_.add(use.part, start, end);
+    }
+    for (const double offset : wakes_.offsets_us(l)) {
       wakes.push_back({use.link, std::max(t_us, end - offset)});
+      if (message_us_[l] > 0) wakes.push_back({use.link, std::max(t_us, start + message_us_[l] - offset)});
+    }
   }
 }
 

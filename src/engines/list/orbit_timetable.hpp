@@ -4,18 +4,20 @@
 #include <vector>
 
 #include "orbit_hops.hpp"
+#include "rondo/core/rate_account.hpp"
 #include "wake_table.hpp"
 
 namespace rondo {
 
 /// When links are free for hops of chunks of one size; one link for each orbit, because all links of an orbit
-/// are busy at the same times. No shared bandwidth.
+/// are busy at the same times. No groups that share bandwidth.
 class OrbitTimetable {
  public:
   /// A hop that occupies its last link this much longer than the fastest hop over that link is slow.
   static constexpr double kSlow = 1.02;
 
-  OrbitTimetable(const FreeGroup& group, const OrbitHops& hops, double chunk_bytes);
+  OrbitTimetable(const Topology& topology, const FreeGroup& group, const OrbitHops& hops, double chunk_bytes,
+                 int concurrency = kAnyConcurrency);
 
   double duration_us(int h) const { return duration_us_[static_cast<std::size_t>(h)]; }
   bool is_idle(int h, double t_us) const;
@@ -41,6 +43,7 @@ class OrbitTimetable {
     int link;  ///< orbit
     double offset_us;
     double occupied_us;
+    HopLink part;  ///< over the representative of the orbit
   };
   std::span<const Use> uses(int h) const {
     const auto i = static_cast<std::size_t>(h);
@@ -52,7 +55,9 @@ class OrbitTimetable {
   std::vector<std::size_t> first_use_;  ///< per hop, and the end
   std::vector<int> slow_link_;          ///< per hop
   std::vector<double> excess_;          ///< per hop
-  std::vector<double> free_from_us_;    ///< per link orbit
+  std::vector<double> free_from_us_;    ///< per link orbit that is not shared
+  std::vector<double> message_us_;      ///< per link orbit that is shared, for which transfers start apart
+  RateAccount account_;                 ///< of representatives
   WakeTable wakes_;                     ///< link orbits, GPU orbits
 };
 

@@ -54,7 +54,8 @@ PreparedEngine prepare_queue(const Instance& instance, const EngineOptions& opti
         "list");
   }
   return [shared = prepared(instance, options)](const Demand& demand, const EngineOptions& call) {
-    const ListRules rules = queue_rules(call.policy, call.seed);
+    ListRules rules = queue_rules(call.policy, call.seed);
+    rules.concurrency = call.concurrency;
     EngineResult result;
     const auto& [topology, group, hops] = *shared;
     const Deadline deadline(call.limits);

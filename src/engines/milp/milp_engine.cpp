@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "list/list_rules.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/engines/engine_row.hpp"
@@ -34,7 +35,7 @@ Schedule best_list_schedule(const Topology& topology, const Demand& demand, cons
   list_options.limits = {};  // takes moments, and some schedule there has to be
   Schedule best;
   best.finish_us = kInfinity;
-  for (const std::string& policy : list_policies()) {
+  for (const std::string& policy : list_policies_at_whole_rates()) {
     list_options.policy = policy;
     EngineResult result = list(demand, list_options);
     if (result.schedule && result.schedule->finish_us < best.finish_us) best = std::move(*result.schedule);

@@ -6,6 +6,7 @@
 
 #include "rondo/core/hops.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/link_timetable.hpp"
 #include "rondo/core/transfers.hpp"
 
 namespace rondo {

@@ -8,6 +8,7 @@
 #include "rondo/core/chunk_gpu_table.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/hops.hpp"
+#include "rondo/core/link_timetable.hpp"
 #include "rondo/core/round.hpp"
 #include "rondo/core/schedule.hpp"
 

@@ -147,7 +147,7 @@ Schedule schedule_along(const Topology& topology, const SpanningPacking& packing
     rank[t] = -rank[t];
     if (options.policy != kLongest) rank[t] += longest * tasks.graph().tasks[t].chunk.value;
   }
-  return schedule_tasks(topology, demand, tasks.graph(), rank, options.seed);
+  return schedule_tasks(topology, demand, tasks.graph(), rank, options.seed, options.concurrency);
 }
 
 }  // namespace

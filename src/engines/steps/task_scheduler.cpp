@@ -9,6 +9,7 @@
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/link_timetable.hpp"
 #include "rondo/core/random.hpp"
 
 namespace rondo {
@@ -27,8 +28,13 @@ struct WaitingTask {
 class TaskScheduler {
  public:
   TaskScheduler(const Topology& topology, const Demand& demand, const TaskGraph& graph,
-                const std::vector<double>& rank, std::uint64_t seed)
-      : topology_(topology), demand_(demand), graph_(graph), rank_(rank), seed_(seed), timetable_(topology) {
+                const std::vector<double>& rank, std::uint64_t seed, int concurrency)
+      : topology_(topology),
+        demand_(demand),
+        graph_(graph),
+        rank_(rank),
+        seed_(seed),
+        timetable_(topology, concurrency) {
     queues_.resize(graph.hops.size());
     missing_.reserve(graph.tasks.size());
     std::set<std::pair<int, double>> seen;
@@ -93,8 +99,11 @@ class TaskScheduler {
       // Hops that begin with the link may start again, and those that meet it later on so much earlier.
       for (std::size_t s = sent; s < schedule_.sends.size(); ++s) {
         number(task, schedule_.sends[s]);
-        for (const double offset : offsets_.at(schedule_.sends[s].link))
-          events_.try_emplace(std::max(t, schedule_.sends[s].end_us - offset));
+        const Send& send = schedule_.sends[s];
+        for (const double offset : offsets_.at(send.link)) {
+          events_.try_emplace(std::max(t, send.end_us - offset));
+          events_.try_emplace(std::max(t, timetable_.next_start_us(send) - offset));
+        }
       }
     }
   }
@@ -152,8 +161,8 @@ std::vector<double> times_to_go_us(const TaskGraph& graph, const Demand& demand)
 }
 
 Schedule schedule_tasks(const Topology& topology, const Demand& demand, const TaskGraph& graph,
-                        const std::vector<double>& rank, std::uint64_t seed) {
-  return TaskScheduler(topology, demand, graph, rank, seed).run();
+                        const std::vector<double>& rank, std::uint64_t seed, int concurrency) {
+  return TaskScheduler(topology, demand, graph, rank, seed, concurrency).run();
 }
 
 }  // namespace rondo

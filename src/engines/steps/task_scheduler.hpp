@@ -5,6 +5,7 @@
 
 #include "rondo/core/collective.hpp"
 #include "rondo/core/hops.hpp"
+#include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 
@@ -35,6 +36,7 @@ std::vector<double> times_to_go_us(const TaskGraph& graph, const Demand& demand)
 /// `seed` settles ties. Hops with the most urgent tasks go first. Throws Error(internal) where tasks rest on
 /// each other.
 Schedule schedule_tasks(const Topology& topology, const Demand& demand, const TaskGraph& graph,
-                        const std::vector<double>& rank, std::uint64_t seed);
+                        const std::vector<double>& rank, std::uint64_t seed,
+                        int concurrency = kAnyConcurrency);
 
 }  // namespace rondo

@@ -29,7 +29,7 @@ PreparedEngine prepare_trees(const Instance& instance, const EngineOptions&, con
     if (known == packings->end())
       known = packings->emplace(chunks, pack_trees(*topology, chunks, *demand.uniform_chunk_bytes())).first;
     EngineResult result;
-    result.schedule = schedule_trees(*topology, known->second, demand, options.seed);
+    result.schedule = schedule_trees(*topology, known->second, demand, options.seed, options.concurrency);
     result.metrics["trees"] = static_cast<double>(known->second.trees.size());
     result.metrics["tree_throughput_us"] = known->second.time_us;
     return result;

@@ -21,7 +21,7 @@ void add_tree(const TreePacking& packing, const PackedTree& tree, ChunkId chunk,
 }  // namespace
 
 Schedule schedule_trees(const Topology& topology, const TreePacking& packing, const Demand& demand,
-                        std::uint64_t seed) {
+                        std::uint64_t seed, int concurrency) {
   TaskGraph graph;
   for (const TreeArc& arc : packing.arcs) graph.hops.push_back(make_hop(topology, arc.path));
   std::vector<std::size_t> next_chunk(topology.num_gpus());  // per origin
@@ -35,7 +35,7 @@ Schedule schedule_trees(const Topology& topology, const TreePacking& packing, co
   }
   std::vector<double> rank = times_to_go_us(graph, demand);
   for (double& to_go_us : rank) to_go_us = -to_go_us;
-  return schedule_tasks(topology, demand, graph, rank, seed);
+  return schedule_tasks(topology, demand, graph, rank, seed, concurrency);
 }
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "rondo/core/collective.hpp"
+#include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
 #include "tree_packing.hpp"
 
@@ -12,6 +13,6 @@ namespace rondo {
 /// scheduler when. Of the chunks that wait for a way the one with the longest time to go below it in its tree
 /// goes first; `seed` settles ties. `demand` has as many chunks a contribution as there are trees of a root.
 Schedule schedule_trees(const Topology& topology, const TreePacking& packing, const Demand& demand,
-                        std::uint64_t seed);
+                        std::uint64_t seed, int concurrency = kAnyConcurrency);
 
 }  // namespace rondo

@@ -72,7 +72,7 @@ TEST(Deadlines, FlowGivesUpAndItsRoundingEndsWhereItIs) {
   EXPECT_EQ(late.route_of_chunk.size(), demand.num_chunks());
   EXPECT_GT(late.greatest_load_us, even.greatest_load_us);
   const auto starts = [&](const Deadline& deadline) {
-    return start_routes(*topology, table.hops, demand, late, RouteOrder::bottleneck, 0, deadline);
+    return start_routes(*topology, table.hops, demand, late, {RouteOrder::bottleneck}, deadline);
   };
   EXPECT_TRUE(starts({}).has_value());
   EXPECT_FALSE(starts(Deadline(seconds(0))).has_value());

@@ -15,6 +15,9 @@ namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
 
+const std::vector<std::string> kWholeRates{"bottleneck",    "load",   "shortest",
+                                           "shortest-load", "orbits", "orbits-load"};
+
 /// One demand on one topology, prepared once.
 class Flow {
  public:
@@ -43,10 +46,10 @@ class Flow {
     EXPECT_TRUE(times_equal(replayed.finish_us, schedule.finish_us));
     return replayed.finish_us;
   }
-  /// Of the policies that are applicable.
+  /// Of the policies at whole rates that are applicable.
   std::vector<double> finishes(int chunks) const {
     std::vector<double> all;
-    for (const std::string& policy : flow_policies()) all.push_back(finish(chunks, policy));
+    for (const std::string& policy : kWholeRates) all.push_back(finish(chunks, policy));
     std::erase(all, kInfinity);
     return all;
   }
@@ -69,7 +72,7 @@ TEST(Flow, OneWayRingSendsFarDataFirst) {
   const Flow flow(one_way_ring(3), 3 * kMB);
   // Each link carries the far chunk, then the near one, then relays: busy from 0 to 3000.
   for (const double finish : flow.finishes(1)) EXPECT_DOUBLE_EQ(finish, 3001);
-  EXPECT_EQ(flow.finishes(1).size(), flow_policies().size());
+  EXPECT_EQ(flow.finishes(1).size(), kWholeRates.size());
 }
 
 TEST(Flow, SplitsAPairOverUnequalPaths) {
@@ -103,6 +106,49 @@ TEST(Flow, SharedBandwidthIsKept) {
   const std::vector<double> finishes = flow.finishes(1);
   EXPECT_EQ(finishes.size(), 4U);  // all policies but those that need a symmetry
   for (const double finish : finishes) EXPECT_DOUBLE_EQ(finish, 2001);
+}
+
+/// Three leaves of two GPUs under a spine, links of 2 GB/s, uplinks of `uplink_GBps`.
+Fabric leaves(double uplink_GBps) {
+  std::vector<Node> nodes(6);
+  std::vector<Link> links;
+  for (int leaf = 6; leaf < 9; ++leaf) {
+    for (const int g : {2 * (leaf - 6), 2 * (leaf - 6) + 1}) {
+      links.push_back(link(g, leaf, 2));
+      links.push_back(link(leaf, g, 2));
+    }
+    links.push_back(link(leaf, 9, uplink_GBps));
+    links.push_back(link(9, leaf, uplink_GBps));
+  }
+  nodes.insert(nodes.end(), 4, network_switch());
+  return fabric(nodes, links);
+}
+
+TEST(Flow, FastUplinksCarrySeveralTransfers) {
+  // Out of every GPU go 5 MB, in 2500 us, and out of every leaf 8 MB, in 2000 us over 4 GB/s.
+  const Flow fast(leaves(4), 6 * kMB);
+  EXPECT_LE(fast.gap(1), 0.01);
+  // Over 3 GB/s that takes 2667 us, three at a time at half of the rate.
+  const Flow uneven(leaves(3), 6 * kMB);
+  EXPECT_LE(uneven.finish(4, "fitting"), 3100);
+  EXPECT_GE(uneven.finish(4, "bottleneck"), 8 * kMB / 2e3);  // one at a time
+}
+
+TEST(Flow, ConstantRatesAreTheFlowItself) {
+  const Flow flow(leaves(3), 6 * kMB);
+  EngineOptions options;
+  options.policy = "constant";
+  options.concurrency = kAnyConcurrency;
+  const Demand demand = make_demand(Collective::alltoall, 6 * kMB, 6, 1);
+  const EngineResult result = prepare_flow({leaves(3), demand}, options, tools())(demand, options);
+  ASSERT_TRUE(result.schedule);
+  const ReplayResult replayed = replay(*leaves(3), demand, result.schedule->sends);
+  ASSERT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_NEAR(replayed.finish_us, 8 * kMB / 3e3 + 4, 1e-6);  // latencies of four links
+  EXPECT_EQ(flow.finish(1, "constant"), kInfinity);          // eight at a time
+  options.policy_is_asked = true;
+  options.concurrency = 8;
+  EXPECT_THROW(prepare_flow({leaves(3), demand}, options, tools())(demand, options), Error);
 }
 
 TEST(Flow, LinkFasterThanItsGroupIsRefused) {

@@ -70,7 +70,7 @@ TEST(RouteBuilder, AddsHopsThatTheTableLacks) {
   const RouteTable table = builder.build();
   ASSERT_EQ(table.hops.size(), 2U);
   EXPECT_EQ(table.of_contribution[0][0].hops, std::vector{1});
-  EXPECT_DOUBLE_EQ(table.hops[1].latency_us, 3);
+  EXPECT_DOUBLE_EQ(table.hops[1].fixed_us, 3);
 }
 
 /// Chunks per link.
@@ -119,15 +119,33 @@ TEST(Rounding, RoutesWithTimesStayAmongThemselves) {
   EXPECT_EQ(link_chunks(table, routed, 3), (std::vector{6, 0, 0}));
 }
 
+Claim claim(const std::vector<int>& resources, double weight, double share = 1) {
+  Claim claim{{}, weight};
+  for (const int r : resources) claim.parts.push_back({r, share});
+  return claim;
+}
+
+TEST(CompatibleSet, PartsOfAResourceGoTogether) {
+  // Thirds beside a half: two of them; once the half is left out, three, and four where they are quarters.
+  Random random(0);
+  std::vector<Claim> claims{claim({0}, 1.1, 0.5), claim({0, 1}, 1, 1.0 / 3), claim({0}, 1, 1.0 / 3),
+                            claim({0}, 1, 1.0 / 3)};
+  EXPECT_EQ(compatible_set(claims, random), (std::vector<std::size_t>{1, 2, 3}));
+  EXPECT_EQ(compatible_set(claims, random, std::vector{0.6}), (std::vector<std::size_t>{0}));
+  EXPECT_EQ(compatible_set(std::span(claims).first(3), random, std::vector{1, 0.3}),
+            (std::vector<std::size_t>{0, 2}));
+  EXPECT_TRUE(compatible_set(claims, random, std::vector{0.2}).empty());
+}
+
 TEST(CompatibleSet, LeavesTheGreedyChoiceForAHeavierSet) {
   // The first claim stands in the way of the two others.
-  const std::vector<Claim> claims{{{1, 2}, 1.5}, {{0, 1}, 1}, {{2, 3}, 1}};
+  const std::vector<Claim> claims{claim({1, 2}, 1.5), claim({0, 1}, 1), claim({2, 3}, 1)};
   Random random(0);
   EXPECT_EQ(compatible_set(claims, random), (std::vector<std::size_t>{1, 2}));
 }
 
 TEST(CompatibleSet, KeepsAHeavyClaim) {
-  const std::vector<Claim> claims{{{1, 2}, 2.5}, {{0, 1}, 1}, {{2, 3}, 1}};
+  const std::vector<Claim> claims{claim({1, 2}, 2.5), claim({0, 1}, 1), claim({2, 3}, 1)};
   Random random(0);
   EXPECT_EQ(compatible_set(claims, random), (std::vector<std::size_t>{0}));
 }
@@ -135,13 +153,15 @@ TEST(CompatibleSet, KeepsAHeavyClaim) {
 TEST(CompatibleSet, FindsPerfectMatchings) {
   // 3 x 3 ports; the claims of a greedy start that leaves two ports idle come first.
   std::vector<Claim> claims;
-  for (int i = 0; i < 2; ++i) claims.push_back({{i, 3 + i + 1}, 1});
-  for (int i = 0; i < 3; ++i) claims.push_back({{i, 3 + i}, 1});
+  for (int i = 0; i < 2; ++i) claims.push_back(claim({i, 3 + i + 1}, 1));
+  for (int i = 0; i < 3; ++i) claims.push_back(claim({i, 3 + i}, 1));
   Random random(0);
   const auto chosen = compatible_set(claims, random);
   EXPECT_EQ(chosen.size(), 3U);
   std::set<int> used;
-  for (const std::size_t i : chosen) used.insert(claims[i].resources.begin(), claims[i].resources.end());
+  for (const std::size_t i : chosen) {
+    for (const ClaimedPart& part : claims[i].parts) used.insert(part.resource);
+  }
   EXPECT_EQ(used.size(), 6U);
 }
 

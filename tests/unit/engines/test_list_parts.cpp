@@ -156,7 +156,7 @@ TEST(OrbitTimetable, HopsBehindOneLinkWait) {
                                {link(0, 3, 0.5), link(1, 3), link(2, 3), link(3, 0), link(3, 1), link(3, 2)});
   const FreeGroup group = FreeGroup::trivial(*topology);
   const OrbitHops hops(*topology, group, 100);
-  OrbitTimetable timetable(group, hops, kMB);
+  OrbitTimetable timetable(*topology, group, hops, kMB);
   const auto hop = [&](int from, int to) {
     for (const int h : hops.out_of(from)) {
       if (hops.hop(h).to == to) return h;
@@ -234,13 +234,13 @@ TEST(ListRules, WhoGoesFirst) {
 TEST(ListRules, FallbacksWhereOtherLinksAreBusy) {
   const auto topology = fabric({gpu(), gpu()}, {link(0, 1, 1), link(0, 1, 3), link(1, 0)});
   const HopTable hops(*topology);
-  const double in_GBps = bandwidth_into_GBps(*topology, GpuId{1});
+  const double in_GBps = goodput_into_GBps(*topology, GpuId{1}, kMB);
   EXPECT_DOUBLE_EQ(in_GBps, 4);
   const Hop hop = make_hop(*topology, std::vector{LinkId{0}});
   // The other link takes 1000 us for 3 MB.
-  EXPECT_TRUE(others_are_busy_longer(hop, in_GBps, 3 * kMB, 1000));
-  EXPECT_FALSE(others_are_busy_longer(hop, in_GBps, 3 * kMB, 1001));
-  EXPECT_TRUE(others_are_busy_longer(hop, 1, 0, 1001));  // there is no other link
+  EXPECT_TRUE(others_are_busy_longer(hop, 0.999 * kMB, in_GBps, 3 * kMB));  // 1000 us, latency included
+  EXPECT_FALSE(others_are_busy_longer(hop, kMB, in_GBps, 3 * kMB));
+  EXPECT_TRUE(others_are_busy_longer(hop, kMB, 1, 0));  // there is no other link
 }
 
 TEST(ListRules, WhoLacksMostIsServedFirst) {

@@ -17,8 +17,7 @@ std::shared_ptr<const Topology> with_message_costs(const Topology& topology, dou
   return std::make_shared<const Topology>(std::move(data));
 }
 
-Schedule schedule_of(const PrepareEngine& prepare, const std::shared_ptr<const Topology>& topology,
-                     const Demand& demand) {
+Schedule schedule_of(Prepare prepare, const std::shared_ptr<const Topology>& topology, const Demand& demand) {
   EngineResult result = prepare({topology, demand}, {}, tools())(demand, {});
   EXPECT_TRUE(result.schedule);
   return std::move(*result.schedule);
@@ -38,13 +37,13 @@ TEST(MessageCosts, KeepTheLinksOfEveryEngine) {
   // Two GPUs, one link each way at 1 GB/s: two chunks of 500 us, each with a message of 10 us, latency 1 us.
   const auto pair = with_message_costs(*fabric({gpu(), gpu()}, {link(0, 1), link(1, 0)}), 10);
   const Demand all = make_demand(Collective::allgather, 2 * kMB, 2, 2);
-  for (const Prepare prepare : {prepare_list, prepare_queue, prepare_trees, prepare_milp}) {
+  for (Prepare prepare : {prepare_list, prepare_queue, prepare_trees, prepare_milp}) {
     const Schedule schedule = schedule_of(prepare, pair, all);
     EXPECT_NEAR(schedule.finish_us, 1021, 1e-6);
     expect_alone(*pair, schedule, 510);
   }
   const Demand each = make_demand(Collective::alltoall, 2 * kMB, 2, 2);
-  for (const Prepare prepare : {prepare_list, prepare_flow, prepare_lp}) {
+  for (Prepare prepare : {prepare_list, prepare_flow, prepare_lp}) {
     const Schedule schedule = schedule_of(prepare, pair, each);
     EXPECT_NEAR(schedule.finish_us, 1021, 1e-6);
     expect_alone(*pair, schedule, 510);
@@ -55,7 +54,7 @@ TEST(MessageCosts, ArePaidOnceThroughASwitch) {
   // Three GPUs around a switch. Every link into a GPU carries two chunks of 1000 us.
   const auto around = with_message_costs(*star(3), 10);
   const Demand all = make_demand(Collective::allgather, 3 * kMB, 3, 1);
-  for (const Prepare prepare : {prepare_list, prepare_queue, prepare_trees}) {
+  for (Prepare prepare : {prepare_list, prepare_queue, prepare_trees}) {
     const Schedule schedule = schedule_of(prepare, around, all);
     EXPECT_GE(schedule.finish_us, 2022 - 1e-6);
     EXPECT_LE(schedule.finish_us, 2024 + 1e-6);  // where a chunk is relayed

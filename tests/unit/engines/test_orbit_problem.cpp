@@ -57,8 +57,9 @@ TEST(OrbitProblem, ImagesStartTogetherOnLinksOfTheirOwn) {
   EXPECT_EQ(merged.routes[0].hops, merged.routes[1].hops);
   EXPECT_NE(routed.routes[0].hops, routed.routes[1].hops);
   // Chunk 0 starts at 0 us, chunk 1 at 1000: each GPU sends to the next one, then to the one after it.
-  const Schedule schedule = images_of({{{0, 0, 0}, {1, 0, 1000}}, 2002}, problem, *small.topology,
-                                      small.demand, problem.demand, routes->real.hops, routed);
+  const Schedule own = schedule_of({{{0, 0, 0}, {1, 0, 1000}}, 2002}, *small.topology, routes->real.hops,
+                                   problem.demand, routed);
+  const Schedule schedule = images_of(own, problem, 1);
   EXPECT_DOUBLE_EQ(schedule.finish_us, 2002);
   ASSERT_EQ(schedule.sends.size(), 12U);
   for (const Send& send : schedule.sends) {

@@ -29,11 +29,11 @@ class RoutedProblem {
   }
 
   std::optional<RouteStarts> start(RouteOrder order, const Deadline& deadline = {}) const {
-    return start_routes(*topology_, table_.hops, demand_, routed_, order, 0, deadline);
+    return start_routes(*topology_, table_.hops, demand_, routed_, {order}, deadline);
   }
   /// (chunk, hop of its route) -> start; with the schedule of the same replayed.
   std::map<std::pair<int, std::size_t>, double> starts(RouteOrder order) const {
-    const auto schedule = schedule_routes(*topology_, table_.hops, demand_, routed_, order, 0);
+    const auto schedule = schedule_routes(*topology_, table_.hops, demand_, routed_, {order});
     const ReplayResult replayed = replay(*topology_, demand_, schedule->sends);
     EXPECT_TRUE(replayed.valid()) << *replayed.violation;
     const std::optional<RouteStarts> decided = start(order);

@@ -27,6 +27,7 @@ const Texts& other_values() {
                          {"improve-work", "0"},
                          {"max-nodes", "0"},
                          {"seed", "7"},
+                         {"concurrency", "3"},
                          {"symmetry", "off"},
                          {"lp-solver", "columns"},
                          {"lp-tolerance", "0.01"},
@@ -175,13 +176,30 @@ TEST(Options, TextsAndValuesComeBack) {
 }
 
 TEST(Options, ValuesOutOfRangeAreRefusedByName) {
-  const Texts bad{
-      {"engine", "magic"},    {"policy", "magic"},       {"chunks", "0"},        {"min-chunk-bytes", "0"},
-      {"gap", "-1"},          {"time-limit", "0"},       {"improve-work", "-1"}, {"max-nodes", "-1"},
-      {"seed", "-1"},         {"symmetry", "maybe"},     {"lp-solver", "magic"}, {"lp-tolerance", "0.1"},
-      {"epoch", "0"},         {"epoch-multiplier", "0"}, {"epochs", "-1"},       {"epoch-spacing", "wide"},
-      {"decompose", "magic"}, {"parts", "-1"},           {"round-epochs", "-1"}, {"gamma", "x"},
-      {"start", "maybe"},     {"round-columns", "0"},    {"round-work", "nan"}};
+  const Texts bad{{"engine", "magic"},
+                  {"policy", "magic"},
+                  {"chunks", "0"},
+                  {"min-chunk-bytes", "0"},
+                  {"gap", "-1"},
+                  {"time-limit", "0"},
+                  {"improve-work", "-1"},
+                  {"max-nodes", "-1"},
+                  {"concurrency", "-1"},
+                  {"seed", "-1"},
+                  {"symmetry", "maybe"},
+                  {"lp-solver", "magic"},
+                  {"lp-tolerance", "0.1"},
+                  {"epoch", "0"},
+                  {"epoch-multiplier", "0"},
+                  {"epochs", "-1"},
+                  {"epoch-spacing", "wide"},
+                  {"decompose", "magic"},
+                  {"parts", "-1"},
+                  {"round-epochs", "-1"},
+                  {"gamma", "x"},
+                  {"start", "maybe"},
+                  {"round-columns", "0"},
+                  {"round-work", "nan"}};
   for (const SolveOption& option : solve_options()) {
     ASSERT_EQ(bad.count(option.name), 1U) << option.name;
     SolveOptions options = options_of("list", {});

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <vector>
+
+#include "rondo/core/hops.hpp"
+#include "rondo/core/rate_account.hpp"
+
+namespace rondo {
+
+/// Which links are taken until when. A link over which all transfers so far run at its bandwidth carries one
+/// at a time, and times only move forward on it: a reservation starts no earlier than the last one ended.
+/// Other links, and groups that share bandwidth, carry what their rates allow.
+class LinkTimetable {
+ public:
+  explicit LinkTimetable(const Topology& topology, int concurrency = kAnyConcurrency);
+
+  /// Whether a chunk of `bytes` may start `hop` at `t_us`.
+  bool can_start(const Hop& hop, double bytes, double t_us) const;
+  /// The earliest start >= `not_before_us`.
+  double earliest_start(const Hop& hop, double bytes, double not_before_us) const;
+  /// Reserves and appends the sends, one a link. Returns the arrival at hop.dst. Of shared links, what ends
+  /// before `t_us` is not asked about any more.
+  double reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us, std::vector<Send>& sends);
+  /// Takes note of a send of `bytes` that is reserved already, in any order. Where it has a message cost and
+  /// no rate, it counts at its link's bandwidth, which is at least its rate.
+  void occupy(const Send& send, double bytes);
+
+  /// The end of the last transfer.
+  double free_from(LinkId link) const { return free_from_[link.index()]; }
+  /// The first time after the start of a reserved send at which another may begin beside it, if there is
+  /// bandwidth; its end where the link is not shared.
+  double next_start_us(const Send& send) const;
+  /// Of the link's bandwidth, what is left for a transfer of `bytes` that starts `hop` at `t_us`; 1 where the
+  /// link is not shared.
+  double share_left(const HopLink& part, double bytes, double t_us) const;
+
+ private:
+  void share(LinkId link);
+
+  const Topology& topology_;
+  std::vector<double> free_from_;
+  RateAccount account_;
+};
+
+}  // namespace rondo

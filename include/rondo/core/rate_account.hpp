@@ -1,0 +1,64 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "rondo/core/hops.hpp"
+#include "rondo/core/ids.hpp"
+#include "rondo/core/topology.hpp"
+#include "rondo/core/usage_profile.hpp"
+
+namespace rondo {
+
+/// Transfers at a time on a link of a GPU: no limit, and what executors of schedules are good for.
+inline constexpr int kAnyConcurrency = 0;
+inline constexpr int kDefaultConcurrency = 8;
+
+/// The rates of transfers on links that carry several at once, and in groups that share bandwidth
+/// (FORMATS.md 3): they sum to at most the bandwidth, the first message_us of the sends on a link do not
+/// overlap, and a link of a GPU carries at most `concurrency` transfers at a time. Links that are not shared
+/// carry one transfer at a time, and whoever uses the account keeps their times.
+class RateAccount {
+ public:
+  /// Read backwards, time runs from the finish to 0, and a send has its message at its end.
+  enum class Reading { forwards, backwards };
+  struct Interval {
+    double start_us, end_us;
+  };
+
+  RateAccount(const Topology& topology, int concurrency, Reading reading = Reading::forwards);
+
+  bool is_shared(LinkId link) const { return is_shared_[link.index()] != 0; }
+  /// Shares the link from now on; what it carries already takes it alone.
+  void share(LinkId link, std::span<const Interval> taken);
+
+  /// A lower bound, and `start_us` itself where it is one, of the earliest start >= `start_us` over the link;
+  /// infinity where a group's bandwidth is below the rate.
+  double room_from(const HopLink& part, double start_us, double occupied_us) const;
+  /// Of a shared link's bandwidth, what is left within [start_us, end_us).
+  double share_left(LinkId link, double start_us, double end_us) const;
+  void add(const HopLink& part, double start_us, double end_us);
+  /// What ends on the link and in its groups before is not asked about any more.
+  void forget(LinkId link, double before_us);
+
+ private:
+  enum class Kind { share, transfers, messages, group };
+  struct Use {
+    Kind kind;
+    std::size_t profile;
+  };
+  struct Claim {
+    double offset_us, occupied_us, amount;
+  };
+  Claim claim(Kind kind, const HopLink& part, double occupied_us) const;
+  void account_for(LinkId link, Kind kind, double capacity);
+
+  const Topology& topology_;
+  int concurrency_;
+  Reading reading_;
+  std::vector<UsageProfile> profiles_;
+  std::vector<std::vector<Use>> of_link_;
+  std::vector<char> is_shared_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,90 @@
+#include "rondo/core/link_timetable.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rondo/core/units.hpp"
+
+namespace rondo {
+
+LinkTimetable::LinkTimetable(const Topology& topology, int concurrency)
+    : topology_(topology), free_from_(topology.num_links(), 0.0), account_(topology, concurrency) {}
+
+bool LinkTimetable::can_start(const Hop& hop, double bytes, double t_us) const {
+  return earliest_start(hop, bytes, t_us) <= t_us + time_slack_us(t_us);
+}
+
+double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us) const {
+  double t = not_before_us;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (const HopLink& part : hop.links) {
+      const double offset = part.offset_us_of(bytes);
+      double start = t + offset;
+      const double free = free_from_[part.link.index()];
+      if (free > start + time_slack_us(start) && !account_.is_shared(part.link)) {
+        t = free - offset;
+        start = free;
+        moved = true;
+      }
+      const double room = account_.room_from(part, start, part.occupied_us(bytes));
+      if (!std::isfinite(room)) return room;
+      if (room > start + time_slack_us(start)) {
+        t = room - offset;
+        moved = true;
+      }
+    }
+  }
+  return t;
+}
+
+void LinkTimetable::share(LinkId link) {
+  if (account_.is_shared(link)) return;
+  std::vector<RateAccount::Interval> taken;
+  if (free_from_[link.index()] > 0) taken.push_back({0, free_from_[link.index()]});
+  account_.share(link, taken);
+}
+
+void LinkTimetable::occupy(const Send& send, double bytes) {
+  const double bandwidth = topology_.link(send.link).bandwidth_GBps;
+  double rate = send.rate_GBps;
+  if (!send.has_rate()) {
+    rate =
+        topology_.has_message_costs() ? bandwidth : transmission_us(bytes, 1) / (send.end_us - send.start_us);
+  }
+  HopLink part{send.link};
+  part.us_per_byte = transmission_us(1, rate);
+  part.share = rate < bandwidth * (1 - kWholeLink) ? rate / bandwidth : 1;
+  if (part.share < 1) share(send.link);
+  double& free = free_from_[send.link.index()];
+  free = std::max(free, send.end_us);
+  account_.add(part, send.start_us, send.end_us);
+}
+
+double LinkTimetable::reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us,
+                              std::vector<Send>& sends) {
+  append_sends(topology_, hop, chunk, bytes, t_us, sends);
+  const Send* send = sends.data() + (sends.size() - hop.links.size());
+  for (const HopLink& part : hop.links) {
+    if (part.share < 1) share(part.link);
+    double& free = free_from_[part.link.index()];
+    free = std::max(free, send->end_us);
+    account_.forget(part.link, t_us);
+    account_.add(part, send->start_us, send->end_us);
+    ++send;
+  }
+  return t_us + hop.duration_us(bytes);
+}
+
+double LinkTimetable::next_start_us(const Send& send) const {
+  const double message_us = topology_.link(send.link).message_us;
+  return message_us > 0 && account_.is_shared(send.link) ? send.start_us + message_us : send.end_us;
+}
+
+double LinkTimetable::share_left(const HopLink& part, double bytes, double t_us) const {
+  if (!account_.is_shared(part.link)) return 1;
+  const double start = t_us + part.offset_us_of(bytes);
+  return account_.share_left(part.link, start, start + part.occupied_us(bytes));
+}
+
+}  // namespace rondo
