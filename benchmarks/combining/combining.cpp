@@ -52,15 +52,16 @@ std::vector<Case> all_cases() {
 
 int main(int argc, char** argv) {
   using namespace rondo::benchmarks;
-  const BenchmarkOptions options = parse_options(argc, argv, "combining", {{"only", ""}, {"timeout", "600"}});
-  const int timeout_s = options.number("timeout", 1);
+  const BenchmarkOptions options =
+      parse_options(argc, argv, "combining", {{"--only", ""}, {"--timeout", "600"}});
+  const int timeout_s = options.number("--timeout", 1);
   std::printf("%-32s %-14s %-5s %14s %14s %9s %9s %7s %7s  %s\n", "fabric", "", "size", "finish us",
               "bound us", "GB/s", "gap %", "chunks", "wall s", "engine");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   bool all_valid = true;
   for (const Case& c : all_cases()) {
     const std::string name = c.fabric + " " + c.collective + " " + c.size;
-    if (name.find(options.own.at("only")) == std::string::npos) continue;
+    if (name.find(options.own.at("--only")) == std::string::npos) continue;
     const CaseResult r =
         solve_case(options.rondo, options.ranks,
                    {"--topology", c.fabric, "--collective", c.collective, "--size", c.size}, timeout_s);
