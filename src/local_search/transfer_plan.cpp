@@ -96,6 +96,8 @@ Schedule schedule_of(const TransferPlan& plan, const PlanSpace& space) {
   for (const PlannedTransfer& t : plan.transfers) {
     append_sends(*space.topology, space.hop(t), t.chunk, space.bytes(t), t.start_us, schedule.sends);
   }
+  // Where messages cost, transfers that meet in a switch cannot be told apart without numbers.
+  if (space.topology->has_message_costs()) number_transfers(*space.topology, space.demand, schedule.sends);
   schedule.finish_us = plan.quality.finish_us;
   canonicalise(schedule);
   return schedule;

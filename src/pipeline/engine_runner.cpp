@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "rondo/core/error.hpp"
+#include "rondo/core/transfers.hpp"
 #include "time_shares.hpp"
 
 namespace rondo {
@@ -78,7 +79,12 @@ EngineResult EngineRunner::run(const Candidate& candidate, EngineOptions options
   options.seed = candidate.seed;
   PreparedEngine& engine = prepared_[candidate.engine];
   if (!engine) engine = engines_[candidate.engine].prepare(instance_, options, tools_);
-  return engine(problem_.demand.with_chunks(candidate.chunks), options);
+  const Demand demand = problem_.demand.with_chunks(candidate.chunks);
+  EngineResult result = engine(demand, options);
+  // Where messages cost, transfers that meet in a switch cannot be told apart without numbers.
+  if (result.schedule && problem_.topology->has_message_costs())
+    number_transfers(*problem_.topology, demand, result.schedule->sends);
+  return result;
 }
 
 Schedule EngineRunner::rerun(const Candidate& candidate) {

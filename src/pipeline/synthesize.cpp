@@ -92,6 +92,14 @@ void describe(const Exploration& found, SynthesisResult& result) {
 }  // namespace
 
 void check_options(const Problem& problem) {
+  const auto& links = problem.topology->links();
+  const auto changing = std::ranges::find_if(links, [](const Link& l) { return !l.bandwidth_steps.empty(); });
+  if (changing != links.end()) {
+    throw Error(ExitCode::unavailable,
+                fmt::format("link {} of '{}' has bandwidth_steps, and no engine schedules on bandwidth that "
+                            "changes; rondo bound and rondo verify know it",
+                            changing - links.begin(), problem.topology->name()));
+  }
   switch (problem.demand.kind()) {
     case DemandKind::reduction:
       return check_options(transposed(problem));
