@@ -1,8 +1,6 @@
 // ReduceScatter of all fabrics at 1 KB, 1 MB and 1 GB; AllReduce of 1 GB and of small sizes.
 
-#include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -15,19 +13,6 @@ struct Case {
   std::string collective;
   std::string size;
 };
-
-std::vector<std::string> all_fabrics() {
-  std::vector<std::string> fabrics;
-  for (const auto& entry : std::filesystem::directory_iterator(RONDO_SOURCE_DIR "/jobs/topologies")) {
-    fabrics.push_back(entry.path().stem().string());
-  }
-  std::sort(fabrics.begin(), fabrics.end());
-  for (const char* generated :
-       {"rails:boxes=2,rails=2", "rails:boxes=4,rails=2", "torus:dims=8x8", "mesh:dims=8x8"}) {
-    fabrics.emplace_back(generated);
-  }
-  return fabrics;
-}
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
@@ -42,7 +27,7 @@ std::vector<Case> all_cases() {
          {"ring:gpus=8", "full:gpus=8", "dgx1", "ndv2-2", "rails:boxes=2", "mesh:dims=4x4"})
       cases.push_back({fabric, "allreduce", size});
   }
-  for (const std::string& fabric : all_fabrics()) {
+  for (const std::string& fabric : rondo::benchmarks::every_fabric(RONDO_SOURCE_DIR)) {
     for (const char* size : {"1KB", "1MB", "1GB"}) cases.push_back({fabric, "reduce_scatter", size});
   }
   return cases;

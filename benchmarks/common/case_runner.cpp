@@ -104,6 +104,17 @@ int BenchmarkOptions::number(const std::string& option, int least) const {
   return number_of(name, option, own.at(option), least);
 }
 
+std::vector<std::string> every_fabric(const std::filesystem::path& source) {
+  std::vector<std::string> fabrics;
+  for (const auto& entry : std::filesystem::directory_iterator(source / "jobs" / "topologies"))
+    fabrics.push_back(entry.path().stem().string());
+  std::sort(fabrics.begin(), fabrics.end());
+  for (const char* generated :
+       {"rails:boxes=2,rails=2", "rails:boxes=4,rails=2", "torus:dims=8x8", "mesh:dims=8x8"})
+    fabrics.emplace_back(generated);
+  return fabrics;
+}
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();

@@ -31,6 +31,10 @@ int run_command(const std::vector<std::string>& command, double* wall_s);
 CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
                       const std::vector<std::string>& arguments, int timeout_s = 0);
 
+/// The shipped topologies in alphabetical order, two fabrics of DGX A100 (300 GB/s to the NVSwitch, 25 GB/s
+/// NICs on two spine switches) and two meshes, as --topology takes them. `source`: of the project.
+std::vector<std::string> every_fabric(const std::filesystem::path& source);
+
 /// Of at least one value.
 double median(std::vector<double> values);
 

@@ -1,33 +1,19 @@
 // Every shipped topology and some generated ones, AllGather and AllToAll, at 1 KB, 1 MB and 1 GB: finish,
 // bound, gap.
 
-#include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <string>
-#include <vector>
 
 #include "case_runner.hpp"
 
 int main(int argc, char** argv) {
   using namespace rondo::benchmarks;
   const BenchmarkOptions options = parse_options(argc, argv, "fabrics");
-  std::vector<std::string> fabrics;
-  for (const auto& entry : std::filesystem::directory_iterator(RONDO_SOURCE_DIR "/jobs/topologies")) {
-    fabrics.push_back(entry.path().stem().string());
-  }
-  std::sort(fabrics.begin(), fabrics.end());
-  // DGX A100: 300 GB/s to the NVSwitch, 25 GB/s NICs on two spine switches; and two meshes.
-  for (const char* generated :
-       {"rails:boxes=2,rails=2", "rails:boxes=4,rails=2", "torus:dims=8x8", "mesh:dims=8x8"}) {
-    fabrics.emplace_back(generated);
-  }
-
   std::printf("%-24s %-9s %-5s %14s %14s %9s %7s %7s %9s  %s\n", "fabric", "", "size", "finish us",
               "bound us", "gap %", "chunks", "wall s", "rss MB", "engine");
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   bool all_valid = true;
-  for (const std::string& fabric : fabrics) {
+  for (const std::string& fabric : every_fabric(RONDO_SOURCE_DIR)) {
     for (const char* collective : {"allgather", "alltoall"}) {
       for (const char* size : {"1KB", "1MB", "1GB"}) {
         const CaseResult r = solve_case(options.rondo, options.ranks,

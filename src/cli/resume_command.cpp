@@ -5,6 +5,7 @@
 #include "problem.hpp"
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/transposition.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/engines/rounds.hpp"
@@ -62,6 +63,15 @@ std::vector<OptionGroup> reassemble_options() {
   return groups;
 }
 
+/// Rounds of sums for one GPU each are those of the transposed problem, which is run backwards.
+Schedule assembled(const Topology& topology, const Demand& demand, const std::vector<RoundRecord>& rounds) {
+  if (demand.kind() != DemandKind::reduction) return reassemble(topology, demand, rounds);
+  const Topology turned = transposed(topology);
+  const Demand spread = transposed(demand);
+  const Schedule forwards = reassemble(turned, spread, rounds);
+  return {reversed_in_time(turned, spread, forwards.sends, forwards.finish_us), forwards.finish_us};
+}
+
 std::string reassemble_rounds(const Settings& settings) {
   const std::filesystem::path folder = settings.text("folder");
   const std::filesystem::path output =
@@ -79,7 +89,7 @@ std::string reassemble_rounds(const Settings& settings) {
                 fmt::format("{} has no round files; only engine rounds writes them", folder.string()));
   }
   const Demand demand = problem.demand.with_chunks(static_cast<int>(prefix.rounds.front().chunks));
-  ProvenSchedule proven{*problem.topology, demand, reassemble(*problem.topology, demand, prefix.rounds),
+  ProvenSchedule proven{*problem.topology, demand, assembled(*problem.topology, demand, prefix.rounds),
                         lower_bounds({problem.topology, problem.demand}, make_toolbox()).best(), producer()};
   verify(proven);
   write_schedule_hdf5(output, proven, digest_of(text));

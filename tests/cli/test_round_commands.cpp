@@ -57,6 +57,14 @@ TEST_F(RoundCommands, ReassembleMakesTheSameSchedule) {
   EXPECT_TRUE(read_file(at("out/schedule.h5")) == schedule);
 }
 
+// Rounds of sums are those of the transposed problem.
+TEST_F(RoundCommands, ReassembleMakesTheSameSums) {
+  succeed(split(
+      "solve --topology ring:gpus=4 --collective reduce_scatter --size 1MB --engine rounds --output out"));
+  succeed(split("reassemble out --output again.h5"));
+  EXPECT_TRUE(read_file(at("again.h5")) == read_file(at("out/schedule.h5")));
+}
+
 TEST_F(RoundCommands, ReassembleNeedsAllRounds) {
   succeed(solve_in_rounds());
   const std::string last = round_files().back().filename();

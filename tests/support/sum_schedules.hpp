@@ -67,6 +67,17 @@ inline SumRounds ring_sums(int gpus, int chunks_of_a_part, bool spread) {
   return rounds;
 }
 
+/// The rounds once more, backwards: what is summed up goes out the way it came in.
+inline void add_way_back(SumRounds& rounds) {
+  for (std::size_t r = rounds.size(); r-- > 0;) {
+    rounds.push_back(rounds[r]);
+    for (SumHop& hop : rounds.back()) {
+      std::swap(hop.from, hop.to);
+      hop.op = SendOp::copy;
+    }
+  }
+}
+
 /// Recursive halving: with a partner half as far away in each round, a GPU exchanges the partial sums of the
 /// halves that the other one is to have; `spread`: and doubling back. `gpus` is a power of two.
 inline SumRounds halving_sums(int gpus, int chunks_of_a_part, bool spread) {
@@ -83,13 +94,7 @@ inline SumRounds halving_sums(int gpus, int chunks_of_a_part, bool spread) {
       }
     }
   }
-  for (std::size_t r = rounds.size(); spread && r-- > 0;) {
-    rounds.push_back(rounds[r]);
-    for (SumHop& hop : rounds.back()) {
-      std::swap(hop.from, hop.to);
-      hop.op = SendOp::copy;
-    }
-  }
+  if (spread) add_way_back(rounds);
   return rounds;
 }
 
@@ -114,13 +119,7 @@ inline SumRounds tree_sums(int gpus, int chunks, bool spread) {
       for (int c = 0; c < chunks; ++c) rounds.back().push_back({c, g, g - distance});
     }
   }
-  for (std::size_t r = rounds.size(); spread && r-- > 0;) {
-    rounds.push_back(rounds[r]);
-    for (SumHop& hop : rounds.back()) {
-      std::swap(hop.from, hop.to);
-      hop.op = SendOp::copy;
-    }
-  }
+  if (spread) add_way_back(rounds);
   return rounds;
 }
 
