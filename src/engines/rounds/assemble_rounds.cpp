@@ -15,6 +15,8 @@ namespace rondo {
 
 Schedule assemble_rounds(const Topology& topology, const Demand& demand, const std::vector<Send>& sends) {
   Schedule schedule{pruned(topology, demand, sends)};
+  // Where messages cost, transfers that meet in a switch cannot be told apart without numbers.
+  if (topology.has_message_costs()) number_transfers(topology, demand, schedule.sends);
   canonicalise(schedule);
   const std::vector<Delivery> deliveries = transfers_of(topology, demand, schedule.sends).deliveries;
   const ChunkGpuTable<int> first = first_arrivals(demand, deliveries);

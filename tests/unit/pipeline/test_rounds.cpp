@@ -4,6 +4,7 @@
 #include <map>
 
 #include "rondo/core/error.hpp"
+#include "rondo/core/hops.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/rounds.hpp"
 #include "rondo/pipeline/synthesize.hpp"
@@ -245,6 +246,29 @@ TEST(Rounds, ChunksOfDifferentSizesAreRefused) {
       EXPECT_EQ(error.code(), ExitCode::unavailable) << error.what();
     }
   }
+}
+
+/// GPU 0 sends to 1, then 0 to 2 and 1 to 3 at one instant: only numbers tell which of the two transfers that
+/// meet in the switch goes where, and the replay asks for them where messages cost.
+TEST(Reassemble, TransfersAreNumberedWhereMessagesCost) {
+  TopologyData data = rondo::star(4)->data();
+  for (Link& link : data.links) link.message_us = 1;
+  const Topology star(std::move(data));
+  const Demand demand = make_demand(Collective::broadcast, 1e6, 4, 1);
+  RoundRecord round;
+  double start_us = 0;
+  for (const auto& [src, dst] : {std::pair(0, 1), std::pair(0, 2), std::pair(1, 3)}) {
+    const HopTable hops(star);
+    const auto hop = std::ranges::find_if(
+        hops.hops(), [&](const Hop& h) { return h.src == GpuId{src} && h.dst == GpuId{dst}; });
+    append_sends(star, *hop, ChunkId{0}, 1e6, start_us, round.sends);
+    if (start_us == 0) start_us = hop->duration_us(1e6);
+  }
+  EXPECT_FALSE(replay(star, demand, round.sends).valid());
+  const Schedule schedule = reassemble(star, demand, {round});
+  const ReplayResult replayed = replay(star, demand, schedule.sends);
+  EXPECT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_EQ(schedule.finish_us, 2 * start_us);
 }
 
 TEST(Reassemble, UnmetDemandIsRefused) {
