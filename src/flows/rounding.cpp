@@ -7,8 +7,8 @@
 #include <optional>
 #include <span>
 
+#include "load_potential.hpp"
 #include "rondo/core/random.hpp"
-#include "rondo/core/units.hpp"
 
 namespace rondo {
 namespace {
@@ -23,20 +23,6 @@ constexpr int kPasses = 8;
 constexpr double kWorthwhileGain = 1e-9;
 /// Weight of duration against load in the search for new routes, where nothing else tells them apart.
 constexpr double kDurationWeight = 1e-6;
-
-/// A link, or a group of shared bandwidth behind the links.
-struct Use {
-  std::size_t resource;
-  double us_per_byte;
-  double message_us = 0;
-
-  double us(double bytes) const { return message_us + bytes * us_per_byte; }
-};
-
-double power(double x, int p) {  // p is a power of two
-  for (; p > 1; p /= 2) x *= x;
-  return x;
-}
 
 /// Without what it does between two visits of a GPU: a flow over time may go around where links are idle, and
 /// data can wait instead.
@@ -68,10 +54,15 @@ class Rounding {
 
  private:
   struct Candidate {
-    Route route;
-    std::vector<Use> uses;
     double duration_us = 0;
     int chunks = 0;
+    std::uint32_t begin = 0;  ///< of its uses among those of the contribution
+    std::uint32_t end = 0;
+  };
+  /// What each visit reads lies together, since that of a million contributions does not fit the cache.
+  struct Candidates {
+    std::vector<Candidate> each;
+    std::vector<UseId> uses;
   };
   struct Choice {
     std::size_t candidate = 0;
@@ -81,10 +72,14 @@ class Rounding {
   double bytes(std::size_t contribution) const {
     return demand_.contributions()[contribution].bytes / chunks_;
   }
-  Candidate make_candidate(std::size_t contribution, Route route) const;
+  std::span<const UseId> uses_of(std::size_t contribution, const Candidate& candidate) const {
+    return std::span(candidates_[contribution].uses)
+        .subspan(candidate.begin, candidate.end - candidate.begin);
+  }
+  void add_candidate(std::size_t contribution, Route route);
   void put(std::size_t contribution, std::size_t candidate, int chunks);
-  double cost(std::size_t contribution, const Candidate& candidate) const;
-  Choice cheapest(std::size_t contribution) const;
+  double cost(std::size_t contribution, const Candidate& candidate);
+  Choice cheapest(std::size_t contribution);
   void set_scale();
   void price();
   bool add_if_new(std::size_t contribution, std::vector<int> hops);
@@ -99,12 +94,10 @@ class Rounding {
   bool extensible_ =
       true;  ///< the routes of a model with time are left as they are: others would have no times
   Random random_;
-  std::vector<std::vector<Use>> hop_uses_;
+  LoadPotential potential_;
   Digraph hop_graph_;
-  std::vector<double> load_us_;  ///< per resource
-  std::vector<std::vector<Candidate>> candidates_;
-  int exponent_ = kExponents[0];
-  double scale_us_ = 1;
+  std::vector<Candidates> candidates_;      ///< per contribution
+  std::vector<std::vector<Route>> routes_;  ///< of the candidates
 };
 
 Rounding::Rounding(const Topology& topology, const Demand& demand, const RouteTable& table,
@@ -114,58 +107,47 @@ Rounding::Rounding(const Topology& topology, const Demand& demand, const RouteTa
       table_(table),
       chunks_(demand.chunks_per_contribution()),
       random_(seed),
+      potential_(topology, table.hops),
       hop_graph_{static_cast<int>(topology.num_gpus()), {}},
-      load_us_(topology.num_links() + topology.shared_bandwidth().size(), 0.0),
-      candidates_(demand.contributions().size()) {
-  std::vector<std::vector<std::size_t>> groups_of(topology.num_links());
-  for (std::size_t g = 0; g < topology.shared_bandwidth().size(); ++g) {
-    for (const LinkId l : topology.shared_bandwidth()[g].links) groups_of[l.index()].push_back(g);
-  }
-  for (const Hop& hop : table.hops) {
-    std::vector<Use>& uses = hop_uses_.emplace_back();
-    for (const HopLink& part : hop.links) {
-      uses.push_back({part.link.index(), part.share * part.us_per_byte, part.share * part.message_us});
-      for (const std::size_t g : groups_of[part.link.index()]) {
-        uses.push_back(
-            {topology.num_links() + g, transmission_us(1, topology.shared_bandwidth()[g].bandwidth_GBps)});
-      }
-    }
-    hop_graph_.arcs.push_back({hop.src.value, hop.dst.value});
-  }
+      candidates_(demand.contributions().size()),
+      routes_(demand.contributions().size()) {
+  potential_.set_exponent(kExponents[0]);
+  for (const Hop& hop : table.hops) hop_graph_.arcs.push_back({hop.src.value, hop.dst.value});
 }
 
-Rounding::Candidate Rounding::make_candidate(std::size_t contribution, Route route) const {
-  Candidate candidate{std::move(route), {}};
-  for (const int h : candidate.route.hops) {
-    const auto& uses = hop_uses_[static_cast<std::size_t>(h)];
-    candidate.uses.insert(candidate.uses.end(), uses.begin(), uses.end());
+void Rounding::add_candidate(std::size_t contribution, Route route) {
+  Candidates& candidates = candidates_[contribution];
+  Candidate candidate;
+  candidate.begin = static_cast<std::uint32_t>(candidates.uses.size());
+  for (const int h : route.hops) {
+    const auto& uses = potential_.uses_of_hop(static_cast<std::size_t>(h));
+    candidates.uses.insert(candidates.uses.end(), uses.begin(), uses.end());
     candidate.duration_us += table_.hops[static_cast<std::size_t>(h)].duration_us(bytes(contribution));
   }
-  return candidate;
+  candidate.end = static_cast<std::uint32_t>(candidates.uses.size());
+  candidates.each.push_back(candidate);
+  routes_[contribution].push_back(std::move(route));
 }
 
 void Rounding::put(std::size_t contribution, std::size_t candidate, int chunks) {
-  Candidate& c = candidates_[contribution][candidate];
+  Candidate& c = candidates_[contribution].each[candidate];
   c.chunks += chunks;
-  for (const Use& use : c.uses) load_us_[use.resource] += chunks * use.us(bytes(contribution));
+  potential_.add(uses_of(contribution, c), bytes(contribution), chunks);
 }
 
 /// Growth of the potential by one more chunk. (A link that a route uses twice is counted as if by two
 /// chunks.)
-double Rounding::cost(std::size_t contribution, const Candidate& candidate) const {
-  double sum = power(candidate.duration_us / scale_us_, exponent_);
-  for (const Use& use : candidate.uses) {
-    const double load = load_us_[use.resource];
-    sum += power((load + use.us(bytes(contribution))) / scale_us_, exponent_) -
-           power(load / scale_us_, exponent_);
-  }
+double Rounding::cost(std::size_t contribution, const Candidate& candidate) {
+  double sum = potential_.of(candidate.duration_us);
+  for (const UseId use : uses_of(contribution, candidate)) sum += potential_.growth(use, bytes(contribution));
   return sum;
 }
 
-Rounding::Choice Rounding::cheapest(std::size_t contribution) const {
+Rounding::Choice Rounding::cheapest(std::size_t contribution) {
   Choice best;
-  for (std::size_t i = 0; i < candidates_[contribution].size(); ++i) {
-    const double c = cost(contribution, candidates_[contribution][i]);
+  const std::vector<Candidate>& candidates = candidates_[contribution].each;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const double c = cost(contribution, candidates[i]);
     if (c < best.cost * (1 - kWorthwhileGain)) best = {i, c};
   }
   return best;
@@ -173,12 +155,13 @@ Rounding::Choice Rounding::cheapest(std::size_t contribution) const {
 
 /// The potential is about the greatest load or duration.
 void Rounding::set_scale() {
-  scale_us_ = *std::max_element(load_us_.begin(), load_us_.end());
-  for (const auto& candidates : candidates_) {
-    for (const Candidate& c : candidates) {
-      if (c.chunks > 0) scale_us_ = std::max(scale_us_, c.duration_us);
+  double scale_us = potential_.greatest_load_us();
+  for (const Candidates& candidates : candidates_) {
+    for (const Candidate& c : candidates.each) {
+      if (c.chunks > 0) scale_us = std::max(scale_us, c.duration_us);
     }
   }
+  potential_.set_scale(scale_us);
 }
 
 void Rounding::start_from_model() {
@@ -197,15 +180,14 @@ void Rounding::start_from_model() {
     int left = chunks_;
     for (const Route& route : table_.of_contribution[i]) {
       if (!route.start_us.empty()) extensible_ = false;
-      candidates_[i].push_back(make_candidate(i, route));
+      add_candidate(i, route);
       const int whole = static_cast<int>(chunks_ * (route.bytes / sum) + kWorthwhileGain);
-      put(i, candidates_[i].size() - 1, whole);
+      put(i, routes_[i].size() - 1, whole);
       left -= whole;
     }
     if (left > 0) open.push_back({i, left});
   }
   random_.shuffle(std::span<Open>(open));
-  for (const Open& o : open) scale_us_ += bytes(o.contribution) * transmission_us(1, 1);
   set_scale();
   for (const Open& o : open) {
     for (int k = 0; k < o.chunks; ++k) put(o.contribution, cheapest(o.contribution).candidate, 1);
@@ -224,17 +206,14 @@ void Rounding::price() {
                       [](double sum, const Contribution& c) { return sum + c.bytes; }) /
       static_cast<double>(demand_.num_chunks());
   double longest = 0;
-  for (const auto& candidates : candidates_) {
-    for (const Candidate& c : candidates) longest = std::max(longest, c.chunks > 0 ? c.duration_us : 0.0);
+  for (const Candidates& candidates : candidates_) {
+    for (const Candidate& c : candidates.each)
+      longest = std::max(longest, c.chunks > 0 ? c.duration_us : 0.0);
   }
-  const auto marginal = [&](double us) {
-    const double x = us / scale_us_;
-    return x > 0 ? power(x, exponent_) / x : 0.0;
-  };
   std::vector<double> length;
   for (std::size_t h = 0; h < table_.hops.size(); ++h) {
-    double sum = (kDurationWeight + marginal(longest)) * table_.hops[h].duration_us(mean_bytes);
-    for (const Use& use : hop_uses_[h]) sum += marginal(load_us_[use.resource]) * use.us(mean_bytes);
+    double sum = (kDurationWeight + potential_.slope(longest)) * table_.hops[h].duration_us(mean_bytes);
+    for (const UseId use : potential_.uses_of_hop(h)) sum += potential_.slope(use, mean_bytes);
     length.push_back(sum);
   }
   ShortestPathSearch search(hop_graph_);
@@ -256,34 +235,32 @@ void Rounding::price() {
 }
 
 bool Rounding::add_if_new(std::size_t contribution, std::vector<int> hops) {
-  for (const Candidate& c : candidates_[contribution]) {
-    if (c.route.hops == hops) return false;
+  for (const Route& route : routes_[contribution]) {
+    if (route.hops == hops) return false;
   }
-  candidates_[contribution].push_back(make_candidate(contribution, {std::move(hops), 0}));
+  add_candidate(contribution, {std::move(hops), 0});
   return true;
 }
 
 /// Takes one chunk off a candidate and puts it where it costs least. Returns whether that is elsewhere.
 bool Rounding::reroute(std::size_t contribution, std::size_t from) {
   put(contribution, from, -1);
-  const double stay = cost(contribution, candidates_[contribution][from]);
+  const double stay = cost(contribution, candidates_[contribution].each[from]);
   const Choice best = cheapest(contribution);
   const bool moved = best.candidate != from && best.cost < stay * (1 - kWorthwhileGain);
   put(contribution, moved ? best.candidate : from, 1);
   return moved;
 }
 
-/// A random order over a million contributions misses the cache at each of them: three steps fetch ahead what
+/// A random order over a million contributions misses the cache at each of them: two steps fetch ahead what
 /// the next ones need.
 void Rounding::prefetch(std::span<const std::size_t> next) const {
   constexpr std::size_t kSteps = 8;
-  if (next.size() > 3 * kSteps) __builtin_prefetch(&candidates_[next[3 * kSteps]]);
-  if (next.size() > 2 * kSteps) {
-    const auto& candidates = candidates_[next[2 * kSteps]];
-    for (const Candidate& c : candidates) __builtin_prefetch(&c.uses);
-  }
+  if (next.size() > 2 * kSteps) __builtin_prefetch(&candidates_[next[2 * kSteps]]);
   if (next.size() > kSteps) {
-    for (const Candidate& c : candidates_[next[kSteps]]) __builtin_prefetch(c.uses.data());
+    const Candidates& candidates = candidates_[next[kSteps]];
+    __builtin_prefetch(candidates.each.data());
+    __builtin_prefetch(candidates.uses.data());
   }
 }
 
@@ -296,8 +273,8 @@ bool Rounding::pass(const Deadline& deadline) {
     if (deadline.is_over()) return false;
     prefetch(std::span<const std::size_t>(order).subspan(k));
     const std::size_t i = order[k];
-    for (std::size_t from = 0; from < candidates_[i].size(); ++from) {
-      while (candidates_[i][from].chunks > 0 && reroute(i, from)) moved = true;
+    for (std::size_t from = 0; from < candidates_[i].each.size(); ++from) {
+      while (candidates_[i].each[from].chunks > 0 && reroute(i, from)) moved = true;
     }
   }
   return moved;
@@ -305,7 +282,7 @@ bool Rounding::pass(const Deadline& deadline) {
 
 void Rounding::improve(const Deadline& deadline) {
   for (const int exponent : kExponents) {
-    exponent_ = exponent;
+    potential_.set_exponent(exponent);
     for (int k = 0; k < kPricings; ++k) {
       if (deadline.is_over()) return;
       set_scale();
@@ -319,14 +296,15 @@ void Rounding::improve(const Deadline& deadline) {
 
 RoutedChunks Rounding::result() const {
   RoutedChunks routed;
-  routed.greatest_load_us = *std::max_element(load_us_.begin(), load_us_.end());
-  for (const auto& candidates : candidates_) {
-    for (const Candidate& c : candidates) {
-      if (c.chunks == 0) continue;
-      routed.route_of_chunk.insert(routed.route_of_chunk.end(), static_cast<std::size_t>(c.chunks),
+  routed.greatest_load_us = potential_.greatest_load_us();
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    for (std::size_t k = 0; k < routes_[i].size(); ++k) {
+      const int chunks = candidates_[i].each[k].chunks;
+      if (chunks == 0) continue;
+      routed.route_of_chunk.insert(routed.route_of_chunk.end(), static_cast<std::size_t>(chunks),
                                    static_cast<int>(routed.routes.size()));
       // Not before: what a detour loads keeps others from being rounded to it.
-      routed.routes.push_back(without_detours(table_.hops, c.route));
+      routed.routes.push_back(without_detours(table_.hops, routes_[i][k]));
     }
   }
   return routed;
