@@ -47,7 +47,6 @@ const std::vector<FlowPolicy>& flow_policy_table() {
       {"shortest", RoutingStart::shortest, RouteOrder::bottleneck},
       {"shortest-load", RoutingStart::shortest, RouteOrder::load},
       {"orbits", RoutingStart::model, RouteOrder::bottleneck, true},
-      {"orbits-load", RoutingStart::model, RouteOrder::load, true},
       {"fitting", RoutingStart::model, RouteOrder::bottleneck, false, FlowRates::fitting},
       {"orbits-fitting", RoutingStart::model, RouteOrder::bottleneck, true, FlowRates::fitting},
       {"fine", RoutingStart::model, RouteOrder::bottleneck, false, FlowRates::fine},

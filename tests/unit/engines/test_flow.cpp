@@ -15,8 +15,7 @@ namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
 
-const std::vector<std::string> kWholeRates{"bottleneck",    "load",   "shortest",
-                                           "shortest-load", "orbits", "orbits-load"};
+const std::vector<std::string> kWholeRates{"bottleneck", "load", "shortest", "shortest-load", "orbits"};
 
 /// One demand on one topology, prepared once.
 class Flow {
