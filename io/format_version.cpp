@@ -23,7 +23,7 @@ int version_of(const Topology& topology) {
 }
 
 int version_of(const Demand& demand) {
-  return version_if(demand.has_several_sources());
+  return version_if(demand.has_several_sources() || !demand.shape().is_plain());
 }
 
 int version_of(const ProvenSchedule& proven) {

@@ -138,6 +138,7 @@ ScheduleColumns to_columns(const ProvenSchedule& proven) {
   columns.producer = proven.producer;
   columns.collective = to_string(demand.collective());
   columns.size_bytes = demand.size_bytes();
+  columns.shape = demand.shape();
   columns.uniform_chunk_bytes = demand.uniform_chunk_bytes().has_value();
   if (columns.uniform_chunk_bytes) columns.chunk_bytes = {*demand.uniform_chunk_bytes()};
 
@@ -166,7 +167,7 @@ ProvenSchedule to_proven_schedule(Topology topology, const ScheduleColumns& colu
   if (columns.lower_bound) check_lower_bound(*columns.lower_bound);
   check_figures(columns);
   Demand demand(read_collective(columns.collective), columns.size_bytes, topology.num_gpus(),
-                to_contributions(columns.chunks, columns.chunk_bytes, topology.num_gpus()), 1);
+                to_contributions(columns.chunks, columns.chunk_bytes, topology.num_gpus()), 1, columns.shape);
   return {.topology = std::move(topology),
           .demand = std::move(demand),
           .schedule = {.sends = to_sends(columns.sends), .finish_us = columns.finish_us},

@@ -28,6 +28,7 @@ struct ScheduleColumns {
   std::string producer;
   std::string collective;
   double size_bytes = 0;
+  CollectiveShape shape;
   bool uniform_chunk_bytes = true;
   std::vector<double> chunk_bytes;  ///< one value where uniform, else one a chunk
   ChunkColumns chunks;

@@ -150,12 +150,21 @@ SendColumns read_sends(const Hdf5GroupReader& group, int version) {
   return sends;
 }
 
+void write_shape(const Hdf5GroupWriter& root, const CollectiveShape& shape) {
+  std::vector<std::int64_t> group;
+  for (const GpuId gpu : shape.group) group.push_back(gpu.value);
+  if (!group.empty()) root.put_array("group", group, H5T_STD_I32LE);
+  if (!shape.counts.empty()) root.put_array("counts", shape.counts, "bytes");
+  if (!shape.relays) root.put("relay", std::string("none"));
+}
+
 void write_columns(const Hdf5GroupWriter& root, const ScheduleColumns& columns) {
   root.put("format", std::string("rondo-schedule"));
   root.put("version", std::int64_t{columns.version});
   root.put("producer", columns.producer);
   root.put("collective", columns.collective);
   root.put("size_bytes", columns.size_bytes);
+  write_shape(root, columns.shape);
   if (columns.uniform_chunk_bytes) {
     root.put("chunk_bytes", columns.chunk_bytes.front());
   } else {
@@ -174,14 +183,32 @@ void write_columns(const Hdf5GroupWriter& root, const ScheduleColumns& columns) 
   if (columns.gap) root.put("gap", *columns.gap);
 }
 
+CollectiveShape read_shape(const Hdf5GroupReader& root) {
+  CollectiveShape shape;
+  if (root.has_link("group")) {
+    for (const std::int64_t gpu : root.integers("group"))
+      shape.group.push_back(to_id<GpuId>(root, "group", gpu));
+  }
+  if (root.has_link("counts")) shape.counts = root.numbers("counts");
+  if (root.has_attribute("relay")) {
+    const std::string relay = root.text("relay");
+    if (relay != "none") root.refuse("relay", fmt::format("'{}'; it has to be none, or left out", relay));
+    shape.relays = false;
+  }
+  return shape;
+}
+
 ScheduleColumns read_columns(const Hdf5GroupReader& root) {
-  root.check_members({"format", "version", "producer", "topology", "collective", "size_bytes", "chunk_bytes",
-                      "chunks", "sends", "finish_us", "algorithm_bandwidth_GBps", "lower_bound", "gap"});
+  root.check_members({"format", "version", "producer", "topology", "collective", "size_bytes", "group",
+                      "counts", "relay", "chunk_bytes", "chunks", "sends", "finish_us",
+                      "algorithm_bandwidth_GBps", "lower_bound", "gap"});
   const int version = root.check_format("rondo-schedule");
   ScheduleColumns columns;
   columns.producer = root.text("producer");
   columns.collective = root.text("collective");
   columns.size_bytes = root.number("size_bytes");
+  root.check_version(version, {"group", "counts"});
+  columns.shape = read_shape(root);
   columns.uniform_chunk_bytes = root.has_attribute("chunk_bytes");
   columns.chunk_bytes = columns.uniform_chunk_bytes ? std::vector<double>{root.number("chunk_bytes")}
                                                     : root.numbers("chunk_bytes");

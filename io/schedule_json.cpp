@@ -185,12 +185,15 @@ Json sends_to_json(const SendColumns& sends) {
 ProvenSchedule schedule_from_json(const Json& json) {
   const JsonObject object(json, "");
   const int version = object.check_format("rondo-schedule");
-  object.check_keys({"format", "version", "producer", "topology", "collective", "size_bytes", "chunk_bytes",
-                     "chunks", "sends", "finish_us", "algorithm_bandwidth_GBps", "lower_bound", "gap"});
+  object.check_keys({"format", "version", "producer", "topology", "collective", "size_bytes", "group",
+                     "counts", "relay", "chunk_bytes", "chunks", "sends", "finish_us",
+                     "algorithm_bandwidth_GBps", "lower_bound", "gap"});
   ScheduleColumns columns;
   columns.producer = object.text_or("producer", "");
   columns.collective = object.text("collective");
   columns.size_bytes = object.number("size_bytes");
+  object.check_version(version, {"group", "counts", "relay"});
+  columns.shape = read_shape(json);
   columns.uniform_chunk_bytes = !object.at("chunk_bytes").is_array();
   columns.chunk_bytes = columns.uniform_chunk_bytes ? std::vector<double>{object.number("chunk_bytes")}
                                                     : object.numbers("chunk_bytes");
@@ -212,6 +215,7 @@ Json schedule_to_json(const ProvenSchedule& proven) {
   Json json = {{"format", "rondo-schedule"},       {"version", columns.version},
                {"producer", columns.producer},     {"topology", topology_to_json(proven.topology)},
                {"collective", columns.collective}, {"size_bytes", columns.size_bytes}};
+  write_shape(json, columns.shape);
   json["chunk_bytes"] =
       columns.uniform_chunk_bytes ? Json(columns.chunk_bytes.front()) : Json(columns.chunk_bytes);
   json["chunks"] = chunks_to_json(columns.chunks);

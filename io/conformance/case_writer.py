@@ -59,7 +59,7 @@ def send(c, link, start, length, op=0, **keys):
     return {"chunk": c, "link": link, "start": start, "length": length, "op": op, **keys}
 
 
-def schedule(fabric, chunks, sends, finish, collective="custom", size=None, bound=None, held=None, version=None):
+def schedule(fabric, chunks, sends, finish, collective="custom", size=None, bound=None, held=None, version=None, shape=None):
     """As a `rondo-schedule`, version 1 where that can say it."""
     sends = sorted(sends, key=lambda s: (s["start"], s["link"], s["chunk"]))
     latency = [link["latency_us"] for link in fabric.links]
@@ -84,14 +84,14 @@ def schedule(fabric, chunks, sends, finish, collective="custom", size=None, boun
     if any("rate" in s for s in sends):
         rows["rate_GBps"] = [s.get("rate") for s in sends]
     new = (any("reduce" in n for n in fabric.nodes) or any({"message_us", "bandwidth_steps"} & l.keys() for l in fabric.links)
-           or (columns.keys() | rows.keys()) & {"sources", "reduce", "sources_ready_us", "held", "transfer", "rate_GBps"})
+           or shape or (columns.keys() | rows.keys()) & {"sources", "reduce", "sources_ready_us", "held", "transfer", "rate_GBps"})
     version = version or (2 if new else 1)
     sizes = [c["bytes"] for c in chunks]
     size = size if size is not None else sum(sizes)
     result = {"format": "rondo-schedule", "version": version, "producer": "make_cases.py",
               "topology": {"format": "rondo-topology", "version": version, "name": "case", "nodes": fabric.nodes,
                            "links": fabric.links, "shared_bandwidth": fabric.shared},
-              "collective": collective, "size_bytes": size,
+              "collective": collective, "size_bytes": size, **(shape or {}),
               "chunk_bytes": sizes[0] if len(set(sizes)) == 1 else sizes,
               "chunks": columns, "sends": rows, "finish_us": finish}
     if bound:

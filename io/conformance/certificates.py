@@ -20,26 +20,41 @@ def wanted(chunk):
 
 # Demands (FORMATS.md 2).
 
-def flows_of(collective, size, gpus, root):
+def parts_of(collective, size, members, counts):
+    """The bytes of every part: of each member's, of each pair's, or of the one buffer."""
+    number = len(members) ** {"alltoall": 2, "allgather": 1, "scatter": 1, "gather": 1, "reduce_scatter": 1}.get(collective, 0)
+    if counts is None:
+        return [size / len(members)] * number if number > 1 else [size]
+    if number == 1 or len(counts) != number:
+        raise Invalid("format", f"there are {len(counts)} counts for {len(members)} members of {collective}")
+    rows = [counts[i:i + len(members)] for i in range(0, number, len(members))]
+    sums = [math.fsum(row) for row in rows] + ([math.fsum(column) for column in zip(*rows)] if len(rows) > 1 else [])
+    if not close(max(sums), size):
+        raise Invalid("demand", f"the counts give a size of {max(sums)} bytes; size_bytes is {size}")
+    return counts
+
+
+def flows_of(collective, size, members, counts, root):
     """(sources, destinations, reduced) -> bytes."""
-    everyone = tuple(range(gpus))
+    everyone = tuple(members)
 
     def others(g):
         return tuple(h for h in everyone if h != g)
 
-    part = size / gpus
+    parts = parts_of(collective, size, members, counts)
     if collective == "allgather":
-        return {((g,), others(g), False): part for g in everyone}
+        return {((g,), others(g), False): part for g, part in zip(everyone, parts)}
     if collective == "alltoall":
-        return {((g,), (h,), False): part for g in everyone for h in others(g)}
+        pairs = [(g, h) for g in everyone for h in everyone]
+        return {((g,), (h,), False): part for (g, h), part in zip(pairs, parts) if g != h}
     if collective == "broadcast":
         return {((root,), others(root), False): size}
     if collective == "scatter":
-        return {((root,), (h,), False): part for h in others(root)}
+        return {((root,), (h,), False): part for h, part in zip(everyone, parts) if h != root}
     if collective == "gather":
-        return {((h,), (root,), False): part for h in others(root)}
+        return {((h,), (root,), False): part for h, part in zip(everyone, parts) if h != root}
     if collective == "reduce_scatter":
-        return {(everyone, (g,), True): part for g in everyone}
+        return {(everyone, (g,), True): part for g, part in zip(everyone, parts)}
     if collective == "reduce":
         return {(everyone, (root,), True): size}
     if collective == "allreduce":
@@ -61,7 +76,7 @@ def check_demand(s):
         found[tuple(sorted(chunk.sources)), tuple(sorted(destinations)), chunk.reduce] += chunk.bytes
     first = s.chunks[0]
     root = first.sources[0] if s.collective in ("broadcast", "scatter") else first.destinations[0]
-    expected = flows_of(s.collective, s.size, len(s.node_of_gpu), root)
+    expected = flows_of(s.collective, s.size, s.members, s.counts, root)
     for flow in sorted(expected.keys() | found.keys()):
         if not close(expected.get(flow, 0), found.get(flow, 0)):
             sources, destinations, reduced = flow
@@ -81,6 +96,8 @@ def distances(s, origins, lengths=None, backwards=False):
     if not hasattr(s, "neighbours"):
         s.neighbours = [[[] for _ in s.nodes], [[] for _ in s.nodes]]
         for l, link in enumerate(s.links):
+            if link.closed:
+                continue
             s.neighbours[0][link.src].append((l, link.dst))
             s.neighbours[1][link.dst].append((l, link.src))
     lengths = lengths or [link.latency for link in s.links]
@@ -162,7 +179,7 @@ def cut_bound(s, certificate):
     if not leave and any(link.steps for link in s.links):
         fail("a cut that bytes enter proves nothing where bandwidths change")
     near = distances(s, [place[g] for g in range(len(place)) if inside[place[g]]], backwards=not leave)
-    crossing = [link for link in s.links if inside[link.src] == leave and inside[link.dst] != leave]
+    crossing = [link for link in s.links if not link.closed and inside[link.src] == leave and inside[link.dst] != leave]
     crossing = [link for link in crossing if near[link.src if leave else link.dst] < math.inf]
     time = solve([(link, 1.0, near[link.src if leave else link.dst], 0.0) for link in crossing], amount)
     if single:
@@ -199,7 +216,7 @@ def metric_bound(s, certificate):
         fail("the lengths have to keep some pair apart")
     first, last = distances(s, s.node_of_gpu), distances(s, s.node_of_gpu, backwards=True)
     return [solve([(link, length, first[link.src], link.latency + last[link.dst]) for link, length in zip(s.links, lengths)
-                   if length > 0 and first[link.src] + last[link.dst] < math.inf], amount)]
+                   if not link.closed and length > 0 and first[link.src] + last[link.dst] < math.inf], amount)]
 
 
 def partition_bound(s, certificate):
@@ -214,9 +231,9 @@ def partition_bound(s, certificate):
     count = max(part) + 1
     for n, p in enumerate(part):
         index(p + 1, count + 1, f"certificate: part of node {n}, plus 1,")
-        if p < 0 and s.nodes[n].gpu is not None:
+        if p < 0 and s.nodes[n].gpu in s.members:
             fail(f"{s.nodes[n].name} is in no part; only switches may be outside")
-        if p < 0 and (s.nodes[n].reduce if side == "enter" else s.nodes[n].multicast):
+        if p < 0 and s.nodes[n].gpu is None and (s.nodes[n].reduce if side == "enter" else s.nodes[n].multicast):
             fail(f"{s.nodes[n].name} is outside and may {'add' if side == 'enter' else 'copy'}")
     if count < 2:
         fail("it takes two parts at least")
@@ -230,7 +247,7 @@ def partition_bound(s, certificate):
             amount += chunk.bytes
     if amount == 0:
         fail("no bytes are added up from all parts and wanted by all")
-    links = [link for link in s.links if part[link.src] != part[link.dst] and part[link.dst if side == "enter" else link.src] >= 0]
+    links = [link for link in s.links if not link.closed and part[link.src] != part[link.dst] and part[link.dst if side == "enter" else link.src] >= 0]
     if not links:
         fail(f"no link {side}s a part")
     time = solve([(link, 1.0, 0.0, 0.0) for link in links], 2 * (count - 1) * amount)

@@ -39,6 +39,9 @@ class Replay:
         self.dst = [s.links[l].dst for l in s.link]
         self.latest = [t + tolerance(t) for t in s.start]  # what arrives up to then serves a send
         self.finish = 0.0
+        for r, l in enumerate(s.link):
+            if s.links[l].closed:
+                self.add(r, "11", "an end of it is a GPU outside the group, and relay is none")
         rows_of = [[] for _ in s.chunks]
         for r, c in enumerate(s.chunk):
             rows_of[c].append(r)

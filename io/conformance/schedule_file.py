@@ -214,6 +214,26 @@ def read_chunks(schedule, data, sizes, version):
         chunk.hold(index(held["gpu"], len(schedule.node_of_gpu), "held: gpu"), sources)
 
 
+def read_shape(schedule, data):
+    """Who takes part. `closed` links lead from or to a GPU that may neither send nor receive."""
+    gpus = len(schedule.node_of_gpu)
+    schedule.members = gpu_list(schedule, data.get("group", list(range(gpus))), "group")
+    if len(schedule.members) < 2 or schedule.members != sorted(schedule.members):
+        refuse(f"group is {schedule.members}; it has to name two GPUs or more, in ascending order")
+    schedule.counts = [number(bytes, "counts") for bytes in data["counts"]] if "counts" in data else None
+    if data.get("relay", "none") != "none":
+        refuse(f"relay is '{data['relay']}'; it has to be none")
+    if "relay" in data and len(schedule.members) == gpus:
+        refuse("relay is none, but every GPU takes part")
+    others = set(range(gpus)) - set(schedule.members)
+    shut = {schedule.node_of_gpu[g] for g in others} if "relay" in data else set()
+    for link in schedule.links:
+        link.closed = link.src in shut or link.dst in shut
+    for c, chunk in enumerate(schedule.chunks):
+        if others & (set(chunk.sources) | set(chunk.destinations) | set(chunk.initial)):
+            refuse(f"chunk {c} has a source or destination outside the group")
+
+
 def read_sends(schedule, data, version):
     check_keys(data, "sends", SEND_KEYS | ({"transfer", "rate_GBps"} if version == 2 else set()), SEND_KEYS)
     for name in SEND_KEYS | (data.keys() & {"transfer", "rate_GBps"}):
@@ -249,9 +269,10 @@ def read_schedule(path):
         version = check_format(data, "rondo-schedule")
         required = {"topology", "collective", "size_bytes", "chunk_bytes", "chunks", "sends", "finish_us"}
         check_keys(data, "schedule", required | {"format", "version", "producer", "algorithm_bandwidth_GBps", "lower_bound",
-                                                 "gap"}, required)
+                                                 "gap"} | ({"group", "counts", "relay"} if version == 2 else set()), required)
         read_topology(schedule, data["topology"])
         read_chunks(schedule, data["chunks"], data["chunk_bytes"], version)
+        read_shape(schedule, data)
         read_sends(schedule, data["sends"], version)
         schedule.collective = data["collective"]
         schedule.size = positive(data["size_bytes"], "size_bytes")

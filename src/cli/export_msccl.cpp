@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 
 #include "check_xml.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/nearest.hpp"
+#include "rondo/core/subfabric.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/lowering/lowering.hpp"
@@ -84,8 +86,12 @@ OptionGroup msccl_options() {
   return group;
 }
 
-std::string write_msccl_xml(const ProvenSchedule& proven, const Settings& settings) {
-  verify(proven);
+std::string write_msccl_xml(const ProvenSchedule& whole, const Settings& settings) {
+  verify(whole);
+  // A group without relays is a communicator of its own.
+  std::optional<ProvenSchedule> inside;
+  if (whole.demand.forbids_relays()) inside = inside_group(whole);
+  const ProvenSchedule& proven = inside ? *inside : whole;
   const LoweringOptions options = lowering_options(settings);
   const msccl::Program program = lower(proven, options);
   std::string text = msccl::write_xml(program);

@@ -26,8 +26,8 @@ std::string describe_schedule(const ProvenSchedule& proven) {
   const Demand& demand = proven.demand;
   const auto chunk_bytes = demand.uniform_chunk_bytes();
   std::vector<std::vector<std::string>> rows = {
-      {"collective",
-       fmt::format("{} of {}", to_string(demand.collective()), format_size(demand.size_bytes()))},
+      {"collective", fmt::format("{} of {}{}", to_string(demand.collective()),
+                                 format_size(demand.size_bytes()), describe(demand.shape()))},
       {"chunks", fmt::format("{} of {}", demand.num_chunks(),
                              chunk_bytes ? format_size(*chunk_bytes) : "different sizes")},
       {"sends", std::to_string(proven.schedule.sends.size())},
@@ -51,8 +51,8 @@ std::string describe_report(const Json& report) {
 std::string describe_problem(const Json& json) {
   const ProblemDocument problem = problem_from_json(json);
   std::vector<std::vector<std::string>> rows = {
-      {"collective", fmt::format("{} of {}", to_string(problem.demand.collective()),
-                                 format_size(problem.demand.size_bytes()))},
+      {"collective", fmt::format("{} of {}{}", to_string(problem.demand.collective()),
+                                 format_size(problem.demand.size_bytes()), describe(problem.demand.shape()))},
       {"topology", topology_line(*problem.topology)}};
   for (const auto& [name, value] : json.at("options").items()) rows.push_back({name, value.dump()});
   return "problem\n" + format_table(rows);

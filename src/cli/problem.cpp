@@ -10,6 +10,7 @@
 #include "rondo/core/version.hpp"
 #include "rondo/io/read_as.hpp"
 #include "rondo/io/topology_files.hpp"
+#include "shape_options.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -46,19 +47,45 @@ Demand read_demand(const std::filesystem::path& path, const Topology& topology) 
   return read_as(path, [&](const Json& json) { return demand_from_json(json, topology, 1); });
 }
 
-Demand demand_of(const Settings& settings, const Topology& topology, GpuId root) {
-  if (settings.has("demand")) {
-    if (settings.has("size") || (settings.has("collective") && settings.text("collective") != "custom")) {
-      throw Error(ExitCode::usage,
-                  "--demand says what is wanted and how large it is; leave --size and --collective out");
-    }
-    return read_demand(settings.text("demand"), topology);
+Demand custom_demand(const Settings& settings, const Topology& topology) {
+  if (settings.has("size") || (settings.has("collective") && settings.text("collective") != "custom")) {
+    throw Error(ExitCode::usage,
+                "--demand says what is wanted and how large it is; leave --size and --collective out");
   }
+  const Demand demand = read_demand(settings.text("demand"), topology);
+  return naming_file(settings.text("demand"), [&] { return with_shape_options(settings, demand); });
+}
+
+/// Of a collective without one: 0, or what is asked and then refused.
+GpuId root_of(const Settings& settings, Collective collective, const CollectiveShape& shape) {
+  const GpuId asked(
+      static_cast<std::int32_t>(settings.integer("root", 0, std::numeric_limits<std::int32_t>::max())));
+  if (!collective->has_root || settings.is_given("root") || shape.group.empty()) return asked;
+  return shape.group.front();
+}
+
+struct Asked {
+  Demand demand;
+  GpuId root;
+};
+
+Asked demand_of(const Settings& settings, const Topology& topology) {
+  if (settings.has("demand"))
+    return {custom_demand(settings, topology), root_of(settings, Collective::custom, {})};
   const Collective collective = parse_collective(settings.text("collective"));
   if (collective == Collective::custom) {
     throw Error(ExitCode::usage, "collective 'custom' needs --demand FILE, which says who wants what");
   }
-  return make_demand(collective, parse_size(settings.text("size")), topology.num_gpus(), 1, root);
+  const std::size_t gpus = topology.num_gpus();
+  const CollectiveShape shape = read_shape_options(settings, collective, gpus);
+  const GpuId root = root_of(settings, collective, shape);
+  if (shape.counts.empty())
+    return {make_demand(collective, parse_size(settings.text("size")), gpus, 1, root, shape), root};
+  return naming_file(settings.text("counts"), [&]() -> Asked {
+    const double bytes = size_of_counts(collective, shape, gpus);
+    if (bytes == 0) throw Error(ExitCode::bad_data, "all counts are 0; give at least one that is positive");
+    return {make_demand(collective, bytes, gpus, 1, root, shape), root};
+  });
 }
 
 std::string why_root_ignored(const Demand& demand) {
@@ -70,21 +97,21 @@ std::string why_root_ignored(const Demand& demand) {
 }  // namespace
 
 std::vector<OptionGroup> problem_options(Option seed) {
-  return {
+  std::vector<OptionGroup> groups = {
       fabric_options(std::move(seed)),
       {"Collective",
        {{"collective", "NAME", "", collectives_help()},
         {"size", "SIZE", "", "as in nccl-tests: " + size_help() + ". B, KB, MB, GB (decimal), KiB, MiB, GiB"},
-        {"root", "GPU", "0", "of " + rooted() + ": 0 to GPUs - 1"},
+        {"root", "GPU", "0", "of " + rooted() + ": 0 to GPUs - 1 (default in a group: its first GPU)"},
         {"demand", "FILE", "", "a custom collective: JSON of format rondo-demand"}}}};
+  for (Option& option : shape_options()) groups.back().options.push_back(std::move(option));
+  return groups;
 }
 
 ProblemDocument read_problem(const Settings& settings) {
   auto topology =
       std::make_shared<const Topology>(changed_topology(load_topology(settings.text("topology")), settings));
-  const GpuId root(
-      static_cast<std::int32_t>(settings.integer("root", 0, std::numeric_limits<std::int32_t>::max())));
-  Demand demand = demand_of(settings, *topology, root);
+  auto [demand, root] = demand_of(settings, *topology);
   settings.refuse_ignored("root", why_root_ignored(demand));
   check_reachable(*topology, demand);
   return {std::move(topology), std::move(demand), root};
@@ -97,6 +124,7 @@ Json problem_to_json(const ProblemDocument& problem, const Json& options) {
                {"collective", to_string(problem.demand.collective())},
                {"size_bytes", problem.demand.size_bytes()},
                {"root", problem.root.value}};
+  write_shape(json, problem.demand.shape());
   if (problem.demand.collective() == Collective::custom) json["demand"] = demand_to_json(problem.demand);
   json["options"] = options;
   json["topology"] = topology_to_json(*problem.topology);
@@ -111,10 +139,15 @@ ProblemDocument problem_from_json(const Json& json) {
     auto topology = std::make_shared<const Topology>(topology_from_json(json.at("topology")));
     const GpuId root(json.at("root").get<std::int32_t>());
     const Collective collective = parse_collective(json.at("collective").get<std::string>());
-    Demand demand =
-        collective == Collective::custom
-            ? demand_from_json(json.at("demand"), *topology, 1)
-            : make_demand(collective, json.at("size_bytes").get<double>(), topology->num_gpus(), 1, root);
+    const CollectiveShape shape = read_shape(json);
+    Demand demand = [&] {
+      if (collective != Collective::custom) {
+        return make_demand(collective, json.at("size_bytes").get<double>(), topology->num_gpus(), 1, root,
+                           shape);
+      }
+      const Demand custom = demand_from_json(json.at("demand"), *topology, 1);
+      return Demand(collective, custom.size_bytes(), custom.num_gpus(), custom.contributions(), 1, shape);
+    }();
     return {std::move(topology), std::move(demand), root};
   } catch (const Json::exception& error) {
     throw Error(ExitCode::bad_data, fmt::format("this is no rondo-problem of version 1: {}", error.what()));

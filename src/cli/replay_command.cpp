@@ -51,7 +51,8 @@ std::shared_ptr<const Topology> topology_of(const Settings& settings, const Topo
 /// bounds hold for any chunks.
 Demand asked_demand(const Demand& demand) {
   if (demand.collective() == Collective::custom) return demand;
-  return make_demand(demand.collective(), demand.size_bytes(), demand.num_gpus(), 1, root_of(demand));
+  return make_demand(demand.collective(), demand.size_bytes(), demand.num_gpus(), 1, root_of(demand),
+                     demand.shape());
 }
 
 void check_links(const ProvenSchedule& before, const Topology& topology, const std::vector<LinkId>& links) {

@@ -115,6 +115,7 @@ Json make_report(const SynthesisResult& result, const Communicator& communicator
                  {"candidates", candidates_to_json(result.candidates)},
                  {"chunk_trade", trade_to_json(result.by_chunks)},
                  {"versions", library_versions()}};
+  write_shape(report, proven.demand.shape());
   if (!result.rounds.empty()) report["rounds"] = rounds_to_json(result.rounds);
   return report;
 }

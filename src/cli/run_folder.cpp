@@ -79,24 +79,10 @@ std::optional<std::string> first_difference(const Json& there, const Json& asked
                      value_at(asked, pointer));
 }
 
-/// The demand of a schedule has one chunk a contribution where the problem's may be split.
+/// Whether the schedule moves what the problem asks for, in whatever chunks.
 bool same_demand(const Demand& problem, const Demand& schedule) {
-  const std::size_t contributions = problem.contributions().size();
-  if (problem.collective() != schedule.collective() || problem.size_bytes() != schedule.size_bytes() ||
-      schedule.num_chunks() % contributions != 0) {
-    return false;
-  }
-  const Demand split = problem.with_chunks(static_cast<int>(schedule.num_chunks() / contributions));
-  for (std::size_t i = 0; i < split.num_chunks(); ++i) {
-    const ChunkId c(i);
-    const auto a = split.destinations(c);
-    const auto b = schedule.destinations(c);
-    if (split.origin(c) != schedule.origin(c) || split.bytes(c) != schedule.bytes(c) ||
-        split.ready_us(c) != schedule.ready_us(c) || !std::equal(a.begin(), a.end(), b.begin(), b.end())) {
-      return false;
-    }
-  }
-  return true;
+  return problem.collective() == schedule.collective() && problem.size_bytes() == schedule.size_bytes() &&
+         problem.shape() == schedule.shape() && !difference(problem, schedule);
 }
 
 /// Runs `read`; tells with what it refuses how to go on.

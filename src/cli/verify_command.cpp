@@ -25,10 +25,10 @@ std::string verify(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
   const ProvenSchedule proven =
       std::filesystem::is_directory(path) ? check_run(path).proven : checked_file(path);
-  return fmt::format("valid: {} of {} on {}, {} GPUs, {} chunks, {} sends; {}\n",
+  return fmt::format("valid: {} of {}{} on {}, {} GPUs, {} chunks, {} sends; {}\n",
                      to_string(proven.demand.collective()), format_size(proven.demand.size_bytes()),
-                     proven.topology.name(), proven.topology.num_gpus(), proven.demand.num_chunks(),
-                     proven.schedule.sends.size(), describe(figures_of(proven)));
+                     describe(proven.demand.shape()), proven.topology.name(), proven.topology.num_gpus(),
+                     proven.demand.num_chunks(), proven.schedule.sends.size(), describe(figures_of(proven)));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "certificates/kinds.hpp"
+#include "rondo/core/subfabric.hpp"
 #include "rondo/core/transposition.hpp"
 
 namespace rondo {
@@ -37,11 +38,16 @@ Demand transposed_bytes(const Demand& demand) {
     sum.source_ready_us.clear();
   }
   return transposed(Demand(demand.collective(), demand.size_bytes(), demand.num_gpus(), std::move(sums),
-                           demand.chunks_per_contribution()));
+                           demand.chunks_per_contribution(), demand.shape()));
 }
 
 double bound(const Topology& topology, const Demand& demand, const Certificate& certificate, Tail tail,
              double piece_bytes) {
+  if (demand.forbids_relays()) {
+    const Subfabric part(topology, demand);
+    return bound(part.topology(), part.demand_of(demand), part.certificate_inside(certificate), tail,
+                 piece_bytes);
+  }
   if (const auto* latency = std::get_if<LatencyCertificate>(&certificate))
     return certificates::bound(topology, demand, *latency);
   if (demand.kind() == DemandKind::reduction) {

@@ -7,32 +7,12 @@
 #include <numeric>
 #include <utility>
 
+#include "demand_caps.hpp"
 #include "refuse.hpp"
 #include "rondo/core/error.hpp"
 
 namespace rondo {
 namespace {
-
-constexpr std::size_t kMaxChunks = std::size_t{1} << 24;
-constexpr std::size_t kMaxDeliveries = 100'000'000;
-
-/// `deliveries`: destinations, summed over contributions.
-void check_caps(std::size_t contributions, std::size_t deliveries, int chunks) {
-  const auto per_contribution = static_cast<std::size_t>(chunks);
-  if (contributions > kMaxChunks / per_contribution) {
-    throw Error(
-        ExitCode::unavailable,
-        fmt::format("{} contributions in {} chunks each are beyond the cap of {} chunks; ask for fewer",
-                    contributions, chunks, kMaxChunks));
-  }
-  if (deliveries > kMaxDeliveries / per_contribution) {
-    throw Error(
-        ExitCode::unavailable,
-        fmt::format("{} destinations in {} chunks each are beyond the cap of {} chunks x destinations; ask "
-                    "for fewer chunks or GPUs",
-                    deliveries, chunks, kMaxDeliveries));
-  }
-}
 
 void check_gpu(std::size_t contribution, const char* role, GpuId gpu, std::size_t num_gpus) {
   if (!gpu.valid() || gpu.index() >= num_gpus) {
@@ -125,52 +105,16 @@ void check_contribution(std::size_t id, const Contribution& contribution, std::s
   check_ready(id, contribution.ready_us);
 }
 
-/// A contribution for every part that is a sum of all inputs, by part.
-std::vector<Contribution> sums_of(Collective collective, double size_bytes, std::size_t num_gpus,
-                                  GpuId root) {
-  std::vector<Contribution> all(collective->input_parts(num_gpus));
-  for (Contribution& sum : all) {
-    sum.origin = GpuId{0};
-    sum.bytes = size_bytes / static_cast<double>(collective->num_parts(num_gpus));
-    sum.reduce = true;
-    for (std::size_t g = 0; g < num_gpus; ++g) sum.sources.push_back(GpuId(g));
-  }
-  collective->for_each_output_part(num_gpus, root.index(), [&](const OutputPart& to, const InputPart& from) {
-    all[from.part].destinations.push_back(GpuId(to.gpu));
-  });
-  return all;
-}
-
-/// A contribution for every part of an input that another GPU wants, by GPU and part.
-std::vector<Contribution> contributions_of(Collective collective, double size_bytes, std::size_t num_gpus,
-                                           GpuId root) {
-  if (collective->reduces) return sums_of(collective, size_bytes, num_gpus, root);
-  const std::size_t parts = collective->input_parts(num_gpus);
-  const std::size_t inputs = collective->input.at_root_only ? 1 : num_gpus;
-  const auto for_each_part_sent = [&](const auto& visit) {
-    collective->for_each_output_part(
-        num_gpus, root.index(), [&](const OutputPart& to, const InputPart& from) {
-          if (from.gpu != to.gpu) visit((inputs == 1 ? 0 : from.gpu * parts) + from.part, GpuId(to.gpu));
-        });
+/// Nothing of the data may start or end at a GPU that takes no part.
+void check_in_group(std::size_t id, const Contribution& contribution, const std::vector<GpuId>& group) {
+  const auto check = [&](const char* role, GpuId gpu) {
+    if (std::ranges::binary_search(group, gpu)) return;
+    refuse(fmt::format("contribution {}: {} is GPU {}, which is not in the group {}; name one of its members",
+                       id, role, gpu.value, to_string(group)));
   };
-  std::vector<std::size_t> counts(inputs * parts, 0);
-  for_each_part_sent([&](std::size_t i, GpuId) { ++counts[i]; });
-  std::vector<Contribution> all(inputs * parts);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].origin = inputs == 1 ? root : GpuId(i / parts);
-    all[i].bytes = size_bytes / static_cast<double>(collective->num_parts(num_gpus));
-    all[i].destinations.reserve(counts[i]);
-  }
-  for_each_part_sent([&](std::size_t i, GpuId to) { all[i].destinations.push_back(to); });
-  std::erase_if(all, [](const Contribution& c) { return c.destinations.empty(); });
-  return all;
-}
-
-/// A lower bound of the collective's destinations, before anything of that size is allocated: no GPU wants
-/// more than one part of its own.
-std::size_t least_deliveries(Collective collective, std::size_t num_gpus) {
-  const std::size_t outputs = collective->output.at_root_only ? 1 : num_gpus;
-  return outputs * (collective->output_parts(num_gpus) - 1);
+  for (const GpuId source : contribution.all_sources()) check("a source", source);
+  for (const GpuId destination : contribution.destinations) check("a destination", destination);
+  for (const HeldSum& held : contribution.held) check("a holder", held.gpu);
 }
 
 DemandKind kind_of(const std::vector<Contribution>& contributions) {
@@ -185,7 +129,7 @@ DemandKind kind_of(const std::vector<Contribution>& contributions) {
 }  // namespace
 
 Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
-               std::vector<Contribution> contributions, int chunks_per_contribution)
+               std::vector<Contribution> contributions, int chunks_per_contribution, CollectiveShape shape)
     : collective_(collective),
       size_bytes_(size_bytes),
       num_gpus_(num_gpus),
@@ -195,6 +139,8 @@ Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
   }
   if (chunks_ < 1) refuse(fmt::format("chunks is {}; a contribution has at least 1 chunk", chunks_));
   if (contributions.empty()) refuse("the demand is empty; give at least one contribution");
+  check_shape(shape, collective, num_gpus_);
+  if (shape.group.size() == num_gpus_) shape.group.clear();
   std::size_t deliveries = 0;
   for (const Contribution& c : contributions) deliveries += c.destinations.size();
   check_caps(contributions.size(), deliveries, chunks_);
@@ -204,7 +150,9 @@ Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
     if (!contribution.sources.empty()) sort_sources(contribution);
     if (contribution.sources.size() == 1 && !contribution.reduce) contribution.sources.clear();
     check_contribution(i, contribution, num_gpus_);
+    if (!shape.group.empty()) check_in_group(i, contribution, shape.group);
   }
+  if (!shape.is_plain()) shape_ = std::make_shared<const CollectiveShape>(std::move(shape));
   kind_ = kind_of(contributions);
   const double bytes = contributions.front().bytes;
   if (std::all_of(contributions.begin(), contributions.end(),
@@ -212,6 +160,11 @@ Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
     uniform_chunk_bytes_ = bytes / chunks_;
   }
   contributions_ = std::make_shared<const std::vector<Contribution>>(std::move(contributions));
+}
+
+const CollectiveShape& Demand::shape() const {
+  static const CollectiveShape plain;
+  return shape_ ? *shape_ : plain;
 }
 
 double Demand::num_deliveries() const {
@@ -223,7 +176,9 @@ double Demand::num_deliveries() const {
 Demand Demand::with_size(double size_bytes) const {
   std::vector<Contribution> scaled = contributions();
   for (Contribution& c : scaled) c.bytes *= size_bytes / size_bytes_;
-  return Demand(collective_, size_bytes, num_gpus_, std::move(scaled), chunks_);
+  CollectiveShape scaled_shape = shape();
+  for (double& bytes : scaled_shape.counts) bytes *= size_bytes / size_bytes_;
+  return Demand(collective_, size_bytes, num_gpus_, std::move(scaled), chunks_, std::move(scaled_shape));
 }
 
 Demand Demand::with_chunks(int chunks_per_contribution) const {
@@ -238,40 +193,6 @@ Demand Demand::with_chunks(int chunks_per_contribution) const {
   if (uniform_chunk_bytes_)
     split.uniform_chunk_bytes_ = contributions().front().bytes / chunks_per_contribution;
   return split;
-}
-
-Demand make_demand(Collective collective, double size_bytes, std::size_t num_gpus, int chunks, GpuId root) {
-  if (!(size_bytes > 0) || !std::isfinite(size_bytes)) {
-    throw Error(ExitCode::usage,
-                fmt::format("size is {} bytes; it has to be positive and finite", size_bytes));
-  }
-  if (chunks < 1) {
-    throw Error(ExitCode::usage,
-                fmt::format("chunks is {}; every contribution has at least 1 chunk", chunks));
-  }
-  if (num_gpus < 2) refuse(fmt::format("a collective needs at least two GPUs; there are {}", num_gpus));
-  if (!root.valid() || root.index() >= num_gpus) {
-    throw Error(ExitCode::usage,
-                fmt::format("root is {}, which is no GPU; GPUs are 0 to {}", root.value, num_gpus - 1));
-  }
-  if (collective->source == nullptr) {
-    throw Error(ExitCode::usage, fmt::format("collective '{}' has no shape of its own; give a demand file",
-                                             to_string(collective)));
-  }
-  if (!collective->has_root && root != GpuId{0}) {
-    throw Error(ExitCode::usage, fmt::format("root is {}, but {} has no root; leave it out", root.value,
-                                             to_string(collective)));
-  }
-  check_caps(1, least_deliveries(collective, num_gpus), chunks);
-  return Demand(collective, size_bytes, num_gpus, contributions_of(collective, size_bytes, num_gpus, root),
-                chunks);
-}
-
-GpuId root_of(const Demand& demand) {
-  const Collective collective = demand.collective();
-  if (!collective->has_root) return GpuId{0};
-  const Contribution& first = demand.contributions().front();
-  return collective->output.at_root_only || collective->reduces ? first.destinations.front() : first.origin;
 }
 
 }  // namespace rondo

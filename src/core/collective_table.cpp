@@ -125,6 +125,18 @@ Collective parse_collective(std::string_view name) {
   if (found) return *found;
   std::string known;
   for (const CollectiveRow& row : kRows) known += fmt::format("{}{}", known.empty() ? "" : ", ", row.name);
+  if (name == "scan" || name == "exscan") {
+    throw Error(ExitCode::usage, fmt::format("collective '{}' is left out: prefix sums have an order that no "
+                                             "schedule of sums here keeps; known are {}",
+                                             name, known));
+  }
+  if (const auto plain =
+          name.ends_with('v') ? find_collective(name.substr(0, name.size() - 1)) : std::nullopt;
+      plain && (*plain)->num_counts(2) > 0) {
+    throw Error(ExitCode::usage,
+                fmt::format("unknown collective '{}'; give {} and --counts FILE with the bytes of each part",
+                            name, (*plain)->name));
+  }
   throw Error(ExitCode::usage, fmt::format("unknown collective '{}'; known are {}", name, known));
 }
 

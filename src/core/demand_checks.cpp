@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "refuse.hpp"
 #include "rondo/core/collective.hpp"
+#include "rondo/core/subfabric.hpp"
 
 /// Whether a demand is that of its collective, and whether a topology can serve it.
 namespace rondo {
@@ -17,12 +19,21 @@ struct Flow {
   bool reduce;
   std::span<const GpuId> sources;
   std::span<const GpuId> destinations;
+  const Contribution* times_and_sums;  ///< ready times and what is held at first
 
   friend bool operator<(const Flow& a, const Flow& b) {
     if (a.reduce != b.reduce) return b.reduce;
     if (!std::ranges::equal(a.sources, b.sources))
       return std::ranges::lexicographical_compare(a.sources, b.sources);
-    return std::ranges::lexicographical_compare(a.destinations, b.destinations);
+    if (!std::ranges::equal(a.destinations, b.destinations))
+      return std::ranges::lexicographical_compare(a.destinations, b.destinations);
+    const Contribution& x = *a.times_and_sums;
+    const Contribution& y = *b.times_and_sums;
+    if (x.ready_us != y.ready_us) return x.ready_us < y.ready_us;
+    if (x.source_ready_us != y.source_ready_us) return x.source_ready_us < y.source_ready_us;
+    return std::ranges::lexicographical_compare(x.held, y.held, [](const HeldSum& h, const HeldSum& k) {
+      return std::tie(h.gpu, h.sources) < std::tie(k.gpu, k.sources);
+    });
   }
 };
 
@@ -30,7 +41,7 @@ struct Flow {
 std::map<Flow, double> totals(const Demand& demand) {
   std::map<Flow, double> result;
   for (const Contribution& c : demand.contributions())
-    result[{c.reduce, c.all_sources(), c.destinations}] += c.bytes;
+    result[{c.reduce, c.all_sources(), c.destinations, &c}] += c.bytes;
   return result;
 }
 
@@ -38,11 +49,14 @@ bool nearly_equal(double a, double b) {
   return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
 }
 
-std::string flow_name(const Flow& flow, std::size_t num_gpus) {
+std::string flow_name(const Flow& flow, const Demand& demand) {
+  const std::size_t num_members =
+      demand.shape().group.empty() ? demand.num_gpus() : demand.shape().group.size();
   const auto to = [&]() -> std::string {
     if (flow.destinations.size() == 1) return fmt::format("GPU {}", flow.destinations.front().value);
-    if (flow.destinations.size() == num_gpus) return "all GPUs";
-    if (flow.destinations.size() == num_gpus - 1) return "all others";
+    if (flow.destinations.size() == num_members)
+      return demand.shape().group.empty() ? "all GPUs" : "the group";
+    if (flow.destinations.size() == num_members - 1) return "all others";
     return fmt::format("{} GPUs", flow.destinations.size());
   }();
   if (flow.sources.size() == 1) return fmt::format("from GPU {} to {}", flow.sources.front().value, to);
@@ -50,7 +64,9 @@ std::string flow_name(const Flow& flow, std::size_t num_gpus) {
 }
 
 /// One flag a node: whether `start` reaches it, or (backwards) it reaches `start`.
-std::vector<char> reachable(const Topology& topology, NodeId start, bool backwards) {
+/// What `closed` says may not pass is no way.
+std::vector<char> reachable(const Topology& topology, NodeId start, bool backwards,
+                            const std::vector<char>& closed) {
   std::vector<char> seen(topology.num_nodes(), 0);
   std::vector<NodeId> frontier = {start};
   seen[start.index()] = 1;
@@ -59,7 +75,7 @@ std::vector<char> reachable(const Topology& topology, NodeId start, bool backwar
     frontier.pop_back();
     for (const LinkId l : backwards ? topology.in_links(node) : topology.out_links(node)) {
       const NodeId next = backwards ? topology.link(l).src : topology.link(l).dst;
-      if (seen[next.index()]) continue;
+      if (seen[next.index()] || closed[next.index()]) continue;
       seen[next.index()] = 1;
       frontier.push_back(next);
     }
@@ -70,8 +86,9 @@ std::vector<char> reachable(const Topology& topology, NodeId start, bool backwar
 /// Whether every GPU reaches every other: GPU 0 reaches all and all reach it.
 bool gpus_strongly_connected(const Topology& topology) {
   const NodeId first = topology.node_of(GpuId{0});
-  const auto forward = reachable(topology, first, false);
-  const auto backward = reachable(topology, first, true);
+  const std::vector<char> none(topology.num_nodes(), 0);
+  const auto forward = reachable(topology, first, false, none);
+  const auto backward = reachable(topology, first, true, none);
   for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
     const std::size_t n = topology.node_of(GpuId(g)).index();
     if (!forward[n] || !backward[n]) return false;
@@ -90,20 +107,25 @@ std::optional<std::string> mismatch_with_collective(const Demand& demand) {
     return fmt::format("the contributions have {} bytes together; size_bytes is {}", sum,
                        demand.size_bytes());
   }
-  const Demand named = make_demand(collective, demand.size_bytes(), demand.num_gpus(), 1, root_of(demand));
-  const auto found = totals(demand);
-  const auto expected = totals(named);
+  const Demand named =
+      make_demand(collective, demand.size_bytes(), demand.num_gpus(), 1, root_of(demand), demand.shape());
+  return difference(named, demand);
+}
+
+std::optional<std::string> difference(const Demand& asked, const Demand& found) {
+  const auto expected = totals(asked);
+  const auto have = totals(found);
   for (const auto& [flow, bytes] : expected) {
-    const auto it = found.find(flow);
-    const double have = it == found.end() ? 0 : it->second;
-    if (nearly_equal(have, bytes)) continue;
-    return fmt::format("{} bytes go {}; {} of {} bytes asks for {}", have, flow_name(flow, demand.num_gpus()),
-                       to_string(collective), demand.size_bytes(), bytes);
+    const auto it = have.find(flow);
+    const double there = it == have.end() ? 0 : it->second;
+    if (nearly_equal(there, bytes)) continue;
+    return fmt::format("{} bytes go {}; {} of {} bytes asks for {}", there, flow_name(flow, asked),
+                       to_string(asked.collective()), asked.size_bytes(), bytes);
   }
-  for (const auto& [flow, bytes] : found) {
+  for (const auto& [flow, bytes] : have) {
     if (!expected.contains(flow)) {
-      return fmt::format("{} bytes go {}; {} asks for none", bytes, flow_name(flow, demand.num_gpus()),
-                         to_string(collective));
+      return fmt::format("{} bytes go {}; {} asks for none", bytes, flow_name(flow, found),
+                         to_string(asked.collective()));
     }
   }
   return std::nullopt;
@@ -114,19 +136,24 @@ void check_reachable(const Topology& topology, const Demand& demand) {
     refuse(fmt::format("the demand is for {} GPUs; topology '{}' has {}", demand.num_gpus(), topology.name(),
                        topology.num_gpus()));
   }
-  if (gpus_strongly_connected(topology)) return;
+  const std::vector<char> closed = forbidden_nodes(topology, demand);
+  if (!demand.forbids_relays() && gpus_strongly_connected(topology)) return;
   std::vector<std::vector<char>> reached(topology.num_gpus());  // per origin, found once
   for (const Contribution& c : demand.contributions()) {
     for (const GpuId source : c.all_sources()) {
       auto& flags = reached[source.index()];
-      if (flags.empty()) flags = reachable(topology, topology.node_of(source), false);
+      if (flags.empty()) flags = reachable(topology, topology.node_of(source), false, closed);
       for (const GpuId d : c.destinations) {
         if (flags[topology.node_of(d).index()]) continue;
         refuse(fmt::format(
-            "GPU {} (node {}) needs data of GPU {} (node {}), but topology '{}' has no path between "
-            "them; add links or leave the destination out",
-            d.value, topology.node_of(d).value, source.value, topology.node_of(source).value,
-            topology.name()));
+            "GPU {} (node {}) needs data of GPU {} (node {}), but topology '{}' has no path between them{}",
+            d.value, topology.node_of(d).value, source.value, topology.node_of(source).value, topology.name(),
+            demand.forbids_relays()
+                ? fmt::format(
+                      " that stays within the group {} (relay is none); let others relay, or take GPUs "
+                      "on the way into the group",
+                      to_string(demand.shape().group))
+                : std::string("; add links or leave the destination out")));
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "replay_internal.hpp"
+#include "rondo/core/subfabric.hpp"
 
 namespace rondo::replay_internal {
 
@@ -73,6 +74,23 @@ Execution sort_by_chunk(const Topology& topology, const Demand& demand, std::spa
   return execution;
 }
 
+/// Rule 11: GPUs outside a group that forbids relays neither send nor receive.
+void check_relays(const Execution& execution, FirstViolation& first) {
+  const Demand& demand = execution.demand;
+  if (!demand.forbids_relays()) return;
+  const std::vector<char> forbidden = forbidden_nodes(execution.topology, demand);
+  for (std::size_t s = 0; s < execution.sends.size(); ++s) {
+    for (const NodeId end : {execution.src(s), execution.dst(s)}) {
+      if (!forbidden[end.index()]) continue;
+      first.offer(execution.sends[s].start_us, 0, execution.sends[s], [&] {
+        return fmt::format(
+            "rule 11: {} has an end at GPU {}, which is not in the group {}, and relay is none",
+            execution.describe(s), execution.topology.gpu_of(end).value, to_string(demand.shape().group));
+      });
+    }
+  }
+}
+
 /// Rule 10: only what may add is asked to.
 void check_operations(const Execution& execution, FirstViolation& first) {
   for (std::size_t s = 0; s < execution.sends.size(); ++s) {
@@ -127,6 +145,7 @@ ReplayResult replay(const Topology& topology, const Demand& demand, std::span<co
   }
   const Execution execution = sort_by_chunk(topology, demand, sends);
   FirstViolation first;
+  check_relays(execution, first);
   check_operations(execution, first);
   const Numbered numbered = check_numbers(execution, first);
   JoinedSends transfers = find_crossings(execution, first);

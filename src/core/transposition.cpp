@@ -71,7 +71,7 @@ Demand transposed(const Demand& demand) {
     all.push_back(std::move(spread));
   }
   return Demand(reverse_of(demand.collective()), demand.size_bytes(), demand.num_gpus(), std::move(all),
-                demand.chunks_per_contribution());
+                demand.chunks_per_contribution(), demand.shape());
 }
 
 std::vector<Send> reversed_in_time(const Topology& transposed_topology, const Demand& transposed_demand,

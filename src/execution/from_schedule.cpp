@@ -35,7 +35,8 @@ class FromSchedule {
   static Program empty_program(const ProvenSchedule& proven, Arithmetic arithmetic) {
     Program program;
     program.name = proven.topology.name();
-    program.coll = proven.demand.collective();
+    // In a group, or by counts, what is to be delivered says all.
+    if (proven.demand.shape().is_plain()) program.coll = proven.demand.collective();
     program.root = root_of(proven.demand).value;
     program.arithmetic = arithmetic;
     for (const Contribution& contribution : proven.demand.contributions()) {

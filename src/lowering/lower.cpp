@@ -25,8 +25,11 @@ constexpr int kMaxAttempts = 12;
 
 constexpr std::array<std::string_view, 4> kReductions = {"sum", "prod", "max", "min"};
 
-/// As custom where the executor does not know it.
-Collective known_coll(Collective collective, const Executor& executor) {
+/// As custom where the executor does not know it: other GPUs than all, and parts of different sizes, no
+/// executor knows.
+Collective known_coll(const Demand& demand, const Executor& executor) {
+  if (!demand.shape().is_plain()) return Collective::custom;
+  const Collective collective = demand.collective();
   const bool fallback =
       !msccl::spelling(executor, collective) && msccl::spelling(executor, Collective::custom);
   return fallback ? Collective::custom : collective;
@@ -96,11 +99,19 @@ std::vector<Delivery> moved(const ProvenSchedule& proven) {
 
 Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
   const Executor& executor = *options.executor;
-  const Collective coll = known_coll(proven.demand.collective(), executor);
+  const Collective coll = known_coll(proven.demand, executor);
   const auto spelled = msccl::spelling(executor, coll);
   if (!spelled) {
     throw Error(ExitCode::unavailable,
-                fmt::format("{} does not know {}; --executor msccl does", executor.name, to_string(coll)));
+                fmt::format("{} does not know {}{}; --executor msccl does", executor.name,
+                            to_string(proven.demand.collective()), describe(proven.demand.shape())));
+  }
+  if (options.in_place && !proven.demand.shape().is_plain()) {
+    throw Error(
+        ExitCode::usage,
+        fmt::format("{}{} in place is not known; give --placement out-of-place, or of equal parts in a "
+                    "group solve with --relay none",
+                    to_string(proven.demand.collective()), describe(proven.demand.shape())));
   }
   std::vector<Delivery> deliveries = lowering::needed_in_order(proven.demand, moved(proven));
   if (options.max_peers) {

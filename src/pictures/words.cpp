@@ -105,9 +105,10 @@ std::string words_of(const ProvenSchedule& proven, const PartitionCertificate& p
 }  // namespace
 
 std::string title_words(const ProvenSchedule& proven) {
-  return fmt::format("{} of {} over {} GPUs of {}", to_string(proven.demand.collective()),
-                     format_size(proven.demand.size_bytes()), proven.topology.num_gpus(),
-                     printable(proven.topology.name()));
+  std::string who = fmt::format(" over {} GPUs", proven.topology.num_gpus());
+  if (!proven.demand.shape().is_plain()) who = describe(proven.demand.shape());
+  return fmt::format("{} of {}{} of {}", to_string(proven.demand.collective()),
+                     format_size(proven.demand.size_bytes()), who, printable(proven.topology.name()));
 }
 
 std::string result_words(const ProvenSchedule& proven) {

@@ -57,7 +57,7 @@ std::optional<Halves> halves_of(const Demand& demand) {
   const bool is_named = demand.collective() == Collective::allreduce;
   const auto make = [&](Collective named, std::vector<Contribution> contributions) {
     return Demand(is_named ? named : Collective::custom, demand.size_bytes(), demand.num_gpus(),
-                  std::move(contributions), 1);
+                  std::move(contributions), 1, demand.shape());
   };
   return Halves{make(Collective::reduce_scatter, std::move(sums)),
                 make(Collective::allgather, std::move(results)), static_cast<int>(parts)};

@@ -61,6 +61,12 @@ std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std
   return policies;
 }
 
+double mean_bytes(const Demand& demand) {
+  double sum = 0;
+  for (const Contribution& c : demand.contributions()) sum += c.bytes;
+  return sum / static_cast<double>(demand.contributions().size());
+}
+
 /// Parts that a contribution has to begin with: sums for many GPUs are worked on by each of them.
 double parts_of(const Demand& demand) {
   if (demand.kind() != DemandKind::all_reduction) return 1;
@@ -73,6 +79,8 @@ int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options
   if (options.chunks > 0) return options.chunks;
   double smallest = demand.contributions().front().bytes;
   for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
+  // By counts some are tiny, and cutting those does no harm as long as most chunks are not.
+  if (!demand.shape().counts.empty()) smallest = mean_bytes(demand);
   return static_cast<int>(std::clamp(std::floor(smallest / options.min_chunk_bytes), 1.0,
                                      parts_of(demand) * kMostChunksOfImprovement));
 }

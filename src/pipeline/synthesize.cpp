@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "combining.hpp"
+#include "even_parts.hpp"
 #include "explore.hpp"
 #include "improve.hpp"
 #include "replayed.hpp"
@@ -15,6 +16,7 @@
 #include "round_steps.hpp"
 #include "shared_bounds.hpp"
 #include "time_shares.hpp"
+#include "without_relays.hpp"
 
 /// The main job: bound, explore, improve, prove.
 namespace rondo {
@@ -100,6 +102,7 @@ void check_options(const Problem& problem) {
                             "changes; rondo bound and rondo verify know it",
                             changing - links.begin(), problem.topology->name()));
   }
+  if (problem.demand.forbids_relays()) return check_options(on_members(problem));
   switch (problem.demand.kind()) {
     case DemandKind::reduction:
       return check_options(transposed(problem));
@@ -110,12 +113,14 @@ void check_options(const Problem& problem) {
   }
 }
 
-SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
-  check_reachable(*problem.topology, problem.demand);
-  check_options(problem);
+namespace {
+
+/// Collective. The main job for a problem as it is to be solved, in the end on all of a fabric and forwards
+/// in time.
+SynthesisResult solve(const Problem& problem, const RunContext& context) {
+  if (problem.demand.forbids_relays()) return of_whole_fabric(problem, solve(on_members(problem), context));
   const DemandKind kind = problem.demand.kind();
-  if (kind == DemandKind::reduction)
-    return reversed_in_time(problem, synthesize(transposed(problem), context));
+  if (kind == DemandKind::reduction) return reversed_in_time(problem, solve(transposed(problem), context));
   const bool in_rounds = works_in_rounds(problem);
   const Toolbox tools = prepare_toolbox(problem.options, context);
   Steps steps;
@@ -144,6 +149,15 @@ SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
   result.wall_parts_s = steps.wall_s();
   result.wall_parts_s["checkpoints"] = context.checkpoints().seconds();
   return result;
+}
+
+}  // namespace
+
+SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
+  check_reachable(*problem.topology, problem.demand);
+  check_options(problem);
+  const std::optional<Demand> parts = in_even_parts(problem.demand);
+  return solve(parts ? Problem{problem.topology, *parts, problem.options} : problem, context);
 }
 
 }  // namespace rondo

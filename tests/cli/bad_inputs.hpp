@@ -85,6 +85,15 @@ inline BadInput bad_demand(const std::string& name, const std::string& demand, W
           {{"t.json", topology()}, {"d.json", demand}}};
 }
 
+/// Of the three GPUs; without --size.
+inline BadInput bad_counts(const std::string& name, const std::string& counts, Words in_message,
+                           std::map<std::string, std::string> options = {}) {
+  options.insert({{"size", ""}, {"counts", "c.txt"}});
+  in_message.push_back("c.txt");
+  return {
+      name, solve("t.json", options), 65, std::move(in_message), {{"t.json", topology()}, {"c.txt", counts}}};
+}
+
 inline BadInput bad_schedule(const std::string& name, const Words& arguments,
                              const std::function<void(const fs::path&)>& change,
                              const Words& in_message = {"schedule.h5"}) {
@@ -229,6 +238,54 @@ inline std::vector<BadInput> bad_inputs() {
        {},
        [](const fs::path& folder) { fs::create_symlink(folder, folder / "out/rounds"); }},
       bad_topology("control_characters", "\"latency_us\"", "\"\\u001b[2J\"", {"unknown key '?[2J'"}),
+      bad_option("group_of_one", {{"group", "1"}}, {"--group is '1'", "at least two"}),
+      bad_option("group_of_a_stranger", {{"group", "0,3"}}, {"--group", "GPU 3", "0 to 2"}),
+      bad_option("group_names_twice", {{"group", "0-1,1"}}, {"--group", "GPU 1 twice"}),
+      bad_option("group_in_disorder", {{"group", "2,0"}}, {"--group", "write 0,2"}),
+      bad_option("group_backwards", {{"group", "2-0"}}, {"--group", "write 0-2"}),
+      bad_option("group_no_list", {{"group", "0-"}}, {"--group", "'0-'", "0-7,16-23"}),
+      bad_option("relay_sometimes", {{"group", "0,1"}, {"relay", "some"}}, {"--relay", "any or none"}),
+      bad_option("relay_of_all", {{"relay", "none"}}, {"--relay is 'none'", "every GPU takes part", "leave"}),
+      bad_option("relay_of_all_by_name", {{"relay", "any"}}, {"--relay is 'any'", "--group"}),
+      bad_option("root_outside", {{"collective", "broadcast"}, {"group", "0,1"}, {"root", "2"}},
+                 {"root is GPU 2", "0-1"}),
+      bad_option("group_cut_off", {{"group", "0,1"}, {"relay", "none"}},
+                 {"GPU 1", "GPU 0", "relay is none", "let others relay"}, 65),
+      bad_option("scan", {{"collective", "scan"}}, {"scan", "left out", "known are allgather"}),
+      bad_option("v_by_name", {{"collective", "alltoallv"}}, {"alltoallv", "give alltoall and --counts"}),
+      bad_option("counts_of_one_buffer", {{"collective", "allreduce"}, {"size", ""}, {"counts", "c.txt"}},
+                 {"--counts", "allreduce has one buffer"}),
+      bad_option("counts_and_size", {{"counts", "c.txt"}}, {"--size", "--counts"}),
+      bad_option("missing_counts", {{"size", ""}, {"counts", "c.txt"}}, {"c.txt"}, 66),
+      bad_option("counts_of_a_folder", {{"size", ""}, {"counts", "."}}, {"."}, 66),
+      bad_counts("too_few_counts", "1 2", {"2 counts", "3 GPUs", "takes 3"}),
+      bad_counts("too_many_counts_for_a_group", "[1, 2, 3]", {"3 counts", "takes 2"}, {{"group", "0,2"}}),
+      bad_counts("negative_count", "1 2 -3", {"count 2 of line 1 is '-3'", "0 or more"}),
+      bad_counts("fractional_count", "[1, 2.5, 3]", {"count 1 is 2.5", "whole"}),
+      bad_counts("no_count", "1 2 x", {"count 2 of line 1 is 'x'"}),
+      bad_counts("count_in_words", "[1, 2, \"3\"]", {"count 2 is \"3\""}),
+      bad_counts("counts_as_object", "{\"0\": 1}", {"JSON object", "array"}),
+      bad_counts("counts_of_nothing", "0 0 0", {"all counts are 0"}),
+      bad_counts("counts_that_stay", "[[1, 0, 0], [0, 1, 0], [0, 0, 1]]", {"counts are 0 wherever"},
+                 {{"collective", "alltoall"}}),
+      bad_counts("a_row_too_few", "1 2 3\n4 5 6\n", {"2 rows", "takes 3 of 3"}, {{"collective", "alltoall"}}),
+      bad_counts("not_square", "[[0, 2, 3], [4, 0], [5, 6, 0]]",
+                 {"row 1 has 2 counts", "takes 3 in each row"}, {{"collective", "alltoall"}}),
+      bad_counts("mixed_rows", "[[0, 2, 3], 4]", {"row 1 is no array"}, {{"collective", "alltoall"}}),
+      {"demand_leaves_the_group",
+       solve("t.json", {{"collective", ""}, {"size", ""}, {"demand", "d.json"}, {"group", "0,1"}}),
+       65,
+       {"d.json", "a destination is GPU 2", "group 0-1"},
+       {{"t.json", topology()},
+        {"d.json",
+         R"({"format": "rondo-demand", "version": 1, "chunks": [{"id": 0, "bytes": 10, "sources": [0], "destinations": [1, 2]}]})"}}},
+      {"demand_and_counts",
+       solve("t.json", {{"collective", ""}, {"size", ""}, {"demand", "d.json"}, {"counts", "c.txt"}}),
+       64,
+       {"--counts", "--demand"},
+       {{"t.json", topology()},
+        {"d.json",
+         R"({"format": "rondo-demand", "version": 1, "chunks": [{"id": 0, "bytes": 10, "sources": [0], "destinations": [1, 2]}]})"}}},
       bad_schedule("damaged_magic", {"verify", "out/schedule.h5"},
                    [](const fs::path& path) { damage(path, 3); }),
       bad_schedule("damaged_content", {"verify", "out/schedule.h5"},

@@ -113,19 +113,26 @@ TEST(SolveOptions, AreRefusedBesideOthersThatLeaveThemNothing) {
 
 /// Whoever adds an option says here that it always counts, or gives it a rule and an example of its refusal.
 TEST(Commands, EveryOptionAlwaysCountsOrHasARule) {
-  const std::set<std::string> demand_decides{
-      "root", "gap of bound", "checkpoint-every", "type of execute", "op of execute", "demand of check-xml"};
+  const std::set<std::string> demand_decides{"root",
+                                             "relay",
+                                             "counts",
+                                             "gap of bound",
+                                             "checkpoint-every",
+                                             "type of execute",
+                                             "op of execute",
+                                             "demand of check-xml"};
   const std::map<std::string, std::set<std::string>> always{
       {"solve",
-       {"topology", "degrade", "without", "switch-forwarding", "collective", "size", "demand", "output",
-        "resume", "force", "max-hours"}},
+       {"topology", "degrade", "without", "switch-forwarding", "collective", "size", "demand", "group",
+        "output", "resume", "force", "max-hours"}},
       {"resume", {"folder", "max-hours"}},
       {"reassemble", {"folder", "output"}},
       {"verify", {"path"}},
       {"replay",
        {"path", "topology", "degrade", "without", "switch-forwarding", "size", "message-us", "output"}},
       {"bound",
-       {"topology", "degrade", "without", "switch-forwarding", "collective", "size", "demand", "json"}},
+       {"topology", "degrade", "without", "switch-forwarding", "collective", "size", "demand", "group",
+        "json"}},
       {"export", {"path", "format", "output"}},
       {"execute", {"path", "bytes", "repeat", "slots"}},
       {"check-xml", {"path", "executor", "fifo-depth", "max-findings"}},

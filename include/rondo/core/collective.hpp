@@ -36,6 +36,26 @@ struct Contribution {
   }
 };
 
+/// Which GPUs take part in a collective, with how many bytes each, and whether the others may help.
+struct CollectiveShape {
+  std::vector<GpuId> group = {};  ///< the members, ascending, at least two; empty: all GPUs
+  /// Bytes of every member's part, in the order of the group; of AllToAll what each member has for each, by
+  /// rows (part [i * members + j] goes from the i-th to the j-th). 0: none. Empty: all parts are equal.
+  std::vector<double> counts = {};
+  bool relays = true;  ///< GPUs outside the group may pass on what they receive; false needs a group
+
+  bool is_plain() const { return group.empty() && counts.empty(); }
+  friend bool operator==(const CollectiveShape&, const CollectiveShape&) = default;
+};
+
+/// The members of `shape`: its group, or all GPUs.
+std::vector<GpuId> members_of(const CollectiveShape& shape, std::size_t num_gpus);
+/// "0-7,16-23" of GPUs in ascending order.
+std::string to_string(const std::vector<GpuId>& gpus);
+
+/// " over GPUs 0-7,16-23", " by counts" and whether others relay; empty for the plain one.
+std::string describe(const CollectiveShape& shape);
+
 /// What engines can make use of. Data with one source and one destination each: nothing is gained by copying.
 /// Data with one source: copying pays. Sums for one destination each: the transposed of the two before. Sums
 /// for several (AllReduce), and everything mixed or with several holders.
@@ -45,16 +65,23 @@ enum class DemandKind { unicast, multicast, reduction, all_reduction };
 /// i * chunks_per_contribution() + k. Immutable.
 class Demand {
  public:
-  /// Throws Error(bad_data) for GPU numbers out of range, an empty or repeated list of destinations or
-  /// sources, a sum of one source, held sums that share a source at one GPU or name others, bytes that are
-  /// not positive and finite, a negative or infinite ready time, chunks < 1, or no contribution at all;
-  /// Error(unavailable) beyond 2^24 chunks or 1e8 destinations summed over chunks. Sorts the destinations.
+  /// Throws Error(bad_data) for GPU numbers out of range or outside of the shape's group, an empty or
+  /// repeated list of destinations or sources, a sum of one source, held sums that share a source at one GPU
+  /// or name others, bytes that are not positive and finite, a negative or infinite ready time, chunks < 1,
+  /// no contribution at all, or a shape that check_shape() refuses; Error(unavailable) beyond 2^24 chunks or
+  /// 1e8 destinations summed over chunks. Sorts the destinations.
   Demand(Collective collective, double size_bytes, std::size_t num_gpus,
-         std::vector<Contribution> contributions, int chunks_per_contribution);
+         std::vector<Contribution> contributions, int chunks_per_contribution, CollectiveShape shape = {});
 
   Collective collective() const { return collective_; }
   double size_bytes() const { return size_bytes_; }  ///< as FORMATS.md 2 defines it for the collective
   std::size_t num_gpus() const { return num_gpus_; }
+  /// Who takes part. `contributions` says all that has to move; the shape says for whom and by whom.
+  const CollectiveShape& shape() const;
+  /// The GPUs that take part, ascending.
+  std::vector<GpuId> members() const { return members_of(shape(), num_gpus_); }
+  /// Whether GPUs outside the group may neither send nor receive.
+  bool forbids_relays() const { return shape_ && !shape_->relays; }
   const std::vector<Contribution>& contributions() const { return *contributions_; }
   int chunks_per_contribution() const { return chunks_; }
 
@@ -90,26 +117,41 @@ class Demand {
   double size_bytes_;
   std::size_t num_gpus_;
   std::shared_ptr<const std::vector<Contribution>> contributions_;  ///< the same for any number of chunks
+  std::shared_ptr<const CollectiveShape> shape_;                    ///< null: the plain one
   int chunks_;
   DemandKind kind_ = DemandKind::unicast;
   std::optional<double> uniform_chunk_bytes_;
 };
 
-/// The demand of a named collective (not `custom`) over `num_gpus` GPUs; sizes as in FORMATS.md 2. `root` has
-/// to be absent or 0 for a collective without one. Throws Error(usage) for
-/// a root out of range.
+/// Throws Error(bad_data) for a group with GPUs out of range, named twice or not ascending, with one member
+/// or with all GPUs and no relays to forbid, and for counts that are as many as neither the members nor
+/// (AllToAll) their pairs, negative, not finite or of a collective that has none.
+void check_shape(const CollectiveShape& shape, Collective collective, std::size_t num_gpus);
+
+/// The size that `counts` give the collective: what they sum to; of AllToAll the most that one member sends
+/// or ends with, its own part included.
+double size_of_counts(Collective collective, const CollectiveShape& shape, std::size_t num_gpus);
+
+/// The demand of a named collective (not `custom`) over `num_gpus` GPUs, or over the group of `shape`; sizes
+/// as in FORMATS.md 2. Where the shape has counts they are scaled to the size. `root` has to be absent or 0
+/// for a collective without one. Throws Error(usage) for a root out of range or outside the group, and what
+/// check_shape() throws.
 Demand make_demand(Collective collective, double size_bytes, std::size_t num_gpus, int chunks,
-                   GpuId root = GpuId{0});
+                   GpuId root = GpuId{0}, const CollectiveShape& shape = {});
 
 /// The root of a demand of a collective that has one; GPU 0 for others.
 GpuId root_of(const Demand& demand);
 
-/// Whether `demand` (which may come from a file) asks exactly for its named collective at its size: returns
-/// what is wrong, or nothing. A custom demand is right whenever its bytes sum to the size.
+/// Whether `demand` (which may come from a file) asks exactly for its named collective at its size and shape:
+/// returns what is wrong, or nothing. A custom demand is right whenever its bytes sum to the size.
 std::optional<std::string> mismatch_with_collective(const Demand& demand);
 
+/// Whether two demands ask for the same data of the same GPUs, cut into whatever chunks: returns what
+/// differs, or nothing.
+std::optional<std::string> difference(const Demand& asked, const Demand& found);
+
 /// Throws Error(bad_data), naming the GPUs, when some destination cannot be reached from the origin of its
-/// data.
+/// data over GPUs that may relay.
 void check_reachable(const Topology& topology, const Demand& demand);
 
 }  // namespace rondo

@@ -52,6 +52,17 @@ struct CollectiveRow {
   std::size_t num_parts(std::size_t num_gpus) const {
     return input.all_parts || output.all_parts ? num_gpus : 1;
   }
+  /// How many figures say how large each part is: one a member; one a pair where every member has another
+  /// part for each; 0 where there is one buffer only.
+  std::size_t num_counts(std::size_t num_gpus) const {
+    if (source == nullptr || (!input.all_parts && !output.all_parts)) return 0;
+    return (input.all_parts ? num_gpus : 1) * (output.all_parts ? num_gpus : 1);
+  }
+  /// Which of them is that of a part.
+  std::size_t count_of(const OutputPart& to, const InputPart& from) const {
+    if (input.all_parts && output.all_parts) return from.gpu * to.num_gpus + to.gpu;
+    return input.all_parts ? from.part : to.part;
+  }
   bool has_input(std::size_t gpu, std::size_t root) const { return !input.at_root_only || gpu == root; }
   bool has_output(std::size_t gpu, std::size_t root) const { return !output.at_root_only || gpu == root; }
 

@@ -37,6 +37,11 @@ inline Demand demand_from_json(const Json& json, const Topology& topology, int c
 /// The same format back.
 Json demand_to_json(const Demand& demand);
 
+/// The members "group", "counts" and "relay" of a problem, schedule or report; none for the plain shape.
+void write_shape(Json& json, const CollectiveShape& shape);
+/// The way back; whether it fits a fabric is for check_shape() to say.
+CollectiveShape read_shape(const Json& json);
+
 /// `rondo-schedule`. Chunks of a file become contributions of one chunk each. The file's algorithm
 /// bandwidth and gap, where it has them, must follow from its other figures (five digits are enough); that
 /// the finish time and the bound are true is for replay and bound_of to say.

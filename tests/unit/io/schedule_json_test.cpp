@@ -43,6 +43,41 @@ TEST(ScheduleJson, RoundTripKeepsEveryBit) {
   }
 }
 
+/// The broadcast of the example, from GPU 0 to GPU 1 alone and with no others to relay.
+ProvenSchedule schedule_in_a_group() {
+  ProvenSchedule proven = example_schedule();
+  const CollectiveShape shape{.group = {GpuId{0}, GpuId{1}}, .relays = false};
+  proven.demand = make_demand(Collective::broadcast, 3000, 3, 2, GpuId{0}, shape);
+  std::erase_if(proven.schedule.sends, [](const Send& send) { return send.link == LinkId{1}; });
+  proven.schedule.finish_us = 3.1;
+  proven.lower_bound.reset();
+  return proven;
+}
+
+TEST(ScheduleJson, KeepsGroupAndCounts) {
+  ProvenSchedule by_counts = uneven_schedule();
+  by_counts.demand = make_demand(Collective::gather, 30, 3, 1, GpuId{2}, {.counts = {10, 20, 0}});
+  by_counts.schedule = {.finish_us = 1};
+  by_counts.lower_bound.reset();
+  const TemporaryFolder folder;
+  for (const ProvenSchedule& proven : {schedule_in_a_group(), by_counts}) {
+    const Json json = schedule_to_json(proven);
+    EXPECT_EQ(json["version"], 2);
+    EXPECT_EQ(schedule_from_json(json).demand.shape(), proven.demand.shape());
+    write_schedule_hdf5(folder.path() / "s.h5", proven, "");
+    EXPECT_EQ(read_schedule_hdf5(folder.path() / "s.h5").demand.shape(), proven.demand.shape());
+    Json old = json;
+    old["version"] = 1;
+    expect_error(ExitCode::bad_data, {"version 2"}, [&] { schedule_from_json(old); });
+  }
+  Json json = schedule_to_json(schedule_in_a_group());
+  json["relay"] = "some";
+  expect_error(ExitCode::bad_data, {"relay is 'some'", "none"}, [&] { schedule_from_json(json); });
+  json["relay"] = "none";
+  json["group"] = {0, 2};
+  expect_error(ExitCode::bad_data, {"a destination is GPU 1", "0,2"}, [&] { schedule_from_json(json); });
+}
+
 TEST(ScheduleJson, KeepsEveryKindOfCertificate) {
   ProvenSchedule proven = example_schedule();
   proven.lower_bound = LowerBound{3.1, CutCertificate{{NodeId{0}, NodeId{3}}, 3000}};

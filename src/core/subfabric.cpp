@@ -1,0 +1,179 @@
+#include "rondo/core/subfabric.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "refuse.hpp"
+#include "rondo/core/error.hpp"
+
+namespace rondo {
+namespace {
+
+GpuId place_in(const std::vector<GpuId>& members, GpuId gpu) {
+  const auto at = std::ranges::lower_bound(members, gpu);
+  if (at == members.end() || *at != gpu)
+    refuse(
+        fmt::format("GPU {} is not in the group {}; name one of its members", gpu.value, to_string(members)));
+  return GpuId(static_cast<std::size_t>(at - members.begin()));
+}
+
+void check_range(const char* what, std::size_t number, std::size_t all) {
+  if (number != all)
+    refuse(fmt::format("certificate: there are {} {}; the fabric has {}", number, what, all));
+}
+
+}  // namespace
+
+std::vector<char> forbidden_nodes(const Topology& topology, const Demand& demand) {
+  std::vector<char> forbidden(topology.num_nodes(), 0);
+  if (!demand.forbids_relays()) return forbidden;
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
+    if (!std::ranges::binary_search(demand.shape().group, GpuId(g)))
+      forbidden[topology.node_of(GpuId(g)).index()] = 1;
+  }
+  return forbidden;
+}
+
+Subfabric::Subfabric(const Topology& whole, const Demand& demand)
+    : members_(demand.members()), topology_(restricted(whole, demand)) {}
+
+Topology Subfabric::restricted(const Topology& whole, const Demand& demand) {
+  if (!demand.forbids_relays())
+    throw Error(ExitCode::internal, "the part of a fabric was asked for where all of it may be used");
+  const std::vector<char> forbidden = forbidden_nodes(whole, demand);
+  const auto stays = [&](const Link& link) {
+    return !forbidden[link.src.index()] && !forbidden[link.dst.index()];
+  };
+  std::vector<char> used(whole.num_nodes(), 0);
+  for (const Link& link : whole.links()) {
+    if (stays(link)) used[link.src.index()] = used[link.dst.index()] = 1;
+  }
+  for (const GpuId g : members_) used[whole.node_of(g).index()] = 1;
+
+  TopologyData data = whole.data();
+  data.nodes.clear();
+  data.links.clear();
+  node_inside_.resize(whole.num_nodes());
+  link_inside_.resize(whole.num_links());
+  for (std::size_t n = 0; n < whole.num_nodes(); ++n) {
+    if (!used[n]) continue;
+    node_inside_[n] = NodeId(node_outside_.size());
+    node_outside_.emplace_back(n);
+    data.nodes.push_back(whole.nodes()[n]);
+  }
+  for (std::size_t l = 0; l < whole.num_links(); ++l) {
+    Link link = whole.links()[l];
+    if (!stays(link)) continue;
+    link.src = node_inside_[link.src.index()];
+    link.dst = node_inside_[link.dst.index()];
+    link_inside_[l] = LinkId(link_outside_.size());
+    link_outside_.emplace_back(l);
+    data.links.push_back(std::move(link));
+  }
+  for (SharedBandwidth& group : data.shared_bandwidth) {
+    for (LinkId& l : group.links) l = link_inside_[l.index()];
+    std::erase_if(group.links, [](LinkId l) { return !l.valid(); });
+  }
+  std::erase_if(data.shared_bandwidth, [](const SharedBandwidth& group) { return group.links.empty(); });
+  return Topology(std::move(data));
+}
+
+Demand Subfabric::demand_of(const Demand& demand) const {
+  std::vector<Contribution> all = demand.contributions();
+  const auto renumber = [&](std::vector<GpuId>& gpus) {
+    for (GpuId& g : gpus) g = place_in(members_, g);
+  };
+  for (Contribution& c : all) {
+    c.origin = place_in(members_, c.origin);
+    renumber(c.destinations);
+    renumber(c.sources);
+    for (HeldSum& held : c.held) {
+      held.gpu = place_in(members_, held.gpu);
+      renumber(held.sources);
+    }
+  }
+  return Demand(demand.collective(), demand.size_bytes(), members_.size(), std::move(all),
+                demand.chunks_per_contribution(), {.counts = demand.shape().counts});
+}
+
+Certificate Subfabric::certificate_inside(const Certificate& certificate) const {
+  if (const auto* pair = std::get_if<LatencyCertificate>(&certificate)) {
+    return LatencyCertificate{.source = place_in(members_, pair->source),
+                              .destination = place_in(members_, pair->destination)};
+  }
+  if (const auto* cut = std::get_if<CutCertificate>(&certificate)) {
+    CutCertificate inside{.nodes = {}, .bytes = cut->bytes};
+    for (const NodeId n : cut->nodes) {
+      if (!n.valid() || n.index() >= node_inside_.size())
+        refuse(fmt::format("certificate: node {} does not exist", n.value));
+      if (node_inside_[n.index()].valid()) inside.nodes.push_back(node_inside_[n.index()]);
+    }
+    return inside;
+  }
+  if (const auto* metric = std::get_if<MetricCertificate>(&certificate)) {
+    check_range("lengths", metric->length.size(), link_inside_.size());
+    MetricCertificate inside;
+    for (const LinkId l : link_outside_) inside.length.push_back(metric->length[l.index()]);
+    return inside;
+  }
+  const auto& partition = std::get<PartitionCertificate>(certificate);
+  check_range("nodes", partition.part.size(), node_inside_.size());
+  PartitionCertificate inside{.part = {}, .enter = partition.enter};
+  for (const NodeId n : node_outside_) inside.part.push_back(partition.part[n.index()]);
+  return inside;
+}
+
+Certificate Subfabric::certificate_of_whole(const Certificate& certificate) const {
+  if (const auto* pair = std::get_if<LatencyCertificate>(&certificate)) {
+    return LatencyCertificate{.source = members_[pair->source.index()],
+                              .destination = members_[pair->destination.index()]};
+  }
+  if (const auto* cut = std::get_if<CutCertificate>(&certificate)) {
+    CutCertificate whole{.nodes = {}, .bytes = cut->bytes};
+    for (const NodeId n : cut->nodes) whole.nodes.push_back(node_outside_[n.index()]);
+    return whole;
+  }
+  if (const auto* metric = std::get_if<MetricCertificate>(&certificate)) {
+    MetricCertificate whole{.length = std::vector<double>(link_inside_.size(), 0.0)};
+    for (std::size_t l = 0; l < link_outside_.size(); ++l)
+      whole.length[link_outside_[l].index()] = metric->length[l];
+    return whole;
+  }
+  const auto& partition = std::get<PartitionCertificate>(certificate);
+  PartitionCertificate whole{.part = std::vector<int>(node_inside_.size(), -1), .enter = partition.enter};
+  for (std::size_t n = 0; n < node_outside_.size(); ++n)
+    whole.part[node_outside_[n].index()] = partition.part[n];
+  return whole;
+}
+
+std::vector<Send> Subfabric::sends_of_whole(std::vector<Send> sends) const {
+  for (Send& send : sends) send.link = link_outside_[send.link.index()];
+  return sends;
+}
+
+std::vector<Send> Subfabric::sends_inside(std::vector<Send> sends) const {
+  for (Send& send : sends) {
+    const LinkId inside = link_inside_[send.link.index()];
+    if (!inside.valid()) {
+      refuse(fmt::format("chunk {} goes over link {}, which leads from or to a GPU outside the group {}",
+                         send.chunk.value, send.link.value, to_string(members_)));
+    }
+    send.link = inside;
+  }
+  return sends;
+}
+
+ProvenSchedule inside_group(const ProvenSchedule& proven) {
+  const Subfabric part(proven.topology, proven.demand);
+  ProvenSchedule inside{.topology = part.topology(),
+                        .demand = part.demand_of(proven.demand),
+                        .schedule = {part.sends_inside(proven.schedule.sends), proven.schedule.finish_us},
+                        .producer = proven.producer};
+  if (const auto& bound = proven.lower_bound)
+    inside.lower_bound = LowerBound{bound->us, part.certificate_inside(bound->certificate)};
+  return inside;
+}
+
+}  // namespace rondo

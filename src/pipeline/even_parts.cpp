@@ -1,0 +1,33 @@
+#include "even_parts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace rondo {
+namespace {
+
+/// Of one contribution.
+constexpr double kMostParts = 256;
+
+}  // namespace
+
+std::optional<Demand> in_even_parts(const Demand& demand) {
+  if (demand.shape().counts.empty() || demand.uniform_chunk_bytes()) return std::nullopt;
+  const auto& contributions = demand.contributions();
+  double mean_bytes = 0;
+  for (const Contribution& c : contributions)
+    mean_bytes += c.bytes / static_cast<double>(contributions.size());
+  std::vector<Contribution> parts;
+  for (const Contribution& c : contributions) {
+    const double number = std::clamp(std::round(c.bytes / mean_bytes), 1.0, kMostParts);
+    Contribution part = c;
+    part.bytes = c.bytes / number;
+    parts.insert(parts.end(), static_cast<std::size_t>(number), part);
+  }
+  if (parts.size() == contributions.size()) return std::nullopt;
+  return Demand(demand.collective(), demand.size_bytes(), demand.num_gpus(), std::move(parts),
+                demand.chunks_per_contribution(), demand.shape());
+}
+
+}  // namespace rondo
