@@ -61,17 +61,17 @@ void LinkTimetable::occupy(const Send& send, double bytes) {
   account_.add(part, send.start_us, send.end_us);
 }
 
-double LinkTimetable::reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us,
+double LinkTimetable::reserve(const Hop& hop, std::span<const ChunkId> chunks, double bytes, double t_us,
                               std::vector<Send>& sends) {
-  append_sends(topology_, hop, chunk, bytes, t_us, sends);
-  const Send* send = sends.data() + (sends.size() - hop.links.size());
+  append_sends(topology_, hop, chunks, bytes, t_us, sends);
+  const Send* send = sends.data() + (sends.size() - hop.links.size() * chunks.size());
   for (const HopLink& part : hop.links) {
     if (part.share < 1) share(part.link);
     double& free = free_from_[part.link.index()];
     free = std::max(free, send->end_us);
     account_.forget(part.link, t_us);
     account_.add(part, send->start_us, send->end_us);
-    ++send;
+    send += chunks.size();
   }
   return t_us + hop.duration_us(bytes);
 }

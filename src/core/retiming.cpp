@@ -50,8 +50,12 @@ std::vector<TransferSends> by_transfer(const Topology& topology, const Demand& d
 
 class Retiming {
  public:
-  Retiming(const TimedSends& before, const Topology& topology, const Demand& demand)
-      : before_(before), sends_(before.sends), topology_(topology), demand_(demand), timetable_(topology) {}
+  Retiming(const TimedSends& before, const Topology& topology, const Demand& demand, int concurrency)
+      : before_(before),
+        sends_(before.sends),
+        topology_(topology),
+        demand_(demand),
+        timetable_(topology, concurrency) {}
 
   Schedule run() {
     for (const TransferSends& transfer : by_transfer(before_.topology, demand_, sends_)) place(transfer);
@@ -200,8 +204,8 @@ std::vector<LinkId> matching_links(const Topology& from, const Topology& to) {
   return match;
 }
 
-Schedule retimed(const TimedSends& before, const Topology& topology, const Demand& demand) {
-  return Retiming(before, topology, demand).run();
+Schedule retimed(const TimedSends& before, const Topology& topology, const Demand& demand, int concurrency) {
+  return Retiming(before, topology, demand, concurrency).run();
 }
 
 }  // namespace rondo

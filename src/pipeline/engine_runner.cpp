@@ -20,6 +20,7 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   options_.limits.interrupt = context.interrupt;
   options_.policy_is_asked = !asked.policy.empty();
   options_.concurrency = asked.concurrency;
+  options_.join = asked.join;
   options_.symmetry = asked.symmetry;
   options_.steady = bounds.steady;
   options_.bound_us = bounds.best().us;

@@ -111,7 +111,7 @@ std::optional<double> Explorer::ends_s(const Candidate& candidate) const {
   const bool is_last_resort =
       falls_back_ || (runner_.engines().size() == 1 && runner_.engine_of(candidate).supports_local_search);
   if (is_first && is_last_resort) return *limit_s;
-  const double ends_s = *limit_s * (may_improve(problem_) ? kShareOfPortfolio : 1) -
+  const double ends_s = *limit_s * (may_improve(problem_) || may_join(problem_) ? kShareOfPortfolio : 1) -
                         kClosingSecondsPerSend * expected_sends(candidate);
   // While there is no schedule, something is left for other engines and for list scheduling.
   return is_first ? now_s + kShareOfFirst * std::max(0.0, ends_s - now_s) : ends_s;
@@ -209,7 +209,8 @@ void Explorer::fall_back() {
 
 bool Explorer::improvement_follows() const {
   const SearchState& state = now_.state;
-  return may_improve(problem_) && state.best < state.trials.size() && state.trials[state.best].improvable;
+  if (state.best >= state.trials.size()) return false;
+  return may_join(problem_) || (may_improve(problem_) && state.trials[state.best].improvable);
 }
 
 /// Collective. Whether there was enough of varying the best candidates.
@@ -313,6 +314,12 @@ Exploration Explorer::run() {
 bool may_improve(const Problem& problem) {
   return problem.options.improve_work > 0 && problem.demand.kind() == DemandKind::multicast &&
          find_engine_or_auto(problem.options.engine).supports_local_search;
+}
+
+bool may_join(const Problem& problem) {
+  return problem.options.join && problem.options.improve_work > 0 && problem.topology->has_message_costs() &&
+         problem.demand.kind() != DemandKind::all_reduction &&
+         !find_engine_or_auto(problem.options.engine).works_in_rounds;
 }
 
 Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context) {

@@ -34,6 +34,8 @@ struct Exploration {
 
 /// Whether local search may follow the engine asked for; it knows plans of multicast demand alone.
 bool may_improve(const Problem& problem);
+/// Whether transfers may be joined afterwards: messages cost, and --join and --improve-work allow it.
+bool may_join(const Problem& problem);
 
 /// Collective. Candidates (engine, chunk count, policy, seed; see portfolio.hpp) are dealt over the ranks
 /// batch by batch; only finish times travel, and the winner at the end. Ends as `rule` says, or when varying

@@ -7,6 +7,7 @@
 
 #include "rondo/core/units.hpp"
 #include "rondo/local_search/improvement.hpp"
+#include "rondo/local_search/joining.hpp"
 
 namespace rondo {
 namespace {
@@ -14,6 +15,8 @@ namespace {
 constexpr const char* kImprovementCheckpoint = "improvement";
 /// Of the time that is left, what a restart may take.
 constexpr double kShareOfRestart = 0.5;
+/// Chunks over hops that joining places, ten times as many with --gap.
+constexpr double kJoiningWork = 2e7;
 
 class LocalSearch {
  public:
@@ -162,6 +165,27 @@ void improve(const Problem& problem, EngineRunner& runner, Exploration& explorat
   if (problem.options.improve_work <= 0 || !state.trials[state.best].improvable || rule.time_share() >= 1)
     return;
   LocalSearch(problem, runner, exploration, rule, context).run();
+}
+
+void join(const Problem& problem, Incumbent& best, StopRule& rule, const RunContext& context) {
+  const SolveOptions& options = problem.options;
+  if (!may_join(problem) || rule.stop(best.found.schedule->finish_us)) return;
+  const Demand demand = problem.demand.with_chunks(best.chunks);
+  JoiningTask task{*problem.topology, demand, *best.found.schedule, options.concurrency, options.seed};
+  task.work_limit = options.time_limit_s ? kInfinity : kJoiningWork * (options.gap ? 10 : 1);
+  task.stop = [&](double finish_us) { return rule.stop(finish_us); };
+  task.progress = [&](std::uint64_t rounds, double finish_us) {
+    if (rounds % 4 != 0) return;
+    context.tell(fmt::format("joining: {} rounds, {:.6g} us, gap {:.3f}%", rounds, finish_us,
+                             100 * (finish_us / rule.bound().us - 1)));
+  };
+  Joining joining = join_transfers(task, context.communicator);
+  EngineResult& found = best.found;
+  found.metrics["joining_tries"] = static_cast<double>(joining.tries);
+  found.metrics["finish_before_joining_us"] = found.schedule->finish_us;
+  if (!joining.schedule) return;
+  found.schedule = std::move(joining.schedule);
+  best.is_replayed = false;
 }
 
 }  // namespace rondo

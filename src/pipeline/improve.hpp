@@ -11,4 +11,8 @@ namespace rondo {
 void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
              const RunContext& context);
 
+/// Collective. Lets transfers of the best schedule go together where messages cost and that ends earlier
+/// (joining.hpp).
+void join(const Problem& problem, Incumbent& best, StopRule& rule, const RunContext& context);
+
 }  // namespace rondo

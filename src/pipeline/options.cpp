@@ -142,6 +142,11 @@ std::string why_improve_work_idle(const SolveOptions& options, bool is_unicast) 
   return "";
 }
 
+std::string why_join_idle(const SolveOptions& options, bool) {
+  if (options.join || !options.policy.ends_with("-joined")) return "";
+  return fmt::format("--policy {} is there to join; leave one of them out", options.policy);
+}
+
 std::string why_spacing_idle(const SolveOptions& options, bool) {
   if (!takes_columns_alone(options)) return "";
   return "--lp-solver columns takes uniform epochs; leave it out";
@@ -187,7 +192,9 @@ std::vector<SolveOption> make_options() {
        all_engines, nullptr},
       {"improve-work", "improve_work", kStop, "W",
        "sends that large-neighbourhood search on the best schedule may try, 0: none; ten times as much with "
-       "--gap, no limit with --time-limit; of demand with several destinations a chunk",
+       "--gap, no limit with --time-limit; of demand with several destinations a chunk. 0 also leaves out "
+       "the "
+       "search for transfers to join",
        number_field(
            [](auto& o) -> auto& { return o.improve_work; }, zero_or_more()),
        [](const EngineInfo& engine) { return engine.supports_local_search; }, why_improve_work_idle},
@@ -205,6 +212,12 @@ std::vector<SolveOption> make_options() {
        whole_field(
            [](auto& o) -> auto& { return o.concurrency; }, kAnyConcurrency, kMostConcurrency),
        [](const EngineInfo& engine) { return engine.traits.shares_links; }, nullptr},
+      {"join", "join", kSearch, "auto|off",
+       "auto: where messages cost, chunks that take the same way may go in one transfer, for one message "
+       "cost",
+       choice_field(
+           [](auto& o) -> auto& { return o.join; }, {"auto", "off"}, std::vector<char>{1, 0}),
+       [](const EngineInfo& engine) { return !engine.works_in_rounds && !engine.combines; }, why_join_idle},
       {"symmetry", "symmetry", kSearch, "auto|off",
        "auto: bounds and engines decide once what symmetry makes equal; not by --lp-solver columns",
        choice_field(

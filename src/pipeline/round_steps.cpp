@@ -74,6 +74,7 @@ Exploration explore_for_rounds(const Problem& problem, const Bounds& bounds, con
   listed.options.engine = "list";
   listed.options.improve_work = 0;  // that is what the models are for
   listed.options.concurrency = 1;   // rates are not divided, which the models do not know
+  listed.options.join = false;      // nor do they know what goes together
   if (listed.options.time_limit_s) *listed.options.time_limit_s *= kShareOfPortfolio;
   const auto search = [&](const char* prefix) {
     EngineRunner runner(listed, bounds, tools, context);

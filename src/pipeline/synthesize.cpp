@@ -140,6 +140,7 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
     EngineRunner runner(problem, bounds, tools, context);
     found = steps.timed("search", [&] { return explore(problem, runner, rule, context); });
     steps.timed("improvement", [&] { improve(problem, runner, found, rule, context); });
+    steps.timed("joining", [&] { join(problem, found.best, rule, context); });
   }
 
   SynthesisResult result{steps.timed("replay", [&] { return prove(problem, bounds.best(), found.best); })};

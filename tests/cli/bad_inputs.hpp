@@ -159,6 +159,7 @@ inline std::vector<BadInput> bad_inputs() {
       bad_option("unknown_lp_solver", {{"lp-solver", "gurobi"}}, {"gurobi", "clp", "columns", "pdhg"}),
       bad_option("lax_lp_tolerance", {{"lp-tolerance", "0.5"}}, {"--lp-tolerance", "0.5", "0.01"}),
       bad_option("unknown_spacing", {{"epoch-spacing", "wide"}}, {"--epoch-spacing", "wide", "coarse"}),
+      bad_option("unknown_join", {{"join", "yes"}}, {"--join", "yes", "auto or off"}),
       bad_option("unknown_symmetry", {{"symmetry", "yes"}}, {"--symmetry", "yes", "auto or off"}),
       bad_option("unknown_start", {{"engine", "rounds"}, {"start", "maybe"}},
                  {"--start", "maybe", "list or none"}),

@@ -43,8 +43,9 @@ std::string refusal(const std::function<void()>& check) {
 /// A value that every range lets pass.
 std::string value_of(const SolveOption& option, const std::string& engine) {
   static const std::map<std::string, std::string> words{
-      {"symmetry", "off"},  {"lp-solver", "clp"}, {"epoch", "3"},          {"epoch-spacing", "coarse"},
-      {"decompose", "pop"}, {"start", "none"},    {"lp-tolerance", "1e-4"}};
+      {"join", "off"},   {"symmetry", "off"},         {"lp-solver", "clp"},
+      {"epoch", "3"},    {"epoch-spacing", "coarse"}, {"decompose", "pop"},
+      {"start", "none"}, {"lp-tolerance", "1e-4"}};
   if (option.name == "engine") return engine;
   if (option.name == "policy") {
     const auto& policies = find_engine_or_auto(engine).policies;
@@ -95,6 +96,7 @@ TEST(SolveOptions, AreRefusedBesideOthersThatLeaveThemNothing) {
       {{"--engine", "milp", "--lp-solver", "pdhg"}, "--lp-solver"},
       {{"--lp-solver", "columns", "--lp-tolerance", "1e-4"}, "--lp-tolerance"},
       {{"--lp-solver", "columns", "--symmetry", "off"}, "--symmetry"},
+      {{"--engine", "list", "--policy", "rarest-joined", "--join", "off"}, "--join"},
       {{"--engine", "lp", "--lp-solver", "columns", "--epoch-spacing", "uniform"}, "--epoch-spacing"},
       {{"--engine", "lp", "--chunks", "1", "--lp-solver", "clp", "--gap", "1%"}, "--gap"},
       {{"--engine", "flow", "--parts", "2"}, "--parts"},

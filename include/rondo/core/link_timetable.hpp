@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "rondo/core/hops.hpp"
@@ -18,9 +19,13 @@ class LinkTimetable {
   bool can_start(const Hop& hop, double bytes, double t_us) const;
   /// The earliest start >= `not_before_us`.
   double earliest_start(const Hop& hop, double bytes, double not_before_us) const;
-  /// Reserves and appends the sends, one a link. Returns the arrival at hop.dst. Of shared links, what ends
-  /// before `t_us` is not asked about any more.
-  double reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us, std::vector<Send>& sends);
+  /// Reserves and appends the sends, one a link and chunk; `bytes`: of all chunks together. Returns the
+  /// arrival at hop.dst. Of shared links, what ends before `t_us` is not asked about any more.
+  double reserve(const Hop& hop, std::span<const ChunkId> chunks, double bytes, double t_us,
+                 std::vector<Send>& sends);
+  double reserve(const Hop& hop, ChunkId chunk, double bytes, double t_us, std::vector<Send>& sends) {
+    return reserve(hop, std::span(&chunk, 1), bytes, t_us, sends);
+  }
   /// Takes note of a send of `bytes` that is reserved already, in any order. Where it has a message cost and
   /// no rate, it counts at its link's bandwidth, which is at least its rate.
   void occupy(const Send& send, double bytes);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "rondo/core/collective.hpp"
+#include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 
@@ -27,6 +28,8 @@ std::vector<LinkId> matching_links(const Topology& from, const Topology& to);
 /// started, has arrived. Rates that were asked for are kept as far as links allow. `demand` has the same
 /// chunks, perhaps in other bytes. The result may be refused where a sum that arrives earlier than before
 /// meets another that has yet to leave; the replay tells.
-Schedule retimed(const TimedSends& before, const Topology& topology, const Demand& demand);
+/// `concurrency`: transfers at a time on a link of a GPU.
+Schedule retimed(const TimedSends& before, const Topology& topology, const Demand& demand,
+                 int concurrency = kAnyConcurrency);
 
 }  // namespace rondo

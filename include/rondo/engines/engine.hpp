@@ -29,6 +29,7 @@ struct EngineOptions {
   bool policy_is_asked = false;  ///< named by the caller: no reason to leave it out
   /// Transfers at a time on a link of a GPU; kAnyConcurrency: no limit.
   int concurrency = kDefaultConcurrency;
+  bool join = true;      ///< where messages cost, chunks may go together
   bool symmetry = true;  ///< whether the symmetry of topology and demand is made use of
   std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the instance where it is known already
   double bound_us = 0;                                 ///< a lower bound, where one is known

@@ -29,6 +29,7 @@ struct SolveOptions {
   double improve_work = 2.5e6;
   std::uint64_t seed = 0;
   int concurrency = kDefaultConcurrency;  ///< transfers at a time on a link of a GPU; kAnyConcurrency: any
+  bool join = true;                       ///< where messages cost, chunks may go together
   bool symmetry = true;                   ///< whether the symmetry of topology and demand is made use of
   EpochOptions epochs = {};               ///< engines on an epoch grid
   std::string lp_solver = "auto";         ///< one of lp_solvers()

@@ -11,7 +11,13 @@ namespace rondo {
 namespace {
 
 constexpr std::size_t kFewContributions = 300;
+/// Where messages cost, what goes together counts for more than the best routes.
+constexpr std::size_t kFewContributionsJoined = 3000;
 constexpr std::size_t kFewGpus = 64;
+
+bool may_join(const Instance& instance, const EngineOptions& options) {
+  return options.join && instance.topology->has_message_costs();
+}
 
 }  // namespace
 
@@ -46,15 +52,20 @@ EngineInfo list_engine() {
           // Without copies routes are known beforehand, and `flow` finds better ones, unless the problem is
           // small. AllGather of many GPUs is left to what does not scan over all chunks.
           .applicable =
-              [](const Instance& instance, const EngineOptions&) {
-                if (instance.demand.is_unicast())
-                  return instance.demand.contributions().size() <= kFewContributions;
+              [](const Instance& instance, const EngineOptions& options) {
+                if (instance.demand.is_unicast()) {
+                  return instance.demand.contributions().size() <=
+                         (may_join(instance, options) ? kFewContributionsJoined : kFewContributions);
+                }
                 return instance.topology->num_gpus() <= kFewGpus || !is_plain_allgather(instance);
               },
           .offers =
               [](const Instance& instance, const EngineOptions& options, const std::string& policy) {
-                return !list_rules(policy, 0).fitting_rates ||
-                       fitting_divisor(HopTable(*instance.topology), options) > 1;
+                const ListRules rules = list_rules(policy, 0);
+                if (rules.joined) return may_join(instance, options);
+                const bool is_large = instance.demand.contributions().size() > kFewContributions;
+                if (instance.demand.is_unicast() && is_large && may_join(instance, options)) return false;
+                return !rules.fitting_rates || fitting_divisor(HopTable(*instance.topology), options) > 1;
               },
           // It looks through the chunks for every send.
           .work =

@@ -22,6 +22,9 @@ const std::vector<ListPolicy>& list_policy_table() {
       {"furthest-full", {ChunkOrder::furthest, SenderOrder::fullest}},
       {"rarest-fitting", {ChunkOrder::rarest, SenderOrder::best_chunk, false, false, true}},
       {"soonest-fitting", {ChunkOrder::furthest, SenderOrder::best_chunk, false, true, true}},
+      {"rarest-joined", {ChunkOrder::rarest, SenderOrder::best_chunk, false, false, false, true}},
+      {"furthest-joined", {ChunkOrder::furthest, SenderOrder::best_chunk, false, false, false, true}},
+      {"soonest-joined", {ChunkOrder::furthest, SenderOrder::best_chunk, false, true, false, true}},
   };
   return table;
 }
@@ -59,10 +62,10 @@ ListRules list_rules(const std::string& policy, std::uint64_t seed) {
   return rules;
 }
 
-std::vector<std::string> list_policies_at_whole_rates() {
+std::vector<std::string> list_policies_of_models() {
   std::vector<std::string> names;
   for (const ListPolicy& policy : list_policy_table()) {
-    if (!policy.rules.fitting_rates) names.push_back(policy.name);
+    if (!policy.rules.fitting_rates && !policy.rules.joined) names.push_back(policy.name);
   }
   return names;
 }

@@ -46,6 +46,9 @@ struct ListRules {
   bool soonest = false;
   /// Rates are divided so that links faster than the hops over them are filled (rate_divisors).
   bool fitting_rates = false;
+  /// Of what a sender has for a receiver, much goes together where messages cost, instead of one chunk after
+  /// another.
+  bool joined = false;
   std::uint64_t seed = 0;
   int concurrency = kAnyConcurrency;  ///< transfers at a time on a link of a GPU
 };
@@ -53,8 +56,8 @@ struct ListRules {
 /// The rules of a policy of list_policies() or queue_policies(). Throws Error(usage) for an unknown one.
 ListRules list_rules(const std::string& policy, std::uint64_t seed);
 ListRules queue_rules(const std::string& policy, std::uint64_t seed);
-/// Those of list_policies() that divide no rates: what models know, whose transfers run at whole ones.
-std::vector<std::string> list_policies_at_whole_rates();
+/// Those of list_policies() that divide no rates and join no chunks: what models know.
+std::vector<std::string> list_policies_of_models();
 
 /// A holder is nearer than a hop takes below this share of it.
 inline constexpr double kNearer = 1 - 1e-5;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <queue>
@@ -12,11 +13,18 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/core/random.hpp"
+#include "rondo/core/retiming.hpp"
 #include "rondo/core/units.hpp"
 #include "wake_table.hpp"
 
 namespace rondo {
 namespace {
+
+/// Of the chunks that may go together, those that do: what is left goes on in smaller and smaller parts, so
+/// that little has to be relayed at the end.
+constexpr double kShareTogether = 0.5;
+/// Chunks that together take no longer than this many message costs always go together.
+constexpr double kMessagesTogether = 2;
 
 class ListScheduler {
  public:
@@ -45,6 +53,8 @@ class ListScheduler {
   void fill_wakes();
   void wake_when_free(const Send& send);
   void start(const Move& move);
+  void start_together(const Choice& first, double t_us);
+  void note(const Move& move, double arrival_us);
   Schedule useful_sends() const;
   void apply_events_until(double t_us);
   void serve_receivers(double t_us);
@@ -76,6 +86,7 @@ class ListScheduler {
   std::vector<Send> sends_;          ///< of transfer 0, 1, ..., one a link of its hop
   std::vector<Transfer> transfers_;  ///< by start
   std::size_t missing_ = 0;          ///< deliveries nobody has promised yet
+  bool joins_ = false;               ///< chunks go together
   bool rules_are_off_ = false;       ///< no transfer keeps the rules: any one that helps may start
   double latest_us_ = 0;             ///< arrival so far
   double now_us_ = 0;                ///< time of the event at hand
@@ -103,6 +114,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
   for (std::size_t g = 0; g < num_gpus_; ++g)
     in_GBps_.push_back(goodput_into_GBps(topology, GpuId{g}, smallest_bytes_));
   fill_wakes();
+  joins_ = rules.joined && topology.has_message_costs();
 
   holds_.assign(num_gpus_, no_chunks(num_chunks_));
   lacks_.assign(num_gpus_, no_chunks(num_chunks_));
@@ -167,19 +179,68 @@ void ListScheduler::wake_when_free(const Send& send) {
 
 void ListScheduler::start(const Move& move) {
   const Hop& hop = hops_.hop(move.hop);
-  const double bytes = demand_.bytes(move.chunk);
   const std::size_t first = sends_.size();
-  const double arrival = timetable_.reserve(hop, move.chunk, bytes, move.start_us, sends_);
+  const double arrival =
+      timetable_.reserve(hop, move.chunk, demand_.bytes(move.chunk), move.start_us, sends_);
   for (std::size_t s = first; s < sends_.size(); ++s) wake_when_free(sends_[s]);
-  events_.push({std::max(arrival, from_us_), EventKind::arrival, hop.dst.value, move.chunk.value});
-  transfers_.push_back({move, arrival});
-  latest_us_ = std::max(latest_us_, arrival);
+  note(move, arrival);
+}
+
+/// The chunk is under way.
+void ListScheduler::note(const Move& move, double arrival_us) {
+  const Hop& hop = hops_.hop(move.hop);
+  events_.push({std::max(arrival_us, from_us_), EventKind::arrival, hop.dst.value, move.chunk.value});
+  transfers_.push_back({move, arrival_us});
+  latest_us_ = std::max(latest_us_, arrival_us);
   if (contains(lacks_[hop.dst.index()], move.chunk.index())) {
     erase(lacks_[hop.dst.index()], move.chunk.index());
-    lacking_bytes_[hop.dst.index()] -= bytes;
+    lacking_bytes_[hop.dst.index()] -= demand_.bytes(move.chunk);
     --missing_;
   }
-  holders_.promise(move.chunk.index(), hop.dst, arrival, now_us_);
+  holders_.promise(move.chunk.index(), hop.dst, arrival_us, now_us_);
+}
+
+/// The chunk and as many others as may go with it, in one transfer.
+void ListScheduler::start_together(const Choice& first, double t_us) {
+  const Hop& hop = hops_.hop(first.hop);
+  const std::size_t receiver = hop.dst.index();
+  const ChunkSet& there = holds_[hop.src.index()];
+  const ChunkSet& wanted = lacks_[receiver];
+  std::vector<std::pair<std::uint64_t, ChunkId>> others;
+  for (std::size_t w = 0; w < wanted.size(); ++w) {
+    for (std::uint64_t bits = there[w] & wanted[w]; bits != 0; bits &= bits - 1) {
+      const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      if (c == first.chunk) continue;
+      const double bytes = demand_.bytes(ChunkId{c});
+      if (holders_.better_wait(c, receiver, hop.duration_us(bytes), t_us)) continue;
+      others.emplace_back(holders_.key(c) | chance(c, receiver, rules_.seed), ChunkId{c});
+    }
+  }
+  std::ranges::sort(others);
+  std::vector<ChunkId> chunks = {ChunkId{std::size_t{first.chunk}}};
+  double bytes = demand_.bytes(chunks.front());
+  const double most = std::ceil(static_cast<double>(others.size() + 1) * kShareTogether);
+  const HopLink& part = *std::ranges::max_element(hop.links, {}, &HopLink::message_us);
+  for (const auto& [key, chunk] : others) {
+    const double more = bytes + demand_.bytes(chunk);
+    const bool is_short = more * part.us_per_byte <= kMessagesTogether * part.message_us;
+    if (!is_short && static_cast<double>(chunks.size()) >= most) break;
+    if (!timetable_.can_start(hop, more, t_us)) break;
+    bytes = more;
+    chunks.push_back(chunk);
+  }
+  // By chunk, as if each went alone: what turns out to be needless is left out by itself.
+  std::vector<Send> together;
+  const double arrival = timetable_.reserve(hop, chunks, bytes, t_us, together);
+  const auto base = static_cast<std::int32_t>(sends_.size());
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    for (std::size_t l = 0; l < hop.links.size(); ++l) {
+      Send& send = sends_.emplace_back(together[l * chunks.size() + i]);
+      if (send.transfer != kNoTransfer) send.transfer += base;
+      if (i == 0) wake_when_free(send);
+    }
+    note({chunks[i], first.hop, t_us}, arrival);
+  }
 }
 
 void ListScheduler::apply_events_until(double t_us) {
@@ -248,7 +309,11 @@ bool ListScheduler::serve(std::size_t receiver, double t_us) {
   }
   if (best.hop < 0) return false;
 
-  start({ChunkId{std::size_t{best.chunk}}, best.hop, t_us});
+  if (joins_ && !best.fallback) {
+    start_together(best, t_us);
+  } else {
+    start({ChunkId{std::size_t{best.chunk}}, best.hop, t_us});
+  }
   return true;
 }
 
@@ -280,6 +345,8 @@ std::optional<Schedule> ListScheduler::run(const Deadline* deadline) {
     serve_receivers(t);
   }
   Schedule result = useful_sends();
+  // Transfers that have lost needless chunks end earlier.
+  if (joins_) result = retimed({topology_, result.sends}, topology_, demand_, rules_.concurrency);
   canonicalise(result);
   return result;
 }

@@ -35,7 +35,7 @@ Schedule best_list_schedule(const Topology& topology, const Demand& demand, cons
   list_options.limits = {};  // takes moments, and some schedule there has to be
   Schedule best;
   best.finish_us = kInfinity;
-  for (const std::string& policy : list_policies_at_whole_rates()) {
+  for (const std::string& policy : list_policies_of_models()) {
     list_options.policy = policy;
     EngineResult result = list(demand, list_options);
     if (result.schedule && result.schedule->finish_us < best.finish_us) best = std::move(*result.schedule);

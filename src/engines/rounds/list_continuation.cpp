@@ -29,7 +29,7 @@ Schedule ListContinuation::resume(const CommittedSchedule& committed, double tim
   for (const Send& send : sends) landed_us = std::max(landed_us, send.arrival_us);
   for (const Holding& holding : partial.holdings) landed_us = std::max(landed_us, holding.from_us);
 
-  const std::vector<std::string> policies = list_policies_at_whole_rates();
+  const std::vector<std::string> policies = list_policies_of_models();
   const auto tries = static_cast<std::size_t>(std::clamp(kWork / demand_.num_deliveries(), 2.0, 60.0));
   auto found = best_of_parts(communicator_, tries, [&](std::size_t i) {
     Schedule rest =

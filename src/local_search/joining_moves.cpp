@@ -1,0 +1,309 @@
+#include "joining_moves.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "rondo/core/index.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+bool one_in(Random& random, std::size_t n) {
+  return random.below(n) == 0;
+}
+
+}  // namespace
+
+JoiningMoves::JoiningMoves(const PlanSpace& space)
+    : space_(space), out_(space.topology->num_gpus()), labels_(out_.size()), follows_(out_.size()) {
+  for (std::size_t h = 0; h < space.hops.size(); ++h)
+    out_[space.hops[h].src.index()].push_back(static_cast<int>(h));
+  for (const Link& link : space.topology->links())
+    greatest_message_us_ = std::max(greatest_message_us_, link.message_us);
+}
+
+void JoiningMoves::begin(const JoinedPlan& plan) {
+  plan_ = &plan;
+  removed_.assign(plan.chunks.size(), 0);
+  start_us_.clear();
+  for (const JoinedTransfer& t : plan.transfers) start_us_.push_back(t.start_us);
+  added_.clear();
+  new_.clear();
+  forbidden_.assign(plan.transfers.size(), 0);
+  free_us_.assign(space_.topology->num_links(), 0);
+  for (const JoinedTransfer& t : plan.transfers) {
+    double bytes = 0;
+    for (const ChunkId c : plan.chunks_of(t)) bytes += space_.demand.bytes(c);
+    for (const HopLink& part : space_.hops[index(t.hop)].links) {
+      double& free = free_us_[part.link.index()];
+      free = std::max(free, t.start_us + part.offset_us_of(bytes) + part.occupied_us(bytes));
+    }
+  }
+}
+
+JoinedPlan JoiningMoves::changed() const {
+  const std::size_t before = plan_->transfers.size();
+  std::vector<std::size_t> order(before + new_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto start = [&](std::size_t t) { return t < before ? start_us_[t] : new_[t - before].start_us; };
+  std::ranges::stable_sort(order, {}, start);
+  std::vector<std::vector<ChunkId>> more(added_.empty() ? 0 : before);
+  for (const Addition& a : added_) more[a.transfer].push_back(a.chunk);
+  JoinedPlan plan;
+  plan.transfers.reserve(order.size());
+  plan.chunks.reserve(plan_->chunks.size() + added_.size());
+  std::vector<ChunkId> together;
+  for (const std::size_t t : order) {
+    if (t >= before) {
+      plan.add(new_[t - before].hop, new_[t - before].chunks, start(t));
+      continue;
+    }
+    const JoinedTransfer& old = plan_->transfers[t];
+    together.clear();
+    for (int i = old.first; i < old.first + old.count; ++i) {
+      if (!removed_[index(i)]) together.push_back(plan_->chunks[index(i)]);
+    }
+    if (!more.empty()) together.insert(together.end(), more[t].begin(), more[t].end());
+    if (!together.empty()) plan.add(old.hop, together, start(t));
+  }
+  return plan;
+}
+
+int JoiningMoves::next_on_hop(std::size_t t) const {
+  for (std::size_t n = t + 1; n < plan_->transfers.size(); ++n) {
+    if (plan_->transfers[n].hop == plan_->transfers[t].hop) return static_cast<int>(n);
+  }
+  return -1;
+}
+
+/// Beyond the hop of the leading transfer, which it has joined, the chunk goes where the first one of that
+/// goes; if each has one destination, with what goes over the same hops.
+void JoiningMoves::follow(ChunkId chunk, std::size_t leader) {
+  const GpuId from = space_.hops[index(plan_->transfers[leader].hop)].dst;
+  const auto leading = plan_->chunks_of(leader);
+  const bool is_copied = space_.demand.destinations(chunk).size() > 1;
+  std::ranges::fill(follows_, 0);  // bit 1: has it of the chunk, bit 2: of the leading one
+  follows_[from.index()] = 3;
+  for (std::size_t t = leader + 1; t < plan_->transfers.size(); ++t) {
+    const JoinedTransfer& next = plan_->transfers[t];
+    const Hop& hop = space_.hops[index(next.hop)];
+    const char there = follows_[hop.src.index()];
+    if (there == 0) continue;
+    const auto chunks = plan_->chunks_of(next);
+    const auto own = std::ranges::find(chunks, chunk);
+    const bool leads = std::ranges::find(chunks, leading.front()) != chunks.end();
+    if (is_copied) {
+      if ((there & 2) != 0 && leads) {
+        follows_[hop.dst.index()] |= 2;
+        if (own == chunks.end()) added_.push_back({t, chunk});
+      } else if ((there & 1) != 0 && own != chunks.end()) {
+        removed_[index(next.first) + static_cast<std::size_t>(own - chunks.begin())] = 1;
+      }
+      if ((there & 1) != 0 && own != chunks.end()) follows_[hop.dst.index()] |= 1;
+      continue;
+    }
+    if (own == chunks.end()) continue;
+    follows_[hop.dst.index()] = 1;
+    for (std::size_t other = 0; other < plan_->transfers.size(); ++other) {
+      if (other == t || plan_->transfers[other].hop != next.hop) continue;
+      const auto with = plan_->chunks_of(other);
+      const bool meets =
+          std::ranges::any_of(leading, [&](ChunkId c) { return std::ranges::find(with, c) != with.end(); });
+      if (!meets) continue;
+      removed_[index(next.first) + static_cast<std::size_t>(own - chunks.begin())] = 1;
+      added_.push_back({other, chunk});
+      break;
+    }
+  }
+}
+
+/// A random part of the chunks, or all of them.
+void JoiningMoves::move_some(std::size_t from, std::size_t to, Random& random) {
+  const JoinedTransfer& t = plan_->transfers[from];
+  const std::size_t kind = random.below(4);
+  const auto count = static_cast<std::size_t>(t.count);
+  const std::size_t one = random.below(count);
+  const bool further = one_in(random, 2);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool moves = kind <= 1 || (kind == 2 && i == one) || (kind == 3 && one_in(random, 2));
+    if (!moves) continue;
+    const ChunkId chunk = plan_->chunks[index(t.first) + i];
+    removed_[index(t.first) + i] = 1;
+    added_.push_back({to, chunk});
+    if (further) follow(chunk, to);
+  }
+}
+
+void JoiningMoves::join_two(Random& random) {
+  const std::size_t t = random.below(plan_->transfers.size());
+  const int next = next_on_hop(t);
+  if (next < 0) return;
+  if (one_in(random, 2)) {
+    move_some(t, index(next), random);
+  } else {
+    move_some(index(next), t, random);
+  }
+}
+
+void JoiningMoves::part(std::size_t t, Random& random) {
+  const JoinedTransfer& whole = plan_->transfers[t];
+  NewTransfer rest{whole.hop, {}, whole.start_us};
+  const bool in_order = one_in(random, 2);
+  const auto kept = static_cast<int>(random.below(static_cast<std::size_t>(whole.count)));
+  for (int i = whole.first; i < whole.first + whole.count; ++i) {
+    if (in_order ? i - whole.first <= kept : one_in(random, 2)) continue;
+    removed_[index(i)] = 1;
+    rest.chunks.push_back(plan_->chunks[index(i)]);
+  }
+  if (!rest.chunks.empty()) new_.push_back(std::move(rest));
+}
+
+void JoiningMoves::relax(GpuId from, double bytes, Random& random) {
+  for (const int h : out_[from.index()]) {
+    const Hop& hop = space_.hops[index(h)];
+    if (follows_[hop.dst.index()] || one_in(random, 4)) continue;
+    double start_us = labels_[from.index()].at_us;
+    for (const HopLink& part : hop.links)
+      start_us = std::max(start_us, free_us_[part.link.index()] - part.offset_us_of(bytes));
+    const double arrival_us = start_us + hop.duration_us(bytes);
+    if (arrival_us < labels_[hop.dst.index()].at_us) labels_[hop.dst.index()] = {arrival_us, -1, h};
+  }
+}
+
+/// The earliest way to the target over transfers of the plan, which then take a little longer, or over links
+/// when they are free for good.
+bool JoiningMoves::bring(ChunkId chunk, GpuId target, Random& random) {
+  const Demand& demand = space_.demand;
+  const double bytes = demand.bytes(chunk);
+  std::ranges::fill(labels_, Label{kNever, -1, -1});
+  std::ranges::fill(follows_, 0);
+  follows_[target.index()] = 1;
+  labels_[demand.origin(chunk).index()] = {demand.ready_us(chunk), -1, -1};
+  // What the target has sent on does not help.
+  for (const JoinedTransfer& t : plan_->transfers) {
+    const Hop& hop = space_.hops[index(t.hop)];
+    for (int i = t.first; i < t.first + t.count; ++i) {
+      if (plan_->chunks[index(i)] != chunk) continue;
+      if (hop.dst == target) {
+        removed_[index(i)] = 1;
+      } else if (follows_[hop.src.index()]) {
+        follows_[hop.dst.index()] = 1;
+      } else {
+        double all = 0;
+        for (const ChunkId c : plan_->chunks_of(t)) all += demand.bytes(c);
+        labels_[hop.dst.index()] = {t.start_us + hop.duration_us(all), -1, -1};
+      }
+      break;
+    }
+  }
+  follows_[target.index()] = 0;
+  std::vector<char> relaxed(labels_.size(), 0);
+  const auto relax_until = [&](double t_us) {
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t g = 0; g < labels_.size(); ++g) {
+        if (relaxed[g] || follows_[g] || g == target.index() || labels_[g].at_us > t_us) continue;
+        relaxed[g] = 1;
+        relax(GpuId{g}, bytes, random);
+        moved = true;
+      }
+    }
+  };
+  for (std::size_t t = 0; t < plan_->transfers.size(); ++t) {
+    const JoinedTransfer& ride = plan_->transfers[t];
+    relax_until(ride.start_us);
+    const Hop& hop = space_.hops[index(ride.hop)];
+    if (forbidden_[t] || follows_[hop.dst.index()] || labels_[hop.src.index()].at_us > ride.start_us)
+      continue;
+    double all = bytes;
+    for (const ChunkId c : plan_->chunks_of(ride)) all += demand.bytes(c);
+    const double arrival_us = ride.start_us + hop.duration_us(all);
+    if (arrival_us < labels_[hop.dst.index()].at_us)
+      labels_[hop.dst.index()] = {arrival_us, static_cast<int>(t), ride.hop};
+  }
+  relax_until(kNever / 2);
+  if (labels_[target.index()].at_us == kNever) return false;
+  for (GpuId g = target; labels_[g.index()].hop >= 0;) {
+    const Label label = labels_[g.index()];
+    g = space_.hops[index(label.hop)].src;
+    if (label.transfer >= 0) {
+      added_.push_back({index(label.transfer), chunk});
+      continue;
+    }
+    const auto known = std::ranges::find(new_, label.hop, &NewTransfer::hop);
+    if (known != new_.end()) {
+      known->chunks.push_back(chunk);
+    } else {
+      const double start_us = label.at_us - space_.hops[index(label.hop)].duration_us(bytes);
+      new_.push_back({label.hop, {chunk}, start_us});
+    }
+  }
+  return true;
+}
+
+/// One chunk of a transfer, or all of them.
+void JoiningMoves::bring_otherwise(std::size_t t, Random& random) {
+  const JoinedTransfer& left = plan_->transfers[t];
+  const std::size_t spared = random.below(4);
+  for (char& f : forbidden_) f = spared > 0 && one_in(random, 1 + 4 * spared) ? 1 : 0;
+  forbidden_[t] = 1;
+  const bool all = one_in(random, 2);
+  const std::size_t one = random.below(static_cast<std::size_t>(left.count));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(left.count); ++i) {
+    if (!all && i != one) continue;
+    const ChunkId chunk = plan_->chunks[index(left.first) + i];
+    // What has one destination goes there another way from end to end.
+    const auto destinations = space_.demand.destinations(chunk);
+    const GpuId target = destinations.size() == 1 ? destinations.front() : space_.hops[index(left.hop)].dst;
+    bring(chunk, target, random);
+  }
+}
+
+JoinedPlan JoiningMoves::neighbour_of(const JoinedPlan& plan, Random& random) {
+  begin(plan);
+  const std::size_t n = plan.transfers.size();
+  for (std::size_t moves = one_in(random, 3) ? 2 : 1; moves > 0; --moves) {
+    const std::size_t kind = random.below(10);
+    const std::size_t t = random.below(n);
+    if (kind < 4) {
+      join_two(random);
+    } else if (kind == 4) {
+      part(t, random);
+    } else if (kind == 5) {
+      start_us_[t] += (random.unit() - 0.5) * plan.quality.finish_us * (one_in(random, 2) ? 0.1 : 0.5);
+    } else {
+      bring_otherwise(t, random);
+      break;  // it counts on the plan as it was
+    }
+  }
+  return changed();
+}
+
+JoinedPlan JoiningMoves::joined_runs(const JoinedPlan& plan, std::size_t most, bool costly) const {
+  JoinedPlan joined;
+  std::vector<std::vector<ChunkId>> runs;
+  std::vector<std::pair<int, double>> of;  // hop, start
+  std::vector<int> open(space_.hops.size(), -1);
+  for (const JoinedTransfer& t : plan.transfers) {
+    const auto chunks = plan.chunks_of(t);
+    const Hop& hop = space_.hops[index(t.hop)];
+    const bool counts = !costly || std::ranges::any_of(hop.links, [&](const HopLink& part) {
+      return part.message_us >= greatest_message_us_;
+    });
+    int& run = open[index(t.hop)];
+    if (!counts || run < 0 || runs[index(run)].size() + chunks.size() > most) {
+      run = static_cast<int>(runs.size());
+      runs.emplace_back();
+      of.emplace_back(t.hop, t.start_us);
+    }
+    runs[index(run)].insert(runs[index(run)].end(), chunks.begin(), chunks.end());
+  }
+  for (std::size_t r = 0; r < runs.size(); ++r) joined.add(of[r].first, runs[r], of[r].second);
+  return joined;
+}
+
+}  // namespace rondo

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <vector>
+
+#include "rondo/core/random.hpp"
+#include "rondo/local_search/joined_plan.hpp"
+
+namespace rondo {
+
+/// Changes of a joined plan. Plans that result are not placed yet: starts only define the order.
+class JoiningMoves {
+ public:
+  /// `space` must outlive it.
+  explicit JoiningMoves(const PlanSpace& space);
+
+  /// A random neighbour of a plan that is placed.
+  JoinedPlan neighbour_of(const JoinedPlan& plan, Random& random);
+  /// All transfers of a hop that follow one another, at most so many chunks together; `costly`: only over
+  /// links of the greatest message cost.
+  JoinedPlan joined_runs(const JoinedPlan& plan, std::size_t most, bool costly) const;
+
+ private:
+  /// What changes between two plans.
+  struct Addition {
+    std::size_t transfer;
+    ChunkId chunk;
+  };
+  struct NewTransfer {
+    int hop;
+    std::vector<ChunkId> chunks;
+    double start_us;
+  };
+  /// How a chunk comes to a GPU: by a transfer of the plan, or over a hop of its own.
+  struct Label {
+    double at_us;
+    int transfer;  ///< -1: none
+    int hop;       ///< -1: it is there
+  };
+
+  void begin(const JoinedPlan& plan);
+  JoinedPlan changed() const;
+  void join_two(Random& random);
+  void move_some(std::size_t from, std::size_t to, Random& random);
+  void follow(ChunkId chunk, std::size_t leader);
+  void part(std::size_t t, Random& random);
+  void bring_otherwise(std::size_t t, Random& random);
+  bool bring(ChunkId chunk, GpuId target, Random& random);
+  void relax(GpuId from, double bytes, Random& random);
+  int next_on_hop(std::size_t t) const;
+
+  const PlanSpace& space_;
+  std::vector<std::vector<int>> out_;  ///< hops, per GPU
+  double greatest_message_us_ = 0;
+  const JoinedPlan* plan_ = nullptr;
+  std::vector<char> removed_;     ///< of plan_->chunks
+  std::vector<double> start_us_;  ///< per transfer: defines the order
+  std::vector<Addition> added_;
+  std::vector<NewTransfer> new_;
+  std::vector<double> free_us_;  ///< per link, after all of plan_
+  std::vector<char> forbidden_;  ///< per transfer: must not take more
+  std::vector<Label> labels_;    ///< per GPU
+  std::vector<char> follows_;    ///< per GPU: has the chunk from the one that is to get it otherwise
+};
+
+}  // namespace rondo
