@@ -15,6 +15,11 @@ bool have_news(const std::vector<Send>& sends) {
          std::ranges::any_of(sends, [](const Send& send) { return send.op == SendOp::reduce; });
 }
 
+bool is_news(const Certificate& certificate) {
+  return std::holds_alternative<PartitionCertificate>(certificate) ||
+         std::holds_alternative<TimeCutCertificate>(certificate);
+}
+
 }  // namespace
 
 int version_of(const Topology& topology) {
@@ -30,7 +35,7 @@ int version_of(const ProvenSchedule& proven) {
   const auto& bound = proven.lower_bound;
   return version_if(version_of(proven.topology) == kNewestVersion ||
                     version_of(proven.demand) == kNewestVersion || have_news(proven.schedule.sends) ||
-                    (bound && std::holds_alternative<PartitionCertificate>(bound->certificate)));
+                    (bound && is_news(bound->certificate)));
 }
 
 int version_of(const RoundRecord& record) {

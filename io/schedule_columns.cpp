@@ -102,6 +102,9 @@ void check_lower_bound(const LowerBound& bound) {
   if (const auto* metric = std::get_if<MetricCertificate>(&bound.certificate)) {
     check_finite("lower_bound.certificate.length", metric->length);
   }
+  if (const auto* time_cut = std::get_if<TimeCutCertificate>(&bound.certificate)) {
+    check_finite("lower_bound.certificate.alpha_us", time_cut->alpha_us);
+  }
 }
 
 // The two figures serve people and other programs; the example of FORMATS.md gives them to five digits, so

@@ -37,6 +37,10 @@ void write_certificate(const Hdf5GroupWriter& group, const Certificate& certific
                                    std::vector<std::int64_t>(partition.part.begin(), partition.part.end()),
                                    H5T_STD_I32LE);
                    group.put("side", std::string(partition.enter ? "enter" : "leave"));
+                 },
+                 [&](const TimeCutCertificate& cut) {
+                   group.put(cut.backwards ? "source" : "destination", std::int64_t{cut.gpu.value});
+                   group.put_array("alpha_us", cut.alpha_us, "us");
                  }},
       certificate);
 }
@@ -79,7 +83,15 @@ Certificate read_certificate(const Hdf5GroupReader& group) {
     partition.enter = side == "enter";
     return partition;
   }
-  group.refuse("kind", fmt::format("'{}'; it has to be latency, cut, metric or partition", kind));
+  if (kind == "time_cut") {
+    const bool backwards = group.has_attribute("source");
+    const char* gpu = backwards ? "source" : "destination";
+    group.check_members({"kind", gpu, "alpha_us"});
+    return TimeCutCertificate{.gpu = to_id<GpuId>(group, gpu, group.integer(gpu)),
+                              .alpha_us = group.numbers("alpha_us"),
+                              .backwards = backwards};
+  }
+  group.refuse("kind", fmt::format("'{}'; it has to be latency, cut, metric, partition or time_cut", kind));
 }
 
 void write_ragged(const Hdf5GroupWriter& group, const std::string& name, const RaggedColumn& column) {

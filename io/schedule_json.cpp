@@ -104,7 +104,15 @@ Certificate read_certificate(const JsonObject& object) {
     partition.enter = side == "enter";
     return partition;
   }
-  object.refuse(fmt::format("kind is '{}'; it has to be latency, cut, metric or partition", kind));
+  if (kind == "time_cut") {
+    const bool backwards = object.has("source");
+    const char* gpu = backwards ? "source" : "destination";
+    object.check_keys({"kind", gpu, "alpha_us"});
+    return TimeCutCertificate{.gpu = GpuId(static_cast<std::int32_t>(object.integer(gpu))),
+                              .alpha_us = object.numbers("alpha_us"),
+                              .backwards = backwards};
+  }
+  object.refuse(fmt::format("kind is '{}'; it has to be latency, cut, metric, partition or time_cut", kind));
 }
 
 LowerBound read_lower_bound(const JsonObject& object) {
@@ -133,6 +141,11 @@ Json certificate_to_json(const Certificate& certificate) {
                    return Json{{"kind", "partition"},
                                {"part", partition.part},
                                {"side", partition.enter ? "enter" : "leave"}};
+                 },
+                 [](const TimeCutCertificate& cut) {
+                   return Json{{"kind", "time_cut"},
+                               {cut.backwards ? "source" : "destination", cut.gpu.value},
+                               {"alpha_us", cut.alpha_us}};
                  }},
       certificate);
 }

@@ -328,6 +328,58 @@ def collectives(cases):
         full(2), uneven[:3] + [chunk(1, [0], 5.0)], sends[:3] + [send(3, 1, 4, 5)], 10.5, "allgather", 2 * 10 * US))
 
 
+def time_cuts(cases):
+    # 10 us of data over 1 GB/s from 5 us on and, behind a switch, 3 GB/s from 6 us on: (T - 5) + 3 (T - 6) = 10.
+    two = Fabric(2)
+    two.switch()
+    two.link(0, 1, 1.0, 5.0)
+    two.link(0, 2, 3.0, 4.0)
+    two.link(2, 1, 3.0, 2.0)
+    halves = [chunk(0, [1], 3.0), chunk(0, [1], 7.0)]
+    apart = [send(0, 0, 0, 3), send(1, 1, 0, 7 / 3), send(1, 2, 4, 7 / 3)]
+
+    def cut(fabric, chunks, sends, finish, alpha, bound=None, **keys):
+        gpu = keys or {"destination": 1}
+        node = next(iter(gpu.values()))
+        return schedule(fabric, chunks, sends, finish,
+                        bound=(bound or alpha[node], {"kind": "time_cut", **gpu, "alpha_us": alpha}))
+    asked = (two, halves, apart, 6 + 7 / 3)
+    cases.valid("certificate-time-cut", cut(*asked, [0.0, 33 / 4, 4.0]))
+    cases.valid("certificate-time-cut-weaker", cut(*asked, [0.0, 8.0, 4.0]))
+    cases.invalid("certificate-time-cut-overstated", "certificate", cut(*asked, [0.0, 33 / 4, 4.0], 8.3))
+    cases.invalid("certificate-time-cut-too-late", "certificate", cut(*asked, [0.0, 8.3, 4.0]))
+    cases.invalid("certificate-time-cut-of-an-early-switch", "certificate", cut(*asked, [0.0, 33 / 4, 3.0]))
+    cases.invalid("certificate-time-cut-of-closed-sources", "certificate", cut(*asked, [1.0, 33 / 4, 5.0]))
+    cases.invalid("certificate-time-cut-of-other-length", "certificate", cut(*asked, [0.0, 33 / 4]))
+    # Two links from 0 and 1 to 2, 4 GB/s each and 5 together; latencies 1 and 3: 5 (T - 3) + 4 x 2 = 28 KB.
+    shared = Fabric(3)
+    shared.link(0, 2, 4.0, 1.0)
+    shared.link(1, 2, 4.0, 3.0)
+    shared.share(5.0, 0, 1)
+    fast = [chunk(0, [2], 14.0), chunk(1, [2], 14.0)]
+    timed = [send(1, 1, 0, 14, transfer=1, rate=1.0), send(0, 0, 0, 3.5, transfer=0, rate=4.0)]
+    cases.valid("certificate-time-cut-of-a-group", cut(shared, fast, timed, 17.0, [0.0, 0.0, 7.0], destination=2))
+    cases.invalid("certificate-time-cut-that-ignores-a-group", "certificate",
+                  cut(shared, fast, timed, 17.0, [0.0, 0.0, 7.1], destination=2))
+    # Message costs where a transfer begins: 2 us at GPU 0, not at the switch.
+    costly = Fabric(2)
+    costly.switch()
+    costly.link(0, 2, 1.0, 1.0, message_us=2.0)
+    costly.link(2, 1, 1.0, 1.0, message_us=2.0)
+    passed = [send(0, 0, 0, 12, transfer=0), send(0, 1, 1, 12, transfer=0)]
+    cases.valid("certificate-time-cut-with-message-costs", cut(costly, [chunk(0, [1])], passed, 14.0, [0.0, 14.0, 3.0]))
+    cases.invalid("certificate-time-cut-with-too-many-message-costs", "certificate",
+                  cut(costly, [chunk(0, [1])], [send(0, 0, 2, 12, transfer=0), send(0, 1, 3, 12, transfer=0)], 16.0, [0.0, 16.0, 3.0]))
+    # Scatter of 3 x 10 us along a line, of the source: 20 us over link 0 -> 1, 0.5 us on each link.
+    parts = [chunk(0, [1]), chunk(0, [2])]
+    scattered = [send(1, 0, 0, 10), send(0, 0, 10, 10), send(1, 1, 10.5, 10)]
+    cases.valid("certificate-time-cut-of-a-source", cut(line(3), parts, scattered, 21.0, [20.5, 0.0, 0.0], source=0))
+    cases.invalid("certificate-time-cut-of-a-source-of-multicast", "certificate",
+                  cut(line(3), [chunk(0, [1, 2])], [send(0, 0, 0, 10), send(0, 1, 10.5, 10)], 21.0, [10.5, 0.0, 0.0], source=0))
+    cases.invalid("certificate-time-cut-of-both", "format",
+                  cut(line(3), parts, scattered, 21.0, [20.5, 0.0, 0.0], source=0, destination=1))
+
+
 def certificates(cases):
     inwards = line(3, backwards=True)
     chain = ([total([0, 1, 2], [0])], [send(0, 1, 0, 10, 1), send(0, 0, 10.5, 10, 1)], 2 * (10 + 0.5))
@@ -353,6 +405,7 @@ def certificates(cases):
     cases.valid("certificate-cut-that-sums-leave", schedule(
         uneven, [total([0, 1], [0, 1])], [send(0, 0, 0, 10, 1), send(0, 1, 0, 5, 1)], 10.5, "allreduce", 10 * US,
         bound=(10 + 0.5, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
+    time_cuts(cases)
     exchange = ([total([0, 1], [0, 1])], [send(0, l, 0, 10, 1) for l in (0, 1)], 10 + 0.5, "allreduce", 10 * US)
 
     def parted(us, part, side="enter", fabric=None):

@@ -5,6 +5,7 @@ Nothing here looks at the sends.
 import heapq
 import math
 from collections import defaultdict
+from fractions import Fraction
 
 from schedule_file import Invalid, check_keys, equal, index, number
 
@@ -254,12 +255,72 @@ def partition_bound(s, certificate):
     return [time + min(link.latency for link in links)]
 
 
+def carried(windows, most=math.inf):
+    """The integral of the least of `most` and the bandwidth of the links in their windows (link, from, until), in GB/s x us."""
+    changes = []
+    for link, first, last in windows:
+        steps = link.steps or [(0, link.bandwidth)]
+        for (time, gbps), (until, _) in zip(steps, steps[1:] + [(last, 0)]):
+            begin, end = max(first, Fraction(time)), min(last, Fraction(until))
+            if begin < end:
+                changes += [(begin, Fraction(gbps)), (end, -Fraction(gbps))]
+    changes.sort()
+    amount, rate = Fraction(0), Fraction(0)
+    for (time, change), (until, _) in zip(changes, changes[1:]):
+        rate += change
+        amount += min(rate, most) * (until - time)
+    return amount
+
+
+def time_cut_bound(s, certificate):
+    """In exact fractions. Of a source: the same with links, sources and destinations turned round, and time from the end on."""
+    backwards = "source" in certificate
+    key = "source" if backwards else "destination"
+    check_keys(certificate, "certificate", {"kind", key, "alpha_us"}, {key, "alpha_us"})
+    gpu = index(certificate[key], len(s.node_of_gpu), f"certificate: {key}")
+    alpha = [Fraction(number(x, "certificate: alpha_us")) for x in certificate["alpha_us"]]
+    if len(alpha) != len(s.nodes):
+        fail(f"{len(alpha)} times for {len(s.nodes)} nodes")
+    sums = all(chunk.reduce and len(chunk.destinations) == 1 and not chunk.held for chunk in s.chunks)
+    pairs = all(len(chunk.destinations) == 1 and len(chunk.sources) == 1 for chunk in s.chunks)
+    if backwards and (not (sums or pairs) or any(link.steps for link in s.links)):
+        fail("a time cut of a source is for data or sums with one destination each, without steps")
+    amount = Fraction(0)
+    for chunk in s.chunks:
+        if backwards:
+            separated = gpu in chunk.sources and chunk.destinations[0] != gpu and alpha[s.node_of_gpu[chunk.destinations[0]]] == 0
+        else:
+            homes = [chunk.holders(bit) for bit in range(chunk.full.bit_length())]
+            separated = gpu in chunk.destinations and any(
+                home and all(alpha[s.node_of_gpu[g]] <= (0 if g in chunk.told else chunk.ready[g]) for g in home) for home in homes)
+        amount += Fraction(chunk.bytes) if separated else 0
+    if amount == 0:
+        fail(f"nothing that GPU {gpu} {'has for others' if backwards else 'wants'} starts at open nodes alone")
+    windows = {}
+    for l, link in enumerate(s.links):
+        if link.closed:
+            continue
+        near, far = (link.dst, link.src) if backwards else (link.src, link.dst)
+        begins = s.nodes[near].gpu is not None or s.nodes[near].stores
+        first = alpha[near] + (Fraction(link.message) if begins else 0)
+        windows[l] = (link, first, alpha[far] - Fraction(link.latency))
+    capacity = Fraction(0)
+    for _, links, gbps in s.groups:
+        if not backwards or len({s.links[l].latency for l in links}) == 1:
+            capacity += carried([windows.pop(l) for l in links if l in windows], Fraction(gbps))
+    capacity += sum(carried([window]) for window in windows.values())
+    if capacity * 1000 > amount * (1 + Fraction(1, 10 ** 12)):
+        fail(f"links take {float(capacity) * 1000} bytes from open to closed, and {float(amount)} have to pass")
+    return [float(alpha[s.node_of_gpu[gpu]])]
+
+
 def check_bound(s, finish):
     if s.bound is None:
         return
     check_keys(s.bound, "lower_bound", {"us", "certificate"}, {"us", "certificate"})
     claimed = number(s.bound["us"], "lower_bound: us")
-    kinds = {"latency": latency_bound, "cut": cut_bound, "metric": metric_bound, "partition": partition_bound}
+    kinds = {"latency": latency_bound, "cut": cut_bound, "metric": metric_bound, "partition": partition_bound,
+             "time_cut": time_cut_bound}
     try:
         kind = s.bound["certificate"]["kind"]
         if kind not in kinds:

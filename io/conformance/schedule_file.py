@@ -76,6 +76,7 @@ class Chunk:
         self.destinations = destinations
         self.reduce = reduce
         self.held = False
+        self.told = set()  # the GPUs of `held`
         self.ready = dict(zip(sources, ready))
         self.full = (1 << len(sources)) - 1 if reduce else 1
         self.initial = {s: (self.ready[s], 1 << i if reduce else 1) for i, s in enumerate(sources)}
@@ -83,6 +84,7 @@ class Chunk:
     def hold(self, gpu, sources):
         """`held`: another initial set than its own."""
         self.held = True
+        self.told.add(gpu)
         contributions = sum(1 << self.sources.index(s) for s in sources)
         contributions = contributions if self.reduce else min(contributions, 1)
         self.initial[gpu] = (max((self.ready[s] for s in sources), default=0.0), contributions)

@@ -12,6 +12,7 @@
 #include "congestion_prices.hpp"
 #include "rondo/bounds/cuts.hpp"
 #include "rondo/bounds/partitions.hpp"
+#include "rondo/bounds/time_cuts.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/graph/digraph.hpp"
@@ -22,6 +23,11 @@ namespace {
 /// sound_bound_of needs shortest paths from every link that leaves a cut; the cuts beyond are those of least
 /// bandwidth bound.
 constexpr std::size_t kMaxEvaluatedCuts = 256;
+/// Time cuts are tried along so many of the cuts, the best first.
+constexpr std::size_t kMostCutsInTime = 4;
+/// Of the best bound: where the longest distance is less, time cuts beyond the known sets gain next to
+/// nothing.
+constexpr double kLeastShareOfLatency = 0.005;
 /// Of a time limit, what the steady-state flow may take; the rest is for cuts and for prices without it.
 constexpr double kShareOfFlow = 0.7;
 
@@ -120,6 +126,30 @@ void add_metric(const Instance& links_only, const Instance& instance, const Dead
   }
 }
 
+/// Along the cuts found so far at least, and where latency matters wherever minimum cuts lead.
+void add_time_cut(const Instance& instance, const Symmetry& symmetry, double latency_us,
+                  const Deadline& deadline, std::vector<LowerBound>& bounds) {
+  const Topology& topology = *instance.topology;
+  double best_us = 0;
+  std::vector<const LowerBound*> best_cuts;
+  for (const LowerBound& bound : bounds) {
+    best_us = std::max(best_us, bound.us);
+    if (std::holds_alternative<CutCertificate>(bound.certificate)) best_cuts.push_back(&bound);
+  }
+  std::ranges::stable_sort(best_cuts, [](const LowerBound* a, const LowerBound* b) { return a->us > b->us; });
+  if (best_cuts.size() > kMostCutsInTime) best_cuts.resize(kMostCutsInTime);
+  std::vector<NodeSet> sets;
+  for (const LowerBound* bound : best_cuts) {
+    NodeSet& inside = sets.emplace_back(topology.num_nodes(), 0);
+    for (const NodeId n : std::get<CutCertificate>(bound->certificate).nodes) inside[n.index()] = 1;
+  }
+  const bool latency_matters = latency_us > kLeastShareOfLatency * best_us;
+  auto found =
+      find_time_cut(topology, instance.demand, symmetry, sets,
+                    latency_matters ? TimeCutEffort::all : TimeCutEffort::known_sets, best_us, deadline);
+  if (found) bounds.push_back(std::move(*found));
+}
+
 /// Of sums for one GPU each.
 Bounds bounds_backwards(const Instance& instance, const Toolbox& tools, bool use_symmetry,
                         const SolveLimits& limits) {
@@ -156,6 +186,7 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
       found.all.push_back(evaluated(topology, instance.demand, std::move(partition)));
   }
   if (instance.demand.is_unicast()) add_metric(links_only, instance, deadline, found);
+  add_time_cut(instance, symmetry, latency_us, deadline, found.all);
 
   if (found.all.empty()) {
     throw Error(

@@ -49,6 +49,10 @@ struct Summary {
     return fmt::format("sums must {} {} sets of nodes", c.enter ? "enter" : "leave",
                        1 + *std::ranges::max_element(c.part));
   }
+  std::string operator()(const TimeCutCertificate& c) const {
+    return fmt::format("what GPU {} {}, over {} nodes and time", c.gpu.value, c.backwards ? "has" : "wants",
+                       c.alpha_us.size());
+  }
 };
 
 std::string as_table(const ProblemDocument& problem, const Bounds& bounds) {

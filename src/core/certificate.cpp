@@ -23,22 +23,45 @@ double bytes_entering(const Topology& topology, const Demand& demand, const std:
   return bytes;
 }
 
-/// The transposed problem without what the bounds leave out of account: ready times, shared bandwidth.
+/// The transposed problem without what would keep it from being one, which weakens no bound: ready times, and
+/// shared bandwidth of links whose latencies differ.
 Topology transposed_links(const Topology& topology) {
   if (topology.shared_bandwidth().empty()) return transposed(topology);
   TopologyData data = topology.data();
-  data.shared_bandwidth.clear();
+  std::erase_if(data.shared_bandwidth, [&](const SharedBandwidth& group) {
+    const double latency_us = topology.link(group.links.front()).latency_us;
+    return std::ranges::any_of(group.links,
+                               [&](LinkId l) { return topology.link(l).latency_us != latency_us; });
+  });
   return transposed(Topology(std::move(data)));
 }
 
 Demand transposed_bytes(const Demand& demand) {
-  std::vector<Contribution> sums = demand.contributions();
-  for (Contribution& sum : sums) {
-    sum.ready_us = 0;
-    sum.source_ready_us.clear();
+  std::vector<Contribution> parts = demand.contributions();
+  for (Contribution& part : parts) {
+    part.ready_us = 0;
+    part.source_ready_us.clear();
   }
-  return transposed(Demand(demand.collective(), demand.size_bytes(), demand.num_gpus(), std::move(sums),
+  return transposed(Demand(demand.collective(), demand.size_bytes(), demand.num_gpus(), std::move(parts),
                            demand.chunks_per_contribution(), demand.shape()));
+}
+
+void check_transposable(const Topology& topology, const Demand& demand) {
+  if (demand.kind() != DemandKind::reduction && !demand.is_unicast()) {
+    certificates::refuse_certificate(
+        "a time cut of a source is for data with one destination each; here some data has several");
+  }
+  if (topology.has_bandwidth_steps())
+    certificates::refuse_certificate(
+        "what is proven of the transposed problem is nothing where bandwidth changes");
+}
+
+/// Apart from the kind of demand: that of a source is one of the transposed problem.
+double bound(const Topology& topology, const Demand& demand, const TimeCutCertificate& cut) {
+  if (!cut.backwards) return certificates::bound(topology, demand, cut);
+  check_transposable(topology, demand);
+  return certificates::bound(transposed_links(topology), transposed_bytes(demand),
+                             std::get<TimeCutCertificate>(transposed(cut)));
 }
 
 double bound(const Topology& topology, const Demand& demand, const Certificate& certificate, Tail tail,
@@ -50,6 +73,8 @@ double bound(const Topology& topology, const Demand& demand, const Certificate& 
   }
   if (const auto* latency = std::get_if<LatencyCertificate>(&certificate))
     return certificates::bound(topology, demand, *latency);
+  if (const auto* time_cut = std::get_if<TimeCutCertificate>(&certificate))
+    return bound(topology, demand, *time_cut);
   if (demand.kind() == DemandKind::reduction) {
     if (topology.has_bandwidth_steps())
       certificates::refuse_certificate("a cut or metric of sums proves nothing where bandwidth changes");
@@ -66,7 +91,7 @@ double bound(const Topology& topology, const Demand& demand, const Certificate& 
 }  // namespace
 
 std::string certificate_kind(const Certificate& certificate) {
-  static constexpr const char* kNames[] = {"latency", "cut", "metric", "partition"};
+  static constexpr const char* kNames[] = {"latency", "cut", "metric", "partition", "time_cut"};
   return kNames[certificate.index()];
 }
 

@@ -118,6 +118,13 @@ Certificate Subfabric::certificate_inside(const Certificate& certificate) const 
     for (const LinkId l : link_outside_) inside.length.push_back(metric->length[l.index()]);
     return inside;
   }
+  if (const auto* time_cut = std::get_if<TimeCutCertificate>(&certificate)) {
+    check_range("times", time_cut->alpha_us.size(), node_inside_.size());
+    TimeCutCertificate inside{
+        .gpu = place_in(members_, time_cut->gpu), .alpha_us = {}, .backwards = time_cut->backwards};
+    for (const NodeId n : node_outside_) inside.alpha_us.push_back(time_cut->alpha_us[n.index()]);
+    return inside;
+  }
   const auto& partition = std::get<PartitionCertificate>(certificate);
   check_range("nodes", partition.part.size(), node_inside_.size());
   PartitionCertificate inside{.part = {}, .enter = partition.enter};
@@ -139,6 +146,14 @@ Certificate Subfabric::certificate_of_whole(const Certificate& certificate) cons
     MetricCertificate whole{.length = std::vector<double>(link_inside_.size(), 0.0)};
     for (std::size_t l = 0; l < link_outside_.size(); ++l)
       whole.length[link_outside_[l].index()] = metric->length[l];
+    return whole;
+  }
+  if (const auto* time_cut = std::get_if<TimeCutCertificate>(&certificate)) {
+    TimeCutCertificate whole{.gpu = members_[time_cut->gpu.index()],
+                             .alpha_us = std::vector<double>(node_inside_.size(), 0.0),
+                             .backwards = time_cut->backwards};
+    for (std::size_t n = 0; n < node_outside_.size(); ++n)
+      whole.alpha_us[node_outside_[n].index()] = time_cut->alpha_us[n];
     return whole;
   }
   const auto& partition = std::get<PartitionCertificate>(certificate);

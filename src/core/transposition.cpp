@@ -54,8 +54,8 @@ Topology transposed(const Topology& topology) {
 }
 
 Demand transposed(const Demand& demand) {
-  if (demand.kind() != DemandKind::reduction)
-    throw Error(ExitCode::internal, "only sums for one GPU each can be transposed");
+  if (demand.kind() != DemandKind::reduction && !demand.is_unicast())
+    throw Error(ExitCode::internal, "only sums for one GPU each and unicast demand can be transposed");
   std::vector<Contribution> all;
   for (const Contribution& sum : demand.contributions()) {
     const bool late =
@@ -66,12 +66,15 @@ Demand transposed(const Demand& demand) {
           "sums are scheduled backwards, which ready times other than 0 do not allow; leave them out");
     }
     Contribution spread{.origin = sum.destinations.front(), .bytes = sum.bytes};
-    std::ranges::copy_if(sum.sources, std::back_inserter(spread.destinations),
+    std::ranges::copy_if(sum.all_sources(), std::back_inserter(spread.destinations),
                          [&](GpuId g) { return g != spread.origin; });
     all.push_back(std::move(spread));
   }
-  return Demand(reverse_of(demand.collective()), demand.size_bytes(), demand.num_gpus(), std::move(all),
-                demand.chunks_per_contribution(), demand.shape());
+  const Collective collective = reverse_of(demand.collective());
+  CollectiveShape shape = demand.shape();
+  if (collective == Collective::custom) shape.counts.clear();  // the contributions say it
+  return Demand(collective, demand.size_bytes(), demand.num_gpus(), std::move(all),
+                demand.chunks_per_contribution(), std::move(shape));
 }
 
 std::vector<Send> reversed_in_time(const Topology& transposed_topology, const Demand& transposed_demand,
@@ -97,6 +100,8 @@ std::vector<Send> reversed_in_time(const Topology& transposed_topology, const De
 Certificate transposed(Certificate certificate) {
   if (auto* pair = std::get_if<LatencyCertificate>(&certificate)) std::swap(pair->source, pair->destination);
   if (auto* partition = std::get_if<PartitionCertificate>(&certificate)) partition->enter = !partition->enter;
+  if (auto* time_cut = std::get_if<TimeCutCertificate>(&certificate))
+    time_cut->backwards = !time_cut->backwards;
   return certificate;
 }
 

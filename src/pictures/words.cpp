@@ -102,6 +102,19 @@ std::string words_of(const ProvenSchedule& proven, const PartitionCertificate& p
       short_number(transmission_us(bytes, bandwidth_GBps)), short_number(proven.lower_bound->us));
 }
 
+std::string words_of(const ProvenSchedule& proven, const TimeCutCertificate& cut) {
+  const std::string gpu = node_label(proven.topology, proven.topology.node_of(cut.gpu));
+  const std::string mirrored =
+      cut.backwards ? fmt::format(" (Here all of it with time run backwards: {} is the source.)", gpu) : "";
+  return fmt::format(
+      "Call each node open from the time on that stands in the certificate: the sources at first, {} after "
+      "{} us. "
+      "Were {} served earlier, all that it wants of open sources would have reached it closed. On each link "
+      "data can pass from open to closed only between the time its near end opens and the time its far end "
+      "does, less the link's latency; all links together cannot take so much in that time.{}",
+      gpu, short_number(proven.lower_bound->us), gpu, mirrored);
+}
+
 }  // namespace
 
 std::string title_words(const ProvenSchedule& proven) {

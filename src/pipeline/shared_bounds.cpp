@@ -17,6 +17,9 @@ auto members_of(SameAs<MetricCertificate> auto& c) {
 auto members_of(SameAs<PartitionCertificate> auto& c) {
   return std::tie(c.part, c.enter);
 }
+auto members_of(SameAs<TimeCutCertificate> auto& c) {
+  return std::tie(c.gpu, c.alpha_us, c.backwards);
+}
 
 namespace {
 
@@ -41,8 +44,11 @@ LowerBound unpack(const Bytes& bytes) {
     case 2:
       message.read(bound.certificate.emplace<2>());
       break;
-    default:
+    case 3:
       message.read(bound.certificate.emplace<3>());
+      break;
+    default:
+      message.read(bound.certificate.emplace<4>());
   }
   return bound;
 }

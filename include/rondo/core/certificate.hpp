@@ -40,7 +40,18 @@ struct PartitionCertificate {
   bool enter = true;      ///< whether bytes that enter sets are counted, or those that leave them
 };
 
-using Certificate = std::variant<LatencyCertificate, CutCertificate, MetricCertificate, PartitionCertificate>;
+/// A cut in space and time: node v is open from alpha(v) on. What `gpu` wants of GPUs that are open when they
+/// first have it must pass to where it is closed if the schedule is to end before alpha(gpu), and links can
+/// carry no more of it than they do between the opening of their two ends (FORMATS.md 3).
+struct TimeCutCertificate {
+  GpuId gpu;                     ///< the destination; where backwards, the source
+  std::vector<double> alpha_us;  ///< one a node, >= 0; where backwards, counted back from the end
+  /// For demand of kind unicast or reduction: what `gpu` has for others, in the transposed problem.
+  bool backwards = false;
+};
+
+using Certificate = std::variant<LatencyCertificate, CutCertificate, MetricCertificate, PartitionCertificate,
+                                 TimeCutCertificate>;
 
 /// A time before which no schedule of the demand can end, in any number of chunks.
 struct LowerBound {
@@ -48,7 +59,7 @@ struct LowerBound {
   Certificate certificate;
 };
 
-/// "latency", "cut", "metric", "partition".
+/// "latency", "cut", "metric", "partition", "time_cut".
 std::string certificate_kind(const Certificate& certificate);
 
 /// Bytes that must leave S. Unicast: every pair that crosses. Else a contribution counts once: data if all
@@ -59,15 +70,16 @@ double bytes_leaving(const Topology& topology, const Demand& demand, const std::
 
 /// Derives the bound (us) from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one
 /// equation in T, solved in closed form). Where bandwidth changes, a link's bytes are the integral over time.
-/// Shared bandwidth, message costs and ready times are left out of account, which never overstates. Demand of
-/// kind reduction: what the certificate proves of the transposed problem, a latency pair apart. Links that no
+/// Shared bandwidth, message costs and ready times are left out of account, which never overstates; a time
+/// cut alone counts them. Demand of kind reduction: what the certificate proves of the transposed problem, a
+/// latency pair and a time cut of a destination apart. Links that no
 /// GPU of S reaches carry nothing and are left out. Throws Error(bad_data) when the certificate does not
 /// hold: a pair that exchanges nothing, ids out of range, no byte to leave S or other bytes than stated (1e-9
 /// relative), no link out of S that leads to all who want some data, a length that is negative or not finite,
 /// lengths that keep no pair apart, a metric for data with several sources or destinations, sets without a
 /// GPU, a GPU in no set, a switch outside that makes sends one or many, no sum that is needed in every set,
-/// links that are down for ever, anything but a latency pair for demand of kind reduction where bandwidth
-/// changes.
+/// links that are down for ever, a time cut through which the links can carry more than what it separates,
+/// anything that is proven of the transposed problem where bandwidth changes.
 double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
 
 /// The time before which no schedule ends that moves `demand` in its own chunks: the cut or partition of

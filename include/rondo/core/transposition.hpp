@@ -17,8 +17,9 @@ namespace rondo {
 /// of links whose latencies differ.
 Topology transposed(const Topology& topology);
 
-/// Of a demand of kind reduction: every sum becomes data of its destination that its sources want. A named
-/// collective becomes the one it is the reverse of. Throws Error(unavailable) for ready times other than 0,
+/// Of a demand of kind reduction: every sum becomes data of its destination that its sources want. Of unicast
+/// demand: source and destination change places. ReduceScatter and Reduce become the collective that they are
+/// the reverse of, all other demand is custom. Throws Error(unavailable) for ready times other than 0,
 /// Error(internal) for other kinds of demand.
 Demand transposed(const Demand& demand);
 

@@ -7,7 +7,7 @@
 #include "rondo/core/certificate.hpp"
 
 /// The arithmetic of each kind of certificate, and what the kinds have in common. Demand of kind reduction
-/// comes here as its transposed one, except for latency.
+/// comes here as its transposed one, except for latency pairs and time cuts of a destination.
 namespace rondo::certificates {
 
 inline constexpr double kUnreachable = std::numeric_limits<double>::infinity();
@@ -22,6 +22,8 @@ double bound(const Topology& topology, const Demand& demand, const CutCertificat
 double bound(const Topology& topology, const Demand& demand, const MetricCertificate& metric);
 double bound(const Topology& topology, const Demand& demand, const PartitionCertificate& partition,
              double piece_bytes = 0);
+/// Of a destination: `backwards` is not looked at.
+double bound(const Topology& topology, const Demand& demand, const TimeCutCertificate& cut);
 
 /// Throws Error(bad_data).
 [[noreturn]] void refuse_certificate(const std::string& message);

@@ -183,7 +183,8 @@ TEST(Subfabric, ABoundWithoutRelaysIsThatOfThePart) {
   const Subfabric part(*whole, demand);
   const std::vector<Certificate> inside{LatencyCertificate{GpuId{0}, GpuId{2}},
                                         CutCertificate{{NodeId{2}}, kMB},
-                                        CutCertificate{{NodeId{0}, NodeId{1}, NodeId{3}}, 2 * kMB}};
+                                        CutCertificate{{NodeId{0}, NodeId{1}, NodeId{3}}, 2 * kMB},
+                                        TimeCutCertificate{GpuId{1}, {1001, 1001, 0, 1001}}};
   for (const Certificate& certificate : inside) {
     const Certificate there = part.certificate_of_whole(certificate);
     EXPECT_DOUBLE_EQ(bound_of(*whole, demand, there),
@@ -194,6 +195,12 @@ TEST(Subfabric, ABoundWithoutRelaysIsThatOfThePart) {
   EXPECT_LT(sound_bound_of(*whole, of(Collective::allgather, 3 * kMB, group({0, 1, 2})),
                            CutCertificate{{NodeId{2}}, kMB}),
             700);
+  EXPECT_DOUBLE_EQ(bound_of(*whole, demand, part.certificate_of_whole(inside.back())), 1001);
+  for (const auto& [gpu, times] : {std::pair{4, 7}, {1, 4}}) {
+    const TimeCutCertificate other{GpuId(gpu), std::vector<double>(static_cast<std::size_t>(times), 1)};
+    expect_error(ExitCode::bad_data, {gpu == 4 ? "GPU 4" : "4 times"},
+                 [&] { bound_of(*whole, demand, other); });
+  }
   expect_error(ExitCode::bad_data, {"GPU 4"}, [&] {
     bound_of(*whole, demand, LatencyCertificate{GpuId{0}, GpuId{4}});
   });

@@ -31,6 +31,17 @@ TEST(Transposition, MakesAnAllGatherOfAReduceScatter) {
   EXPECT_EQ(transposed(make_demand(Collective::reduce, 10, 3, 1, GpuId{2})).origin(ChunkId{0}), GpuId{2});
 }
 
+TEST(Transposition, OfPairsSourceAndDestinationChangePlaces) {
+  const Demand scatter =
+      make_demand(Collective::scatter, 60, 3, 1, GpuId{1}, CollectiveShape{.counts = {10, 20, 30}});
+  const Demand gather = transposed(scatter);
+  EXPECT_TRUE(gather.is_unicast());
+  ASSERT_EQ(gather.contributions().size(), 2U);
+  EXPECT_EQ(gather.contributions()[1].origin, GpuId{2});
+  EXPECT_EQ(gather.contributions()[1].destinations, std::vector{GpuId{1}});
+  EXPECT_EQ(gather.contributions()[1].bytes, 30);
+}
+
 // 0 -> 1 -> 2 over links of 1 us latency; backwards 2 and then 1 add.
 TEST(Transposition, RunsAChainBackwards) {
   Fabric fabric(3);

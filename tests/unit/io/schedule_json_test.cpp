@@ -89,6 +89,18 @@ TEST(ScheduleJson, KeepsEveryKindOfCertificate) {
   const auto metric = schedule_from_json(schedule_to_json(proven)).lower_bound;
   ASSERT_TRUE(metric && std::holds_alternative<MetricCertificate>(metric->certificate));
   EXPECT_EQ(std::get<MetricCertificate>(metric->certificate).length, (std::vector<double>{0.1, 1.0 / 3}));
+  for (const bool backwards : {false, true}) {
+    proven.lower_bound = LowerBound{0.3, TimeCutCertificate{GpuId{1}, {0, 0.3, 1.0 / 7, 0}, backwards}};
+    const Json json = schedule_to_json(proven);
+    EXPECT_EQ(json["version"], 2);
+    EXPECT_EQ(json["lower_bound"]["certificate"][backwards ? "source" : "destination"], 1);
+    const auto bound = schedule_from_json(json).lower_bound;
+    ASSERT_TRUE(bound && std::holds_alternative<TimeCutCertificate>(bound->certificate));
+    const auto& time_cut = std::get<TimeCutCertificate>(bound->certificate);
+    EXPECT_EQ(time_cut.gpu, GpuId{1});
+    EXPECT_EQ(time_cut.alpha_us, (std::vector<double>{0, 0.3, 1.0 / 7, 0}));
+    EXPECT_EQ(time_cut.backwards, backwards);
+  }
 }
 
 TEST(ScheduleJson, SaysVersion2OnlyWhereItMust) {
@@ -274,6 +286,15 @@ TEST(ScheduleJson, RefusesUnknownKeysAndWords) {
   expect_refused(ExitCode::bad_data, {"collective", "allsort"}, [](Json& j) { j["collective"] = "allsort"; });
   expect_refused(ExitCode::bad_data, {"lower_bound.certificate", "guess"},
                  [](Json& j) { j["lower_bound"]["certificate"]["kind"] = "guess"; });
+  for (const char* more : {"source", "bytes"}) {
+    expect_refused(ExitCode::bad_data, {"lower_bound.certificate"}, [&](Json& j) {
+      j["lower_bound"]["certificate"] = {
+          {"kind", "time_cut"}, {"destination", 2}, {"alpha_us", {0, 0, 1}}, {more, 1}};
+    });
+  }
+  expect_refused(ExitCode::bad_data, {"lower_bound.certificate", "alpha_us"}, [](Json& j) {
+    j["lower_bound"]["certificate"] = {{"kind", "time_cut"}, {"source", 2}};
+  });
 }
 
 }  // namespace

@@ -202,6 +202,9 @@ TEST(Words, TellResultAndCertificate) {
   EXPECT_NE(
       pictures::certificate_words(proven).find("2 KB have to enter sets, 2 times the buffer. 2 links of"),
       std::string::npos);
+  proven.lower_bound = LowerBound{5, TimeCutCertificate{GpuId(2), {0, 3, 5, 0}}};
+  EXPECT_NE(pictures::certificate_words(proven).find("the sources at first, c after 5 us."),
+            std::string::npos);
   proven.lower_bound.reset();
   EXPECT_NE(pictures::result_words(proven).find("No lower bound is known."), std::string::npos);
 }

@@ -1,0 +1,313 @@
+#include "rondo/bounds/time_cuts.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/index.hpp"
+#include "rondo/core/transposition.hpp"
+#include "rondo/graph/digraph.hpp"
+#include "unrolled_cut.hpp"
+
+namespace rondo {
+namespace {
+
+/// Links looked at by shortest path searches, beyond which destinations that remain are left out; about 2 s.
+constexpr std::size_t kMostPathWork = 50'000'000;
+/// The same of arcs of unrolled networks, of which minimum cuts are found; about 10 s.
+constexpr std::size_t kMostCutWork = 10'000'000;
+/// Of sums, as many sources are tried for each destination, the farthest first.
+constexpr std::size_t kMostSourcesOfSums = 4;
+/// Bounds that differ by less are taken for equal.
+constexpr double kLeastGain = 1e-9;
+/// Of the time, where bandwidth changes.
+constexpr double kLeastStep = 1e-7;
+/// Where what is proven exceeds what the check accepts by rounding, or by links of a group that are not all
+/// in use, the time is reduced by halving.
+constexpr int kHalvings = 40;
+
+/// What one destination wants, with what each choice of sources for its sums would have to bring it.
+struct Wants {
+  GpuId destination;
+  std::vector<Supply> supplies;
+};
+
+class Collector {
+ public:
+  Collector(const Topology& topology, const Demand& demand) : topology_(topology) {
+    wanted_.resize(topology.num_gpus());
+    for (const Contribution& part : demand.contributions()) {
+      for (const GpuId d : part.destinations) wanted_[d.index()].push_back(&part);
+    }
+    std::vector<double> latency;
+    for (const Link& link : topology.links()) latency.push_back(link.latency_us);
+    latency_us_ = std::move(latency);
+    backwards_ = reversed(topology.graph());
+  }
+
+  std::vector<Wants> wants_of(GpuId destination) const {
+    const auto& parts = wanted_[destination.index()];
+    const auto is_sum = [](const Contribution* part) { return part->reduce; };
+    if (std::ranges::none_of(parts, is_sum)) return {{destination, supplies_of(destination, {})}};
+    std::vector<Wants> all;
+    for (const GpuId source : farthest_sources(destination))
+      all.push_back({destination, supplies_of(destination, source)});
+    return all;
+  }
+
+ private:
+  static double ready_of(const Contribution& part, std::size_t source) {
+    return part.source_ready_us.empty() ? part.ready_us : part.source_ready_us[source];
+  }
+
+  std::vector<GpuId> farthest_sources(GpuId destination) const {
+    std::set<GpuId> sources;
+    for (const Contribution* part : wanted_[destination.index()]) {
+      if (part->reduce) sources.insert(part->sources.begin(), part->sources.end());
+    }
+    sources.erase(destination);
+    const auto distance =
+        shortest_paths(backwards_, latency_us_, topology_.node_of(destination).value).distance;
+    std::vector<GpuId> order(sources.begin(), sources.end());
+    std::ranges::stable_sort(order, [&](GpuId a, GpuId b) {
+      return distance[topology_.node_of(a).index()] > distance[topology_.node_of(b).index()];
+    });
+    order.resize(std::min(order.size(), kMostSourcesOfSums));
+    return order;
+  }
+
+  /// Where the data of source number `source` of a sum is at first, or the datum.
+  Supply supply_of(const Contribution& part, std::optional<std::size_t> source) const {
+    Supply supply{part.bytes, {}};
+    const auto sources = part.all_sources();
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const bool is_told =
+          std::ranges::any_of(part.held, [&](const HeldSum& held) { return held.gpu == sources[i]; });
+      if ((source && *source != i) || is_told) continue;
+      supply.holders.emplace_back(topology_.node_of(sources[i]), ready_of(part, i));
+    }
+    for (const HeldSum& held : part.held) {
+      if (source && std::ranges::binary_search(held.sources, sources[*source]))
+        supply.holders.emplace_back(topology_.node_of(held.gpu), 0.0);
+    }
+    std::ranges::sort(supply.holders);
+    return supply;
+  }
+
+  /// For sums what `of_sums` has, where it has a part in them, else the first source.
+  std::vector<Supply> supplies_of(GpuId destination, std::optional<GpuId> of_sums) const {
+    std::map<std::vector<std::pair<NodeId, double>>, double> bytes;
+    const NodeId node = topology_.node_of(destination);
+    for (const Contribution* part : wanted_[destination.index()]) {
+      std::optional<std::size_t> source;
+      if (part->reduce) {
+        const auto& sources = part->sources;
+        const auto at = std::ranges::find(sources, of_sums.value_or(GpuId{}));
+        source = at == sources.end() ? 0 : static_cast<std::size_t>(at - sources.begin());
+      }
+      const Supply supply = supply_of(*part, source);
+      const bool is_there =
+          std::ranges::any_of(supply.holders, [&](const auto& holder) { return holder.first == node; });
+      if (!is_there && !supply.holders.empty()) bytes[supply.holders] += supply.bytes;
+    }
+    std::vector<Supply> supplies;
+    for (const auto& [holders, sum] : bytes) supplies.push_back({sum, holders});
+    return supplies;
+  }
+
+  const Topology& topology_;
+  std::vector<std::vector<const Contribution*>> wanted_ = {};  ///< per GPU
+  std::vector<double> latency_us_ = {};
+  Digraph backwards_ = {};
+};
+
+class TimeCutSearch {
+ public:
+  TimeCutSearch(const Topology& topology, const Demand& demand, double least_us, const Deadline& deadline)
+      : topology_(topology), demand_(demand), deadline_(deadline), network_(topology), best_us_(least_us) {}
+
+  std::optional<LowerBound> run(const std::vector<GpuId>& destinations, const std::vector<NodeSet>& cuts,
+                                TimeCutEffort effort) {
+    struct Candidate {
+      Wants wants;
+      double us;
+    };
+    std::vector<Candidate> candidates;
+    const Collector collector(topology_, demand_);
+    for (const GpuId d : destinations) {
+      for (Wants& wants : collector.wants_of(d)) {
+        if (wants.supplies.empty() || path_work_ > kMostPathWork || deadline_.is_over()) continue;
+        const double us = try_known_sets(wants, cuts);
+        candidates.push_back({std::move(wants), us});
+      }
+    }
+    if (effort == TimeCutEffort::known_sets) return std::move(best_);
+    std::ranges::stable_sort(candidates, [](const Candidate& a, const Candidate& b) { return a.us > b.us; });
+    for (const Candidate& candidate : candidates) {
+      if (cut_work_ > kMostCutWork || path_work_ > 2 * kMostPathWork || deadline_.is_over()) break;
+      improve_sources(candidate.wants);
+    }
+    return std::move(best_);
+  }
+
+ private:
+  using Supplies = std::vector<const Supply*>;
+
+  static Supplies all_of(const Wants& wants) {
+    Supplies all;
+    for (const Supply& supply : wants.supplies) all.push_back(&supply);
+    return all;
+  }
+
+  /// The supplies that lie inside cuts around which the destination is.
+  double try_known_sets(const Wants& wants, const std::vector<NodeSet>& cuts) {
+    std::set<Supplies> sets{all_of(wants)};
+    for (const NodeSet& inside : cuts) {
+      if (inside[topology_.node_of(wants.destination).index()]) continue;
+      Supplies within;
+      for (const Supply& supply : wants.supplies) {
+        const auto is_inside = [&](const auto& holder) { return inside[holder.first.index()] != 0; };
+        if (std::ranges::all_of(supply.holders, is_inside)) within.push_back(&supply);
+      }
+      if (!within.empty()) sets.insert(std::move(within));
+    }
+    double best_us = 0;
+    for (const Supplies& supplies : sets) best_us = std::max(best_us, try_supplies(wants, supplies));
+    return best_us;
+  }
+
+  bool may_cut() const { return cut_work_ <= kMostCutWork && !deadline_.is_over(); }
+
+  UnrolledCut cut_at(const Wants& wants, double us) {
+    return unrolled_cut(network_, wants.supplies, topology_.node_of(wants.destination), us, cut_work_);
+  }
+
+  void improve_sources(const Wants& wants) {
+    while (may_cut()) {
+      const double before_us = best_us_;
+      const UnrolledCut cut = cut_at(wants, before_us);
+      if (cut.share >= 1 - kLeastGain) break;
+      try_supplies(wants, cut.separated);
+      if (best_us_ <= before_us * (1 + kLeastGain)) break;
+    }
+    if (topology_.has_bandwidth_steps()) approach(wants);
+  }
+
+  /// Where no closed form is known: to later and later times, in steps that are made smaller after a failure.
+  void approach(const Wants& wants) {
+    for (double gain = 0.25; gain > kLeastStep && may_cut();) {
+      const double us = best_us_ * (1 + gain);
+      if (!keep_if_better({wants.destination, cut_at(wants, us).alpha_us})) gain /= 4;
+    }
+  }
+
+  /// Returns the time before which the supplies cannot be at the destination.
+  double try_supplies(const Wants& wants, const Supplies& supplies) {
+    const NodeId target = topology_.node_of(wants.destination);
+    QuickestFlow flow = quickest_flow(network_, supplies, target, path_work_);
+    if (!(flow.us < std::numeric_limits<double>::infinity())) return 0;
+    if (flow.us <= best_us_ * (1 + kLeastGain)) return flow.us;
+    const double quickest_us = flow.us;
+    if (keep_if_better({wants.destination, std::move(flow.alpha_us)})) return best_us_;
+    // Halving only pays as far as it beats what is known.
+    double proven_us = best_us_;
+    double refused_us = quickest_us;
+    const auto is_proven = [&](double us) {
+      flow = narrowest_time_cut(network_, supplies, target, us, path_work_);
+      return keep_if_better({wants.destination, std::move(flow.alpha_us)});
+    };
+    for (double step = 1e-13; step < 1e-9; step *= 10) {
+      if (is_proven(quickest_us * (1 - step))) return best_us_;
+    }
+    if (network_.is_exact) return 0;
+    for (int i = 0; i < kHalvings && refused_us - proven_us > kLeastGain * proven_us; ++i) {
+      const double us = 0.5 * (proven_us + refused_us);
+      (is_proven(us) ? proven_us : refused_us) = us;
+    }
+    return proven_us;
+  }
+
+  bool keep_if_better(TimeCutCertificate cut) {
+    const double us = cut.alpha_us[topology_.node_of(cut.gpu).index()];
+    if (us <= best_us_) return false;
+    try {
+      sound_bound_of(topology_, demand_, cut);
+    } catch (const Error&) {
+      return false;
+    }
+    best_us_ = us;
+    best_ = LowerBound{us, std::move(cut)};
+    return true;
+  }
+
+  const Topology& topology_;
+  const Demand& demand_;
+  const Deadline& deadline_;
+  TimedNetwork network_;
+  double best_us_;
+  std::optional<LowerBound> best_ = std::nullopt;
+  std::size_t path_work_ = 0;
+  std::size_t cut_work_ = 0;
+};
+
+/// One GPU an orbit, of those that `has` is true for.
+template <class Has>
+std::vector<GpuId> representatives(const Topology& topology, const Symmetry& symmetry, const Has& has) {
+  std::set<int> orbits;
+  std::vector<GpuId> gpus;
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
+    const int orbit = symmetry.node_orbit[topology.node_of(GpuId(g)).index()];
+    if (has(GpuId(g)) && orbits.insert(orbit).second) gpus.emplace_back(g);
+  }
+  return gpus;
+}
+
+bool has_ready_times(const Demand& demand) {
+  return std::ranges::any_of(demand.contributions(), [](const Contribution& part) {
+    return part.ready_us != 0 || std::ranges::any_of(part.source_ready_us, [](double us) { return us != 0; });
+  });
+}
+
+/// As transposed() takes it.
+bool is_transposable(const Topology& topology, const Demand& demand) {
+  const auto is_even = [&](const SharedBandwidth& group) {
+    return std::ranges::all_of(group.links, [&](LinkId l) {
+      return topology.link(l).latency_us == topology.link(group.links.front()).latency_us;
+    });
+  };
+  return demand.is_unicast() && !topology.has_bandwidth_steps() && !has_ready_times(demand) &&
+         std::ranges::all_of(topology.shared_bandwidth(), is_even);
+}
+
+}  // namespace
+
+std::optional<LowerBound> find_time_cut(const Topology& topology, const Demand& demand,
+                                        const Symmetry& symmetry, const std::vector<NodeSet>& cuts,
+                                        TimeCutEffort effort, double least_us, const Deadline& deadline) {
+  std::vector<char> sends(topology.num_gpus(), 0);
+  std::vector<char> wants(topology.num_gpus(), 0);
+  for (const Contribution& part : demand.contributions()) {
+    for (const GpuId g : part.all_sources()) sends[g.index()] = 1;
+    for (const GpuId g : part.destinations) wants[g.index()] = 1;
+  }
+  const auto of = [&](const std::vector<char>& flags) {
+    return representatives(topology, symmetry, [&](GpuId g) { return flags[g.index()] != 0; });
+  };
+  std::optional<LowerBound> best =
+      TimeCutSearch(topology, demand, least_us, deadline).run(of(wants), cuts, effort);
+  if (!is_transposable(topology, demand)) return best;
+  const Topology turned = transposed(topology);
+  const Demand mirrored = transposed(demand);
+  std::vector<NodeSet> complements = cuts;
+  for (NodeSet& set : complements) {
+    for (char& flag : set) flag = flag ? 0 : 1;
+  }
+  std::optional<LowerBound> of_source = TimeCutSearch(turned, mirrored, best ? best->us : least_us, deadline)
+                                            .run(of(sends), complements, effort);
+  if (!of_source) return best;
+  of_source->certificate = transposed(std::move(of_source->certificate));
+  return of_source;
+}
+
+}  // namespace rondo

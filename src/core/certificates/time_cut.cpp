@@ -1,0 +1,189 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kinds.hpp"
+#include "rondo/core/units.hpp"
+
+namespace rondo::certificates {
+namespace {
+
+/// Times and bytes of the check: 64 bits of mantissa, and rounded outwards besides.
+using Wide = long double;
+
+/// Of the bytes: what links may carry beyond them, for times that came out of a closed form in double.
+constexpr Wide kBytesTolerance = 1e-12L;
+
+/// While a link takes bytes from where they are open to where they are closed.
+struct Window {
+  Wide from_us = 0;
+  Wide until_us = 0;
+  bool is_empty() const { return !(until_us > from_us); }
+};
+
+/// A link that carries `GBps` during a part of its window.
+struct Piece {
+  Window window;
+  double GBps = 0;
+};
+
+/// When `source` has what it brings to `part` by itself.
+double ready_of(const Contribution& part, GpuId source) {
+  if (part.source_ready_us.empty()) return part.ready_us;
+  const auto sources = part.all_sources();
+  const auto at = std::ranges::lower_bound(sources, source) - sources.begin();
+  return part.source_ready_us[static_cast<std::size_t>(at)];
+}
+
+/// What others hold of a sum at first they hold from 0 on.
+double ready_of_holder(const Contribution& part, GpuId holder) {
+  const bool is_told =
+      std::ranges::any_of(part.held, [&](const HeldSum& held) { return held.gpu == holder; });
+  return is_told ? 0 : ready_of(part, holder);
+}
+
+class Check {
+ public:
+  Check(const Topology& topology, const TimeCutCertificate& cut) : topology_(topology), cut_(cut) {
+    if (!cut.gpu.valid() || cut.gpu.index() >= topology.num_gpus()) {
+      refuse_certificate(
+          fmt::format("GPU {} does not exist; GPUs are 0 to {}", cut.gpu.value, topology.num_gpus() - 1));
+    }
+    if (cut.alpha_us.size() != topology.num_nodes()) {
+      refuse_certificate(fmt::format("the time cut has {} times; the fabric has {} nodes",
+                                     cut.alpha_us.size(), topology.num_nodes()));
+    }
+    for (std::size_t n = 0; n < cut.alpha_us.size(); ++n) {
+      if (!(cut.alpha_us[n] >= 0) || !std::isfinite(cut.alpha_us[n])) {
+        refuse_certificate(
+            fmt::format("node {} opens at {} us; times are finite and not negative", n, cut.alpha_us[n]));
+      }
+    }
+    if (!(bound_us() > 0)) refuse_certificate("the GPU is open from 0 us on; that proves nothing");
+  }
+
+  double bound_us() const { return alpha(topology_.node_of(cut_.gpu)); }
+
+  /// Of what the GPU wants, the bytes that nobody has before it is open there; a sum once.
+  Wide separated_bytes(const Demand& demand) const {
+    Wide bytes = 0;
+    for (const Contribution& part : demand.contributions()) {
+      if (std::ranges::binary_search(part.destinations, cut_.gpu) && starts_open(part)) bytes += part.bytes;
+    }
+    return bytes;
+  }
+
+  /// Bytes that links can take from open to closed.
+  Wide carried_bytes() const {
+    std::vector<char> is_shared(topology_.num_links(), 0);
+    Wide carried = 0;
+    for (const SharedBandwidth& group : topology_.shared_bandwidth()) {
+      std::vector<Piece> pieces;
+      for (const LinkId l : group.links) {
+        if (!is_shared[l.index()]) append_pieces(l, pieces);
+        is_shared[l.index()] = 1;
+      }
+      carried += carried_together(pieces, group.bandwidth_GBps);
+    }
+    std::vector<Piece> pieces;
+    for (std::size_t l = 0; l < topology_.num_links(); ++l) {
+      if (!is_shared[l]) append_pieces(LinkId(l), pieces);
+    }
+    for (const Piece& piece : pieces) carried += piece.GBps * (piece.window.until_us - piece.window.from_us);
+    return carried * kBytesPerUsPerGBps;
+  }
+
+ private:
+  double alpha(NodeId n) const { return cut_.alpha_us[n.index()]; }
+
+  bool is_open(const Contribution& part, GpuId holder) const {
+    return alpha(topology_.node_of(holder)) <= ready_of_holder(part, holder);
+  }
+
+  /// Whether some of what makes up `part` is open wherever it is at first.
+  bool starts_open(const Contribution& part) const {
+    const auto all_open = [&](const std::vector<GpuId>& holders) {
+      return !holders.empty() && std::ranges::all_of(holders, [&](GpuId g) { return is_open(part, g); });
+    };
+    const auto sources = part.all_sources();
+    if (!part.reduce) return std::ranges::all_of(sources, [&](GpuId g) { return is_open(part, g); });
+    if (part.held.empty()) return std::ranges::any_of(sources, [&](GpuId g) { return is_open(part, g); });
+    return std::ranges::any_of(sources, [&](GpuId g) { return all_open(holders_of(part, g)); });
+  }
+
+  /// Where a transfer begins no byte leaves before its message cost is over.
+  Window window_of(const Link& link) const {
+    const Node& node = topology_.node(link.src);
+    const bool begins = node.kind == NodeKind::gpu || node.forwarding == Forwarding::store_and_forward;
+    const Wide opens = alpha(link.src);
+    const Wide before = Wide{link.latency_us} + (begins ? link.message_us : 0);
+    // First the difference, which is exact where the two are near each other.
+    const Wide length = (Wide{alpha(link.dst)} - opens) - before;
+    if (!(length > 0)) return {};
+    const Wide outwards = 4 * std::numeric_limits<Wide>::epsilon() * (alpha(link.dst) + opens + before);
+    const Wide from = opens + (begins ? link.message_us : 0);
+    return {from - outwards, from + length + outwards};
+  }
+
+  void append_pieces(LinkId l, std::vector<Piece>& pieces) const {
+    const Link& link = topology_.link(l);
+    const Window window = window_of(link);
+    if (window.is_empty()) return;
+    if (link.bandwidth_steps.empty()) {
+      pieces.push_back({window, link.bandwidth_GBps});
+      return;
+    }
+    for (std::size_t i = 0; i < link.bandwidth_steps.size(); ++i) {
+      Piece piece{window, link.bandwidth_steps[i].GBps};
+      // The first step also holds for the rounding below 0.
+      if (i > 0) piece.window.from_us = std::max<Wide>(window.from_us, link.bandwidth_steps[i].from_us);
+      if (i + 1 < link.bandwidth_steps.size())
+        piece.window.until_us = std::min<Wide>(window.until_us, link.bandwidth_steps[i + 1].from_us);
+      if (!piece.window.is_empty()) pieces.push_back(piece);
+    }
+  }
+
+  /// The integral of the least of `most_GBps` and what the pieces carry at each instant, in GB/s times us.
+  static Wide carried_together(const std::vector<Piece>& pieces, double most_GBps) {
+    std::vector<std::pair<Wide, Wide>> changes;
+    for (const Piece& piece : pieces) {
+      changes.emplace_back(piece.window.from_us, piece.GBps);
+      changes.emplace_back(piece.window.until_us, -Wide{piece.GBps});
+    }
+    std::ranges::sort(changes);
+    Wide carried = 0;
+    Wide GBps = 0;
+    for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
+      GBps += changes[i].second;
+      carried +=
+          std::min<Wide>(std::max<Wide>(GBps, 0), most_GBps) * (changes[i + 1].first - changes[i].first);
+    }
+    return carried;
+  }
+
+  const Topology& topology_;
+  const TimeCutCertificate& cut_;
+};
+
+}  // namespace
+
+double bound(const Topology& topology, const Demand& demand, const TimeCutCertificate& cut) {
+  const Check check(topology, cut);
+  const Wide separated = check.separated_bytes(demand);
+  if (!(separated > 0)) {
+    refuse_certificate(fmt::format(
+        "nothing that GPU {} wants is with open GPUs alone when they first have it", cut.gpu.value));
+  }
+  const Wide carried = check.carried_bytes();
+  if (!(carried <= separated * (1 + kBytesTolerance))) {
+    refuse_certificate(
+        fmt::format("the links can take {} bytes from open to closed nodes and {} have to pass; the time cut "
+                    "needs them to take no more",
+                    static_cast<double>(carried), static_cast<double>(separated)));
+  }
+  return check.bound_us();
+}
+
+}  // namespace rondo::certificates

@@ -1,0 +1,76 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "rondo/bounds/bounds.hpp"
+#include "rondo/core/random.hpp"
+#include "rondo/core/verify.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+#include "topologies.hpp"
+
+/// Lower bounds against schedules where latency and bandwidth mix, on random fabrics. Others than those of
+/// the test suite: --gtest_shuffle --gtest_random_seed=1 --gtest_repeat=20.
+namespace rondo {
+namespace {
+
+/// 4 to 6 GPUs on a one-way ring with more links, perhaps over a switch, of figures without a common unit.
+std::shared_ptr<const Topology> random_fabric(Random& random) {
+  const std::size_t gpus = 4 + random.below(3);
+  std::vector<Node> nodes(gpus);
+  if (random.unit() < 0.4) nodes.push_back(network_switch());
+  const bool has_costs = random.unit() < 0.2;
+  constexpr std::array kGBps = {5.0, 12.5, 25.0, 50.0};
+  std::vector<Link> links;
+  for (std::size_t a = 0; a < nodes.size(); ++a) {
+    for (std::size_t b = 0; b < nodes.size(); ++b) {
+      const bool on_ring = a < gpus && b == (a + 1) % gpus;
+      if (a == b || (!on_ring && random.unit() > 0.35)) continue;
+      Link next{NodeId(a), NodeId(b), kGBps[random.below(kGBps.size())], 0.2 + 2 * random.unit()};
+      if (has_costs) next.message_us = 0.3 * random.unit();
+      links.push_back(next);
+    }
+  }
+  std::vector<SharedBandwidth> shared;
+  if (random.unit() < 0.2) {
+    std::vector<LinkId> of_first;
+    for (std::size_t l = 0; l < links.size(); ++l) {
+      if (links[l].src == NodeId{0}) of_first.emplace_back(l);
+      if (links[l].src == NodeId{0}) links[l].latency_us = 0.7;  // sums are scheduled backwards
+    }
+    shared.push_back({"nic", of_first, 50});
+  }
+  return fabric(nodes, links, shared);
+}
+
+TEST(BoundsHold, NoScheduleEndsBeforeThem) {
+  // 0 unless tests are shuffled.
+  Random random(static_cast<std::uint64_t>(testing::UnitTest::GetInstance()->random_seed()));
+  const std::array collectives = {Collective::allgather, Collective::reduce_scatter, Collective::broadcast,
+                                  Collective::gather,    Collective::scatter,        Collective::allreduce,
+                                  Collective::alltoall,  Collective::reduce};
+  int time_cuts = 0;
+  int near = 0;
+  constexpr int kFabrics = 10;
+  for (int i = 0; i < kFabrics; ++i) {
+    const auto topology = random_fabric(random);
+    // Most often what time cuts are made for.
+    const Collective collective =
+        random.unit() < 0.5 ? Collective::allgather : collectives[random.below(collectives.size())];
+    const Demand demand =
+        make_demand(collective, 10e3 * static_cast<double>(1 + random.below(30)), topology->num_gpus(), 1);
+    SolveOptions options;
+    options.improve_work = 2e4;
+    const SynthesisResult result = synthesize({topology, demand, options}, {*make_local_communicator()});
+    verify(result.proven);
+    EXPECT_GE(result.gap, -1e-9) << i;
+    if (certificate_kind(result.proven.lower_bound->certificate) == "time_cut") ++time_cuts;
+    if (result.gap < 0.05) ++near;
+  }
+  // The bounds would hold trivially if they were small.
+  EXPECT_GE(time_cuts, kFabrics / 4);
+  EXPECT_GE(near, kFabrics / 4);
+}
+
+}  // namespace
+}  // namespace rondo
