@@ -87,6 +87,7 @@ int main(int argc, char** argv) {
   std::printf("%-10s %-72s %14s %14s %9s %7s %8s  %s\n", "table", "case", "finish us", "bound us", "gap %",
               "chunks", "wall s", "engine");
   fat_trees(cases);
+  message_costs(cases);
   write_results(options, cases.rows());
   return cases.all_succeeded() ? 0 : 1;
 }

@@ -49,5 +49,7 @@ std::vector<std::string> words(const std::string& text);
 
 /// Fat trees whose uplinks are faster than the links of GPUs, and a dragonfly.
 void fat_trees(LinkCases& cases);
+/// Fabrics of TACCL, whose messages cost, with and without joining.
+void message_costs(LinkCases& cases);
 
 }  // namespace rondo::benchmarks
