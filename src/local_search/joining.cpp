@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kChainsPerRound = 8;
 /// Of one chain, so that a round takes a moment.
-constexpr double kWorkOfChain = 2e5;
+constexpr double kWorkOfChain = 5e5;
 constexpr double kMostTriesOfChain = 2000;
 /// The temperature at which a chain of the first round begins, as a part of the finish time.
 constexpr double kFirstTemperature = 0.02;
@@ -68,10 +68,15 @@ class Joiner {
     JoinedPlacing placing(space_);
     const JoiningMoves moves(space_);
     const JoinedPlan start = best_;
+    const auto try_runs = [&](const JoiningMoves::Runs& how) {
+      JoinedPlan joined = moves.joined_runs(start, how);
+      if (placing.place(joined) && joined.quality < best_.quality) best_ = std::move(joined);
+    };
     for (const bool costly : {true, false}) {
-      for (std::size_t most = 2; most < 2 * start.chunks.size(); most *= 2) {
-        JoinedPlan joined = moves.joined_runs(start, most, costly);
-        if (placing.place(joined) && joined.quality < best_.quality) best_ = std::move(joined);
+      for (const bool waits : {true, false}) {
+        for (const double share : {0.5, 0.25, 0.125}) try_runs({start.chunks.size(), share, costly, waits});
+        for (std::size_t most = 2; most < 2 * start.chunks.size(); most *= 2)
+          try_runs({most, 1, costly, waits});
       }
     }
   }

@@ -283,26 +283,51 @@ JoinedPlan JoiningMoves::neighbour_of(const JoinedPlan& plan, Random& random) {
   return changed();
 }
 
-JoinedPlan JoiningMoves::joined_runs(const JoinedPlan& plan, std::size_t most, bool costly) const {
-  JoinedPlan joined;
-  std::vector<std::vector<ChunkId>> runs;
-  std::vector<std::pair<int, double>> of;  // hop, start
+JoinedPlan JoiningMoves::joined_runs(const JoinedPlan& plan, const Runs& how) const {
+  const std::size_t gpus = out_.size();
+  std::vector<double> held_us(how.waits ? 0 : space_.demand.num_chunks() * gpus, 0);
+  std::vector<std::size_t> left(space_.hops.size(), 0);  // chunks
+  for (const JoinedTransfer& t : plan.transfers) {
+    const Hop& hop = space_.hops[index(t.hop)];
+    left[index(t.hop)] += static_cast<std::size_t>(t.count);
+    double bytes = 0;
+    for (const ChunkId c : plan.chunks_of(t)) bytes += space_.demand.bytes(c);
+    for (const ChunkId c : plan.chunks_of(t)) {
+      if (!how.waits) held_us[c.index() * gpus + hop.dst.index()] = t.start_us + hop.duration_us(bytes);
+    }
+  }
+  struct Run {
+    int hop;
+    double start_us;
+    std::size_t most;
+    std::vector<ChunkId> chunks;
+  };
+  std::vector<Run> runs;
   std::vector<int> open(space_.hops.size(), -1);
   for (const JoinedTransfer& t : plan.transfers) {
     const auto chunks = plan.chunks_of(t);
     const Hop& hop = space_.hops[index(t.hop)];
-    const bool counts = !costly || std::ranges::any_of(hop.links, [&](const HopLink& part) {
+    const bool counts = !how.costly || std::ranges::any_of(hop.links, [&](const HopLink& part) {
       return part.message_us >= greatest_message_us_;
     });
     int& run = open[index(t.hop)];
-    if (!counts || run < 0 || runs[index(run)].size() + chunks.size() > most) {
+    const auto fits = [&] {
+      const Run& r = runs[index(run)];
+      return r.chunks.size() + chunks.size() <= r.most &&
+             (how.waits || std::ranges::all_of(chunks, [&](ChunkId c) {
+                return held_us[c.index() * gpus + hop.src.index()] <= r.start_us;
+              }));
+    };
+    if (!counts || run < 0 || !fits()) {
+      const double share = std::ceil(how.share * static_cast<double>(left[index(t.hop)]));
       run = static_cast<int>(runs.size());
-      runs.emplace_back();
-      of.emplace_back(t.hop, t.start_us);
+      runs.push_back({t.hop, t.start_us, std::min(how.most, static_cast<std::size_t>(share)), {}});
     }
-    runs[index(run)].insert(runs[index(run)].end(), chunks.begin(), chunks.end());
+    runs[index(run)].chunks.insert(runs[index(run)].chunks.end(), chunks.begin(), chunks.end());
+    left[index(t.hop)] -= chunks.size();
   }
-  for (std::size_t r = 0; r < runs.size(); ++r) joined.add(of[r].first, runs[r], of[r].second);
+  JoinedPlan joined;
+  for (const Run& run : runs) joined.add(run.hop, run.chunks, run.start_us);
   return joined;
 }
 

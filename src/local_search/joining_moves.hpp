@@ -15,9 +15,14 @@ class JoiningMoves {
 
   /// A random neighbour of a plan that is placed.
   JoinedPlan neighbour_of(const JoinedPlan& plan, Random& random);
-  /// All transfers of a hop that follow one another, at most so many chunks together; `costly`: only over
-  /// links of the greatest message cost.
-  JoinedPlan joined_runs(const JoinedPlan& plan, std::size_t most, bool costly) const;
+  /// How transfers of a hop that follow one another go together.
+  struct Runs {
+    std::size_t most;  ///< chunks together
+    double share;      ///< of what the hop has yet to carry: less and less goes together towards the end
+    bool costly;       ///< only over links of the greatest message cost
+    bool waits;        ///< also for chunks that come to the sender after the first of the run could go
+  };
+  JoinedPlan joined_runs(const JoinedPlan& plan, const Runs& how) const;
 
  private:
   /// What changes between two plans.
