@@ -11,10 +11,10 @@ namespace rondo {
 namespace {
 
 /// Traces hands over generators to a function without context.
-std::vector<std::vector<int>>* found = nullptr;
+std::vector<std::vector<int>>* traced = nullptr;
 
 void keep_generator(int, int* image, int n) {
-  found->emplace_back(image, image + n);
+  traced->emplace_back(image, image + n);
 }
 
 std::size_t index(int i) {
@@ -65,10 +65,10 @@ Automorphisms automorphisms(const ColouredGraph& graph) {
   options.defaultptn = FALSE;
   options.userautomproc = keep_generator;
   TracesStats stats;
-  found = &result.generators;
+  traced = &result.generators;
   ran_init(0);  // Traces draws random numbers: the same ones whatever was asked before
   Traces(&sparse, lab.data(), ptn.data(), orbits.data(), &options, &stats, nullptr);
-  found = nullptr;
+  traced = nullptr;
   result.log10_order = std::log10(stats.grpsize1) + stats.grpsize2;
   return result;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <tuple>
@@ -13,6 +14,8 @@ namespace {
 constexpr int kMaxAttempts = 256;
 /// Nodes of all listed elements together.
 constexpr std::size_t kMaxListedNodes = 64'000'000;
+/// Of the logarithm of a group's order.
+constexpr double kRounding = 1e-9;
 
 using Nodes = std::vector<NodeId>;
 
@@ -199,9 +202,11 @@ class FreeGroupSearch {
 
   FreeGroup from_all_elements() const {
     Generated best{FreeGroup::trivial(topology_), {}};
-    const auto elements = listed(identity_nodes(topology_),
-                                 find_symmetry(topology_, pattern_, twin_labels(topology_)).generators,
-                                 std::min(kMaxListedElements, kMaxListedNodes / topology_.num_nodes()));
+    const Symmetry symmetry = find_symmetry(topology_, pattern_, twin_labels(topology_));
+    const std::size_t most = std::min(kMaxListedElements, kMaxListedNodes / topology_.num_nodes());
+    if (symmetry.log10_order > std::log10(static_cast<double>(most)) + kRounding)
+      return std::move(best.group);
+    const auto elements = listed(identity_nodes(topology_), symmetry.generators, most);
     if (!elements) return std::move(best.group);
     int attempts = 0;
     for (const Nodes& element : *elements) {

@@ -13,20 +13,24 @@ constexpr std::size_t kAttempts = 8;
 constexpr std::size_t kMostAttempts = 256;
 /// Shares that sum to a whole but for rounding fit.
 constexpr double kRounding = 1e-9;
+/// What is left of a resource that is taken, with the rounding of kRounding itself.
+constexpr double kNothing = 2 * kRounding;
 
 class Search {
  public:
   Search(std::span<const Claim> claims, std::span<const double> left)
       : claims_(claims), chosen_(claims.size(), 0) {
     int resources = 0;
-    for (const Claim& claim : claims) {
-      first_part_.push_back(resource_of_.size());
-      for (const ClaimedPart& part : claim.parts) {
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      first_part_.push_back(parts_.size());
+      for (const ClaimedPart& part : claims[i].parts) {
         resources = std::max(resources, part.resource + 1);
-        resource_of_.push_back(index(part.resource));
+        parts_.push_back(part);
+        claim_with_.push_back(i);
       }
     }
-    next_owner_.assign(resource_of_.size(), kNone);
+    first_part_.push_back(parts_.size());
+    next_owner_.assign(parts_.size(), kNone);
     first_owner_.assign(index(resources), kNone);
     left_.assign(index(resources), 1 + kRounding);
     for (std::size_t r = 0; r < std::min(left_.size(), left.size()); ++r) left_[r] = left[r] + kRounding;
@@ -52,19 +56,20 @@ class Search {
  private:
   static constexpr int kNone = -1;
 
+  std::span<const ClaimedPart> parts(std::size_t claim) const {
+    return std::span(parts_).subspan(first_part_[claim], first_part_[claim + 1] - first_part_[claim]);
+  }
   bool fits(std::size_t claim) const {
-    return std::ranges::all_of(claims_[claim].parts, [&](const ClaimedPart& part) {
-      return part.share <= left_[index(part.resource)];
-    });
+    return std::ranges::all_of(
+        parts(claim), [&](const ClaimedPart& part) { return part.share <= left_[index(part.resource)]; });
   }
   void set(std::size_t claim, bool in) {
     chosen_[claim] = in ? 1 : 0;
     weight_ += in ? claims_[claim].weight : -claims_[claim].weight;
-    const std::vector<ClaimedPart>& parts = claims_[claim].parts;
-    for (std::size_t k = 0; k < parts.size(); ++k) {
-      const std::size_t r = index(parts[k].resource);
-      const int entry = static_cast<int>(first_part_[claim] + k);
-      left_[r] += in ? -parts[k].share : parts[k].share;
+    for (std::size_t k = first_part_[claim]; k < first_part_[claim + 1]; ++k) {
+      const std::size_t r = index(parts_[k].resource);
+      const int entry = static_cast<int>(k);
+      left_[r] += in ? -parts_[k].share : parts_[k].share;
       if (in) {
         next_owner_[index(entry)] = first_owner_[r];
         first_owner_[r] = entry;
@@ -75,10 +80,6 @@ class Search {
       }
     }
     changes_.push_back(claim);
-  }
-  std::size_t claim_with(int entry) const {
-    const auto after = std::ranges::upper_bound(first_part_, index(entry));
-    return static_cast<std::size_t>(after - first_part_.begin()) - 1;
   }
   /// One of the resource's owners' parts; at random where there are several.
   int any_owner(std::size_t resource, Random& random) const {
@@ -101,7 +102,7 @@ class Search {
   void refill(std::size_t first, const std::vector<std::size_t>& freed) {
     candidates_.clear();
     for (const std::size_t resource : freed) {
-      if (left_[resource] <= kRounding) continue;
+      if (left_[resource] <= kNothing) continue;
       for (std::size_t k = begin_[resource]; k < begin_[resource + 1]; ++k)
         candidates_.push_back((claim_of_[k] + claims_.size() - first) % claims_.size());
     }
@@ -114,28 +115,27 @@ class Search {
   /// Claims by resource.
   void index_claims() {
     begin_.assign(first_owner_.size() + 1, 0);
-    for (const std::size_t r : resource_of_) ++begin_[r + 1];
+    for (const ClaimedPart& part : parts_) ++begin_[index(part.resource) + 1];
     std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
     claim_of_.resize(begin_.back());
     std::vector<std::size_t> next = begin_;
-    for (std::size_t i = 0; i < claims_.size(); ++i) {
-      for (const ClaimedPart& part : claims_[i].parts) claim_of_[next[index(part.resource)]++] = i;
-    }
+    for (std::size_t k = 0; k < parts_.size(); ++k)
+      claim_of_[next[index(parts_[k].resource)]++] = claim_with_[k];
   }
   void attempt(std::size_t forced, Random& random) {
     if (chosen_[forced]) return;
     changes_.clear();
     freed_.clear();
     const double before = weight_;
-    for (const ClaimedPart& part : claims_[forced].parts) {
+    for (const ClaimedPart& part : parts(forced)) {
       const std::size_t r = index(part.resource);
       while (part.share > left_[r]) {
         if (first_owner_[r] == kNone) {  // it is taken by what is no claim
           undo(before);
           return;
         }
-        const std::size_t owner = claim_with(any_owner(r, random));
-        for (const ClaimedPart& freed : claims_[owner].parts) freed_.push_back(index(freed.resource));
+        const std::size_t owner = claim_with_[index(any_owner(r, random))];
+        for (const ClaimedPart& freed : parts(owner)) freed_.push_back(index(freed.resource));
         set(owner, false);
       }
     }
@@ -151,11 +151,12 @@ class Search {
 
   std::span<const Claim> claims_;
   std::vector<char> chosen_;
-  std::vector<std::size_t> first_part_;   ///< per claim: of all parts one after another
-  std::vector<std::size_t> resource_of_;  ///< per part
-  std::vector<int> next_owner_;           ///< per part: of the same resource
-  std::vector<int> first_owner_;          ///< per resource: a part in the set
-  std::vector<double> left_;              ///< per resource
+  std::vector<std::size_t> first_part_;  ///< per claim, and the end
+  std::vector<ClaimedPart> parts_;       ///< of all claims, one after another
+  std::vector<std::size_t> claim_with_;  ///< per part
+  std::vector<int> next_owner_;          ///< per part: of the same resource
+  std::vector<int> first_owner_;         ///< per resource: a part in the set
+  std::vector<double> left_;             ///< per resource
   std::vector<std::size_t> changes_;
   std::vector<std::size_t> begin_;  ///< per resource: where its claims begin in claim_of_
   std::vector<std::size_t> claim_of_;

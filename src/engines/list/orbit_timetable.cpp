@@ -30,6 +30,7 @@ OrbitTimetable::OrbitTimetable(const Topology& topology, const FreeGroup& group,
     }
   }
   first_use_.push_back(uses_.size());
+  busy_until_us_.assign(duration_us_.size(), 0.0);
   wakes_.finish();
   const auto excess_of = [&](const Use& use) {
     return use.occupied_us / least_us[static_cast<std::size_t>(use.link)] - 1;
@@ -42,14 +43,20 @@ OrbitTimetable::OrbitTimetable(const Topology& topology, const FreeGroup& group,
   }
 }
 
-bool OrbitTimetable::is_idle(int h, double t_us) const {
-  return std::ranges::all_of(uses(h), [&](const Use& use) {
+bool OrbitTimetable::is_idle(int h, double t_us) {
+  double& busy_until = busy_until_us_[static_cast<std::size_t>(h)];
+  if (t_us < busy_until) return false;
+  for (const Use& use : uses(h)) {
     const double start = t_us + use.offset_us;
     const double free = account_.is_shared(use.part.link)
                             ? account_.room_from(use.part, start, use.occupied_us)
                             : free_from_us_[static_cast<std::size_t>(use.link)];
-    return free <= start + time_slack_us(start);
-  });
+    if (free <= start + time_slack_us(start)) continue;
+    // What is taken stays taken; less the slack of this comparison and of those in room_from.
+    busy_until = free - use.offset_us - 2 * time_slack_us(free + use.occupied_us);
+    return false;
+  }
+  return true;
 }
 
 void OrbitTimetable::occupy(int h, double t_us, std::vector<Wake>& wakes) {

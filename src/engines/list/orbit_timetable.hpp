@@ -20,7 +20,7 @@ class OrbitTimetable {
                  int concurrency = kAnyConcurrency);
 
   double duration_us(int h) const { return duration_us_[static_cast<std::size_t>(h)]; }
-  bool is_idle(int h, double t_us) const;
+  bool is_idle(int h, double t_us);
 
   /// A link orbit, and a time at which hops over it may have become idle.
   struct Wake {
@@ -55,6 +55,7 @@ class OrbitTimetable {
   std::vector<std::size_t> first_use_;  ///< per hop, and the end
   std::vector<int> slow_link_;          ///< per hop
   std::vector<double> excess_;          ///< per hop
+  std::vector<double> busy_until_us_;   ///< per hop: it is known not to be idle before
   std::vector<double> free_from_us_;    ///< per link orbit that is not shared
   std::vector<double> message_us_;      ///< per link orbit that is shared, for which transfers start apart
   RateAccount account_;                 ///< of representatives
