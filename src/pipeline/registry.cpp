@@ -14,11 +14,12 @@ EngineInfo lp_engine();
 EngineInfo milp_engine();
 EngineInfo rounds_engine();
 EngineInfo spanning_engine();
+EngineInfo steiner_engine();
 
 const std::vector<EngineInfo>& engine_registry() {
-  static const std::vector<EngineInfo> engines{list_engine(),   queue_engine(),   trees_engine(),
-                                               flow_engine(),   lp_engine(),      milp_engine(),
-                                               rounds_engine(), spanning_engine()};
+  static const std::vector<EngineInfo> engines{list_engine(),   queue_engine(),    trees_engine(),
+                                               flow_engine(),   lp_engine(),       milp_engine(),
+                                               rounds_engine(), spanning_engine(), steiner_engine()};
   return engines;
 }
 
