@@ -162,6 +162,17 @@ Bounds bounds_backwards(const Instance& instance, const Toolbox& tools, bool use
 
 }  // namespace
 
+std::vector<const LowerBound*> Bounds::best_of_each_kind() const {
+  std::vector<const LowerBound*> best;
+  for (const LowerBound& bound : all) {
+    const auto is_alike = [&](const LowerBound* better) {
+      return better->certificate.index() == bound.certificate.index();
+    };
+    if (std::ranges::none_of(best, is_alike)) best.push_back(&bound);
+  }
+  return best;
+}
+
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry,
                     const SolveLimits& limits) {
   if (instance.demand.kind() == DemandKind::reduction)

@@ -78,7 +78,7 @@ Exploration explore_for_rounds(const Problem& problem, const Bounds& bounds, con
   if (listed.options.time_limit_s) *listed.options.time_limit_s *= kShareOfPortfolio;
   const auto search = [&](const char* prefix) {
     EngineRunner runner(listed, bounds, tools, context);
-    StopRule rule(listed, bounds.best(), context);
+    StopRule rule(listed, bounds, context);
     const Checkpoints::Prefix names(*store.checkpoints, prefix);
     return explore(listed, runner, rule, context);
   };

@@ -23,16 +23,13 @@ auto members_of(SameAs<TimeCutCertificate> auto& c) {
 
 namespace {
 
-Bytes pack(const LowerBound& bound) {
-  MessageWriter message;
+void write(MessageWriter& message, const LowerBound& bound) {
   message.put(bound.us);
   message.put(bound.certificate.index());
   std::visit([&](const auto& certificate) { message.write(certificate); }, bound.certificate);
-  return message.take();
 }
 
-LowerBound unpack(const Bytes& bytes) {
-  MessageReader message(bytes);
+LowerBound read(MessageReader& message) {
   LowerBound bound{message.get<double>(), {}};
   switch (message.get<std::size_t>()) {
     case 0:
@@ -53,11 +50,25 @@ LowerBound unpack(const Bytes& bytes) {
   return bound;
 }
 
+Bytes pack(const std::vector<const LowerBound*>& bounds) {
+  MessageWriter message;
+  message.put(bounds.size());
+  for (const LowerBound* bound : bounds) write(message, *bound);
+  return message.take();
+}
+
+std::vector<LowerBound> unpack(const Bytes& bytes) {
+  MessageReader message(bytes);
+  std::vector<LowerBound> bounds(message.get<std::size_t>());
+  for (LowerBound& bound : bounds) bound = read(message);
+  return bounds;
+}
+
 }  // namespace
 
 void share_bounds(Bounds& bounds, const Communicator& communicator) {
-  const Bytes best = on_root(communicator, [&] { return pack(bounds.best()); });
-  if (!communicator.is_root()) bounds.all.insert(bounds.all.begin(), unpack(best));
+  const Bytes best = on_root(communicator, [&] { return pack(bounds.best_of_each_kind()); });
+  if (!communicator.is_root()) bounds.all = unpack(best);
   const bool has_flow = bounds.steady->field.has_value();
   if (communicator.max(has_flow ? 0 : 1) == 0 || !has_flow) return;
   auto steady = std::make_shared<SteadyFlow>(*bounds.steady);

@@ -6,7 +6,7 @@
 namespace rondo {
 
 /// Collective. A time limit may cut bounds short on one rank later than on another: all take the root's best
-/// one, and the steady-state flow only where all of them have solved it.
+/// one of each kind, and the steady-state flow only where all of them have solved it.
 void share_bounds(Bounds& bounds, const Communicator& communicator);
 
 }  // namespace rondo

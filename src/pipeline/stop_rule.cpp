@@ -3,7 +3,11 @@
 namespace rondo {
 
 double StopRule::least_us(int chunks) const {
-  return whole_chunk_bound_of(*problem_.topology, problem_.demand.with_chunks(chunks), bound_.certificate);
+  const Demand demand = problem_.demand.with_chunks(chunks);
+  double us = 0;
+  for (const LowerBound* bound : bounds_.best_of_each_kind())
+    us = std::max(us, whole_chunk_bound_of(*problem_.topology, demand, bound->certificate));
+  return us;
 }
 
 bool StopRule::stop(double finish_us) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/bounds/bounds.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "time_shares.hpp"
 
@@ -13,13 +14,13 @@ namespace rondo {
 /// When a search ends although something is left to try: the gap is met, a signal came, the time is over.
 class StopRule {
  public:
-  StopRule(const Problem& problem, const LowerBound& bound, const RunContext& context)
-      : problem_(problem), bound_(bound), context_(context) {}
+  StopRule(const Problem& problem, const Bounds& bounds, const RunContext& context)
+      : problem_(problem), bounds_(bounds), context_(context) {}
 
-  const LowerBound& bound() const { return bound_; }
+  const LowerBound& bound() const { return bounds_.best(); }
   /// A schedule that ends by then is good enough.
-  double enough_us() const { return bound_.us * (1 + problem_.options.gap_to_meet()); }
-  /// What no schedule in whole chunks ends before.
+  double enough_us() const { return bound().us * (1 + problem_.options.gap_to_meet()); }
+  /// What no schedule in whole chunks ends before: a cut may say more of them than the best bound of all.
   double least_us(int chunks) const;
 
   /// Collective. Whether a schedule that ends at `finish_us` ends the search.
@@ -35,7 +36,7 @@ class StopRule {
 
  private:
   const Problem& problem_;
-  const LowerBound& bound_;
+  const Bounds& bounds_;
   const RunContext& context_;
   std::optional<double> least_us_of_asked_chunks_;
   double closing_s_ = 0;

@@ -126,7 +126,7 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
   Steps steps;
 
   const Bounds bounds = steps.timed("bounds", [&] { return bound(problem, tools, context); });
-  StopRule rule(problem, bounds.best(), context);
+  StopRule rule(problem, bounds, context);
 
   Exploration found;
   if (in_rounds) {

@@ -16,13 +16,16 @@ struct Bounds {
   std::vector<std::string> remarks = {};  ///< sentences a user should read: what was left out and why
   std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the links alone, without shared bandwidth
   const LowerBound& best() const { return all.front(); }
+  /// Best first.
+  std::vector<const LowerBound*> best_of_each_kind() const;
 };
 
 /// Latency bound of the farthest pair that exchanges data; cuts by max-flow for every demand (for AllGather
 /// the exact cut of ForestColl, arXiv 2402.06787, section 3, by Newton steps on T; single GPUs and chassis
 /// and their complements besides, since with latency another cut may give more); for unicast demand a
 /// metric: the duals of the steady-state flow, or the prices of a balanced routing where the flow was too
-/// large to be solved; for sums that several want partitions. For sums for one GPU each all this is done on
+/// large to be solved; for sums that several want partitions; at last a time cut, if it proves more than all
+/// these. For sums for one GPU each all this is done on
 /// the transposed problem, which `steady` is then of. Past the limits' seconds weaker bounds do. Throws
 /// Error(bad_data) where nothing has to move. Collective where tools.on_all_ranks.
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry = true,

@@ -12,14 +12,14 @@ namespace {
 
 class StopRuleTest : public testing::Test {
  protected:
-  StopRule rule() { return {problem, bound, context}; }
+  StopRule rule() { return {problem, bounds, context}; }
 
   std::unique_ptr<Communicator> communicator = make_local_communicator();
   std::atomic<bool> interrupt = false;
   RunContext context{.communicator = *communicator, .interrupt = &interrupt};
   Problem problem{fabric({gpu(), gpu(), gpu()}, {link(0, 1), link(0, 2), link(1, 2), link(2, 1)}),
                   make_demand(Collective::broadcast, 3 * kMB, 3, 1)};
-  LowerBound bound{1501, CutCertificate{{NodeId{0}}, 3 * kMB}};
+  Bounds bounds{{LowerBound{1501, CutCertificate{{NodeId{0}}, 3 * kMB}}}};
 };
 
 TEST_F(StopRuleTest, WithoutAGapTheBoundAloneIsGoodEnough) {
@@ -78,6 +78,14 @@ TEST_F(StopRuleTest, WholeChunksEndLaterThanTheBound) {
   EXPECT_DOUBLE_EQ(rule().least_us(1), 3001);
   EXPECT_DOUBLE_EQ(rule().least_us(2), 1501);
   EXPECT_DOUBLE_EQ(rule().least_us(3), 2001);
+}
+
+TEST_F(StopRuleTest, OfWholeChunksACutMaySayMoreThanTheBestBound) {
+  // GPU 1 wants 3 MB over two ways of 1 and 2 us: 2 (T - 1) - 1 = 3000.
+  bounds.all.insert(bounds.all.begin(), {1501.5, TimeCutCertificate{GpuId{1}, {0, 1501.5, 1}}});
+  EXPECT_DOUBLE_EQ(rule().enough_us(), 1501.5 * (1 + 1e-6));
+  EXPECT_DOUBLE_EQ(rule().least_us(1), 3001);
+  EXPECT_DOUBLE_EQ(rule().least_us(2), 1501.5);
 }
 
 TEST_F(StopRuleTest, NoSearchForLessThanTheChunksAskedForAllow) {
