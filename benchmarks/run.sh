@@ -11,12 +11,14 @@
 #   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs; with
 #                    --only pdhg --json benchmarks/results/pdhg.json PDHG alone: 1 rank against 2, CLP, 5 million columns
 #   links            links that carry several transfers at once; --only fat_trees and the like: one table
+#   sizes            six collectives on every fabric at 11 sizes: the gap over the size, also as a picture beside the
+#                    results (.svg); about a thousand solves
 #   execution        every fabric's schedules and MSCCL XML with real bytes, each where the collective wants it
 # Afterwards benchmarks/tables.py writes the tables of benchmarks/README.md.
 # Of all:
 #   --ranks N        MPI ranks of each solve (default 2)
 #   --json FILE      where the results go (default benchmarks/results/NAME.json)
-# Of allgather, combining, rounds, linear and links:
+# Of allgather, combining, rounds, linear, links and sizes:
 #   --only SUBSTRING only the cases with this in their name, e.g. dgx1, rails, ncflow, --chunks
 #   --timeout S      ends a case after S seconds (default 600)
 # Of linear (of it and of links, with --only the other rows of FILE stay):
