@@ -15,6 +15,8 @@ namespace {
 
 /// Links looked at by shortest path searches, beyond which destinations that remain are left out; about 2 s.
 constexpr std::size_t kMostPathWork = 50'000'000;
+/// Where only known sets are tried, which gains little; about 0.3 s.
+constexpr std::size_t kMostKnownWork = 5'000'000;
 /// The same of arcs of unrolled networks, of which minimum cuts are found; about 10 s.
 constexpr std::size_t kMostCutWork = 10'000'000;
 /// Of sums, as many sources are tried for each destination, the farthest first.
@@ -27,7 +29,13 @@ constexpr double kLeastStep = 1e-7;
 /// in use, the time is reduced by halving.
 constexpr int kHalvings = 40;
 
-/// What one destination wants, with what each choice of sources for its sums would have to bring it.
+/// A destination, and of sums that it wants whose data is looked at.
+struct Target {
+  GpuId destination;
+  std::optional<GpuId> of_sums;
+};
+
+/// What a target wants of whom.
 struct Wants {
   GpuId destination;
   std::vector<Supply> supplies;
@@ -35,25 +43,26 @@ struct Wants {
 
 class Collector {
  public:
-  Collector(const Topology& topology, const Demand& demand) : topology_(topology) {
-    wanted_.resize(topology.num_gpus());
-    for (const Contribution& part : demand.contributions()) {
-      for (const GpuId d : part.destinations) wanted_[d.index()].push_back(&part);
-    }
-    std::vector<double> latency;
-    for (const Link& link : topology.links()) latency.push_back(link.latency_us);
-    latency_us_ = std::move(latency);
+  Collector(const Topology& topology, const Demand& demand) : topology_(topology), demand_(demand) {
+    for (const Link& link : topology.links()) latency_us_.push_back(link.latency_us);
     backwards_ = reversed(topology.graph());
+    if (!demand.is_unicast()) return;
+    to_.resize(topology.num_gpus());
+    for (const Contribution& part : demand.contributions())
+      to_[part.destinations.front().index()].push_back(&part);
   }
 
-  std::vector<Wants> wants_of(GpuId destination) const {
-    const auto& parts = wanted_[destination.index()];
-    const auto is_sum = [](const Contribution* part) { return part->reduce; };
-    if (std::ranges::none_of(parts, is_sum)) return {{destination, supplies_of(destination, {})}};
-    std::vector<Wants> all;
-    for (const GpuId source : farthest_sources(destination))
-      all.push_back({destination, supplies_of(destination, source)});
+  std::vector<Target> targets_of(GpuId destination) const {
+    const std::vector<const Contribution*> parts = wanted_by(destination);
+    if (std::ranges::none_of(parts, [](const Contribution* part) { return part->reduce; }))
+      return {{destination, std::nullopt}};
+    std::vector<Target> all;
+    for (const GpuId source : farthest_sources(destination, parts)) all.push_back({destination, source});
     return all;
+  }
+
+  Wants wants_of(const Target& target) const {
+    return {target.destination, supplies_of(target.destination, target.of_sums)};
   }
 
  private:
@@ -61,9 +70,19 @@ class Collector {
     return part.source_ready_us.empty() ? part.ready_us : part.source_ready_us[source];
   }
 
-  std::vector<GpuId> farthest_sources(GpuId destination) const {
+  std::vector<const Contribution*> wanted_by(GpuId destination) const {
+    if (demand_.is_unicast()) return to_[destination.index()];
+    std::vector<const Contribution*> parts;
+    for (const Contribution& part : demand_.contributions()) {
+      if (std::ranges::binary_search(part.destinations, destination)) parts.push_back(&part);
+    }
+    return parts;
+  }
+
+  std::vector<GpuId> farthest_sources(GpuId destination,
+                                      const std::vector<const Contribution*>& parts) const {
     std::set<GpuId> sources;
-    for (const Contribution* part : wanted_[destination.index()]) {
+    for (const Contribution* part : parts) {
       if (part->reduce) sources.insert(part->sources.begin(), part->sources.end());
     }
     sources.erase(destination);
@@ -99,7 +118,7 @@ class Collector {
   std::vector<Supply> supplies_of(GpuId destination, std::optional<GpuId> of_sums) const {
     std::map<std::vector<std::pair<NodeId, double>>, double> bytes;
     const NodeId node = topology_.node_of(destination);
-    for (const Contribution* part : wanted_[destination.index()]) {
+    for (const Contribution* part : wanted_by(destination)) {
       std::optional<std::size_t> source;
       if (part->reduce) {
         const auto& sources = part->sources;
@@ -117,7 +136,8 @@ class Collector {
   }
 
   const Topology& topology_;
-  std::vector<std::vector<const Contribution*>> wanted_ = {};  ///< per GPU
+  const Demand& demand_;
+  std::vector<std::vector<const Contribution*>> to_ = {};  ///< unicast: per GPU, what it wants
   std::vector<double> latency_us_ = {};
   Digraph backwards_ = {};
 };
@@ -130,23 +150,24 @@ class TimeCutSearch {
   std::optional<LowerBound> run(const std::vector<GpuId>& destinations, const std::vector<NodeSet>& cuts,
                                 TimeCutEffort effort) {
     struct Candidate {
-      Wants wants;
+      Target target;
       double us;
     };
     std::vector<Candidate> candidates;
     const Collector collector(topology_, demand_);
     for (const GpuId d : destinations) {
-      for (Wants& wants : collector.wants_of(d)) {
-        if (wants.supplies.empty() || path_work_ > kMostPathWork || deadline_.is_over()) continue;
-        const double us = try_known_sets(wants, cuts);
-        candidates.push_back({std::move(wants), us});
+      if (path_work_ > (effort == TimeCutEffort::all ? kMostPathWork : kMostKnownWork) || deadline_.is_over())
+        break;
+      for (const Target& target : collector.targets_of(d)) {
+        const Wants wants = collector.wants_of(target);
+        if (!wants.supplies.empty()) candidates.push_back({target, try_known_sets(wants, cuts)});
       }
     }
     if (effort == TimeCutEffort::known_sets) return std::move(best_);
     std::ranges::stable_sort(candidates, [](const Candidate& a, const Candidate& b) { return a.us > b.us; });
     for (const Candidate& candidate : candidates) {
       if (cut_work_ > kMostCutWork || path_work_ > 2 * kMostPathWork || deadline_.is_over()) break;
-      improve_sources(candidate.wants);
+      improve_sources(collector.wants_of(candidate.target));
     }
     return std::move(best_);
   }
