@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kChainsPerRound = 8;
 /// Of one chain, so that a round takes a moment.
-constexpr double kWorkOfChain = 5e5;
+constexpr double kWorkOfChain = 2e5;
 constexpr double kMostTriesOfChain = 2000;
 /// The temperature at which a chain of the first round begins, as a part of the finish time.
 constexpr double kFirstTemperature = 0.02;
