@@ -2,7 +2,7 @@
 # benchmarks/run.sh NAME [options]: runs benchmark NAME on the release build.
 #   table8, fabrics  against published figures; every fabric
 #   allgather        AllGather from 16 to 4096 GPUs: TACOS' problems, large and damaged fabrics, growth of the time
-#   combining        AllReduce and ReduceScatter of many fabrics and sizes
+#   combining        AllReduce and ReduceScatter of many fabrics and sizes; groups with and without relays, unequal parts
 #   improvement      what large-neighbourhood search closes of the portfolio's gap in a minute; 1 rank against 2
 #   limits           whether ten long runs end within --time-limit 5 and 20, with a schedule, on 1 rank and on --ranks
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan

@@ -73,7 +73,7 @@ def comparison(first, second):
 
 
 def rows(file, key="rows", **wanted):
-    found = json.loads((HERE / "results" / f"{file}.json").read_text())[key]
+    found = json.loads((HERE / "results" / f"{file}.json").read_text()).get(key, [])  # older results have fewer lists
     return [row for row in found if all(row.get(name) == value for name, value in wanted.items())]
 
 
@@ -106,6 +106,10 @@ TABLES = {
     "reduce_scatter": (lambda: rows("combining", collective="reduce_scatter"),
                        [("fabric", of("fabric")), ("size", of("size")), *FINISH, gap(3),
                         ("AllGather us", allgather_finish), ("chunks", reported("chunks")), WALL]),
+    "shapes": (lambda: rows("combining", "shapes"),
+               [("fabric", of("fabric")), ("case", of("case")), *FINISH, gap(2),
+                ("GB/s", reported("algorithm_bandwidth_GBps", fixed(2))), ("chunks", reported("chunks")), WALL,
+                ("engine", reported("engine"))]),
     "improvement": (lambda: rows("improvement"),
                     [("fabric", of("case")), ("before", of("gap_before", lambda x: percent(x, 4))),
                      ("after", of("gap", lambda x: percent(x, 4))), ("closed", of("closed", lambda x: percent(x, 0))),

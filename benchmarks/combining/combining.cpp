@@ -1,12 +1,20 @@
-// ReduceScatter of all fabrics at 1 KB, 1 MB and 1 GB; AllReduce of 1 GB and of small sizes.
+// ReduceScatter of all fabrics at 1 KB, 1 MB and 1 GB; AllReduce of 1 GB and of small sizes; groups and
+// unequal parts.
+
+#include <unistd.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "case_runner.hpp"
+#include "shapes.hpp"
 
 namespace {
+
+using rondo::benchmarks::CaseResult;
+using Rows = nlohmann::ordered_json;
 
 struct Case {
   std::string fabric;
@@ -33,41 +41,62 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
+/// Solves the cases that --only names.
+class Runner {
+ public:
+  explicit Runner(const rondo::benchmarks::BenchmarkOptions& options)
+      : options_(options), timeout_s_(options.number("--timeout", 1)) {
+    std::printf("%-32s %-30s %14s %14s %9s %9s %7s %7s  %s\n", "fabric", "", "finish us", "bound us", "GB/s",
+                "gap %", "chunks", "wall s", "engine");
+  }
+
+  void run(const std::string& fabric, const std::string& what, std::vector<std::string> arguments,
+           Rows members, Rows& rows) {
+    if ((fabric + " " + what).find(options_.own.at("--only")) == std::string::npos) return;
+    arguments.insert(arguments.begin(), {"--topology", fabric});
+    const CaseResult r = rondo::benchmarks::solve_case(options_.rondo, options_.ranks, arguments, timeout_s_);
+    if (const std::string failure = r.failure(); !failure.empty()) {
+      std::printf("%-32s %-30s failed: %s\n", fabric.c_str(), what.c_str(), failure.c_str());
+      all_valid_ = false;
+      return;
+    }
+    std::printf("%-32s %-30s %14.3f %14.3f %9.3f %9.3f %7d %7.2f  %s\n", fabric.c_str(), what.c_str(),
+                r.report["finish_us"].get<double>(), r.report["lower_bound_us"].get<double>(),
+                r.report["algorithm_bandwidth_GBps"].get<double>(), 100 * r.report["gap"].get<double>(),
+                r.report["chunks"].get<int>(), r.wall_s, r.report["engine"].get<std::string>().c_str());
+    std::fflush(stdout);
+    members["wall_s"] = r.wall_s;
+    members["report"] = r.report;
+    rows.push_back(std::move(members));
+  }
+
+  bool all_valid() const { return all_valid_; }
+
+ private:
+  const rondo::benchmarks::BenchmarkOptions& options_;
+  int timeout_s_;
+  bool all_valid_ = true;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace rondo::benchmarks;
   const BenchmarkOptions options =
       parse_options(argc, argv, "combining", {{"--only", ""}, {"--timeout", "600"}});
-  const int timeout_s = options.number("--timeout", 1);
-  std::printf("%-32s %-14s %-5s %14s %14s %9s %9s %7s %7s  %s\n", "fabric", "", "size", "finish us",
-              "bound us", "GB/s", "gap %", "chunks", "wall s", "engine");
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-  bool all_valid = true;
+  Runner runner(options);
+  Rows rows = Rows::array();
   for (const Case& c : all_cases()) {
-    const std::string name = c.fabric + " " + c.collective + " " + c.size;
-    if (name.find(options.own.at("--only")) == std::string::npos) continue;
-    const CaseResult r =
-        solve_case(options.rondo, options.ranks,
-                   {"--topology", c.fabric, "--collective", c.collective, "--size", c.size}, timeout_s);
-    if (const std::string failure = r.failure(); !failure.empty()) {
-      std::printf("%-32s %-14s %-5s failed: %s\n", c.fabric.c_str(), c.collective.c_str(), c.size.c_str(),
-                  failure.c_str());
-      all_valid = false;
-      continue;
-    }
-    std::printf("%-32s %-14s %-5s %14.3f %14.3f %9.3f %9.3f %7d %7.2f  %s\n", c.fabric.c_str(),
-                c.collective.c_str(), c.size.c_str(), r.report["finish_us"].get<double>(),
-                r.report["lower_bound_us"].get<double>(), r.report["algorithm_bandwidth_GBps"].get<double>(),
-                100 * r.report["gap"].get<double>(), r.report["chunks"].get<int>(), r.wall_s,
-                r.report["engine"].get<std::string>().c_str());
-    std::fflush(stdout);
-    rows.push_back({{"fabric", c.fabric},
-                    {"collective", c.collective},
-                    {"size", c.size},
-                    {"wall_s", r.wall_s},
-                    {"report", r.report}});
+    runner.run(c.fabric, c.collective + " " + c.size, {"--collective", c.collective, "--size", c.size},
+               {{"fabric", c.fabric}, {"collective", c.collective}, {"size", c.size}}, rows);
   }
-  write_results(options, rows);
-  return all_valid ? 0 : 1;
+  Rows shapes = Rows::array();
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("rondo-benchmark-counts-" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  for (const ShapeCase& c : shape_cases(folder))
+    runner.run(c.fabric, c.name, c.arguments, {{"fabric", c.fabric}, {"case", c.name}}, shapes);
+  std::filesystem::remove_all(folder);
+  write_results(options, rows, {{"shapes", shapes}});
+  return runner.all_valid() ? 0 : 1;
 }

@@ -110,16 +110,18 @@ DemandPattern multicast_pattern(const Demand& demand) {
   return pattern;
 }
 
-/// Sums of all GPUs for all GPUs look the same to each of them. Other data with several sources is left
-/// without symmetry.
+/// Sums of the members of a group for all of them look the same to each. Other data with several sources is
+/// left without symmetry.
 DemandPattern pattern_of_sums(const Demand& demand) {
-  const std::size_t gpus = demand.num_gpus();
+  const std::vector<GpuId>& members = demand.contributions().front().sources;
   DemandPattern pattern;
-  pattern.gpu_kind.assign(gpus, 0);
+  pattern.gpu_kind.assign(demand.num_gpus(), 0);
   pattern.irregular = std::ranges::any_of(demand.contributions(), [&](const Contribution& c) {
-    return !c.reduce || !c.held.empty() || !c.source_ready_us.empty() || c.sources.size() != gpus ||
-           c.destinations.size() != gpus;
+    return !c.reduce || !c.held.empty() || !c.source_ready_us.empty() || c.sources != members ||
+           c.destinations != members;
   });
+  if (pattern.irregular || members.size() == demand.num_gpus()) return pattern;
+  for (const GpuId g : members) pattern.gpu_kind[g.index()] = 1;
   return pattern;
 }
 

@@ -32,8 +32,8 @@
 /// The steps:
 /// - A topology: load_topology() takes a shipped name, a JSON file or a generator; Topology(TopologyData)
 ///   takes nodes and links; degrade() and without_links_between() damage one.
-/// - A demand: make_demand() for a named collective; Demand(Collective::custom, ...) takes contributions,
-///   which say who has which bytes and who wants them.
+/// - A demand: make_demand() for a named collective, over all GPUs in equal parts or in the shape given;
+///   Demand(Collective::custom, ...) takes contributions, which say who has which bytes and who wants them.
 /// - Problem: topology, demand and SolveOptions, whose defaults are those of `rondo solve`.
 /// - RunContext: the communicator, and a function that is told of progress, a flag that interrupts. It starts
 ///   the clock that SolveOptions::time_limit_s goes by: every call gets a context of its own.
@@ -52,12 +52,12 @@
 namespace rondo {
 
 /// The demand of a named collective ("allgather", "alltoall", "broadcast", "scatter", "gather") over all GPUs
-/// of `topology`. `size_bytes`: for AllGather and AllToAll what a GPU ends with, its own part included, as in
-/// nccl-tests; else the buffer of `root`, the GPU of Broadcast, Scatter and Gather. Throws Error(usage) for
-/// an unknown name, a size that is not positive and finite, or a root out of range.
+/// of `topology`, or as `shape` says. `size_bytes`: for AllGather and AllToAll what a GPU ends with, its own
+/// part included, as in nccl-tests; else the buffer of `root`, the GPU of Broadcast, Scatter and Gather.
+/// Throws Error(usage) for an unknown name, a size that is not positive and finite, or a root out of range.
 inline Demand make_demand(const Topology& topology, const std::string& collective, double size_bytes,
-                          GpuId root = GpuId{0}) {
-  return make_demand(parse_collective(collective), size_bytes, topology.num_gpus(), 1, root);
+                          GpuId root = GpuId{0}, const CollectiveShape& shape = {}) {
+  return make_demand(parse_collective(collective), size_bytes, topology.num_gpus(), 1, root, shape);
 }
 
 }  // namespace rondo

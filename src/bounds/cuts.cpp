@@ -209,18 +209,19 @@ class CutSearch {
     return std::ranges::all_of(surplus, [&](double s) { return std::abs(s) <= kFlowTolerance * all_GBps; });
   }
 
-  /// The narrowest cuts, one way and the other, between one GPU and every other: where all give to a sum and
-  /// want it, the narrowest of all is among them. Where the fabric is balanced the partition in two along a
-  /// cut gives as much as the cut.
+  /// The narrowest cuts, one way and the other, between one member and every other: where all give to a sum
+  /// and want it, the narrowest of all is among them. Where the fabric is balanced the partition in two along
+  /// a cut gives as much as the cut.
   void add_cuts_of_sums(const Deadline& deadline) {
     if (is_balanced()) return;
     double all_GBps = 0;
     for (const Link& link : topology_.links()) all_GBps += link.bandwidth_GBps;
     std::vector<double> capacity;
     for (const Link& link : topology_.links()) capacity.push_back(link.bandwidth_GBps / all_GBps);
-    const int first = representatives_.front().value;
-    for (std::size_t g = 0; g < topology_.num_gpus(); ++g) {
-      const int other = topology_.node_of(GpuId{g}).value;
+    const std::vector<GpuId> members = demand_.members();
+    const int first = topology_.node_of(members.front()).value;
+    for (const GpuId member : members) {
+      const int other = topology_.node_of(member).value;
       if (other == first) continue;
       if (flow_work_ > kMaxFlowWork || deadline.is_over()) return;
       flow_work_ += 2 * topology_.num_links();

@@ -27,11 +27,12 @@ constexpr double kWorthwhileLoss = 1e-9;
 using Part = std::vector<int>;
 
 /// One flag a node: on GPUs that give to a sum and want it, for each different group of them, those with most
-/// bytes first.
+/// bytes first. Of sums that are begun (`held`) some set may have nothing alone, and then no partition
+/// counts.
 std::vector<std::vector<char>> member_groups(const Topology& topology, const Demand& demand) {
   std::map<std::vector<GpuId>, double> bytes;
   for (const Contribution& c : demand.contributions()) {
-    if (!c.reduce) continue;
+    if (!c.reduce || !c.held.empty()) continue;
     std::vector<GpuId> members;
     std::ranges::set_intersection(c.sources, c.destinations, std::back_inserter(members));
     if (members.size() > 1) bytes[std::move(members)] += c.bytes;

@@ -202,6 +202,25 @@ SynthesisResult reversed_in_time(const Problem& problem, SynthesisResult result)
 }
 
 void check_all_reduction(const Problem& problem) {
+  const auto& contributions = problem.demand.contributions();
+  for (std::size_t i = 0; i < contributions.size(); ++i) {
+    if (!contributions[i].held.empty()) {
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format("chunk {} of the demand: GPU {} holds a partial sum at first ('held'), and no "
+                      "engine makes schedules from there; rondo bound and rondo verify know it, leave "
+                      "it out to solve",
+                      i, contributions[i].held.front().gpu.value));
+    }
+    if (!contributions[i].reduce && !contributions[i].sources.empty()) {
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format("chunk {} of the demand: {} GPUs hold it at first ('sources' without 'reduce'), "
+                      "and engines copy from one; rondo bound and rondo verify know it, name one "
+                      "source to solve",
+                      i, contributions[i].sources.size()));
+    }
+  }
   const std::string& name = problem.options.engine;
   if (name == "auto") return;
   const EngineInfo& engine = find_engine(name);

@@ -173,7 +173,8 @@ std::vector<SolveOption> make_options() {
            [](auto& o) -> auto& { return o.policy; }, check_policy),
        [](const EngineInfo& engine) { return !engine.policies.empty(); }, nullptr},
       {"chunks", "chunks", kSearch, "N|auto",
-       "equal chunks that each contribution (AllToAll: each pair's part) is split into",
+       "equal chunks that each contribution (AllToAll: each pair's part) is split into; with --counts one of "
+       "mean size, larger ones into more",
        whole_field(
            [](auto& o) -> auto& { return o.chunks; }, 1, kMostChunks, SpecialWhole{0, "auto"}),
        all_engines, nullptr},

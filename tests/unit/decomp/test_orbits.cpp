@@ -136,6 +136,22 @@ TEST(Symmetry, SumsOfAllForAllLookTheSameToEveryGpu) {
   EXPECT_EQ(count(find_symmetry(ring, for_three).node_orbit), 4);
 }
 
+// Members and the others are no longer alike; each two of a kind still are.
+TEST(Symmetry, AGroupKeepsToItself) {
+  const Topology ring = generate_topology("ring", {{"gpus", "4"}});
+  const CollectiveShape opposite{.group = {GpuId{0}, GpuId{2}}};
+  for (const Collective collective : {Collective::allreduce, Collective::alltoall, Collective::allgather}) {
+    const Symmetry symmetry = find_symmetry(ring, make_demand(collective, 4e6, 4, 1, GpuId{0}, opposite));
+    EXPECT_EQ(count(symmetry.node_orbit), 2) << to_string(collective);
+    EXPECT_EQ(symmetry.node_orbit[0], symmetry.node_orbit[2]) << to_string(collective);
+    EXPECT_EQ(symmetry.node_orbit[1], symmetry.node_orbit[3]) << to_string(collective);
+  }
+  CollectiveShape counts{.counts = {1e6, 2e6, 1e6, 2e6}};
+  EXPECT_EQ(
+      count(find_symmetry(ring, make_demand(Collective::allgather, 6e6, 4, 1, GpuId{0}, counts)).node_orbit),
+      2);
+}
+
 TEST(Transversal, TakesAGpuToAllOfItsOrbit) {
   const Topology torus = generate_topology("torus", {{"dims", "3x3"}});
   const Demand demand = alltoall(torus);

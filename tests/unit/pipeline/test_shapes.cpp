@@ -102,6 +102,25 @@ TEST(Groups, ASendThatPassesAnotherGpuIsRefusedWithoutRelays) {
   expect_error(ExitCode::bad_data, {"rule 11", "GPU 2", "0-1,3"}, [&] { verify(proven); });
 }
 
+// No engine knows them; bounds do.
+TEST(Groups, LiveStatesAndSeveralHoldersAreRefusedByName) {
+  const auto ring = generated("ring", {{"gpus", "4"}});
+  const std::vector<GpuId> all{GpuId{0}, GpuId{1}, GpuId{2}, GpuId{3}};
+  Contribution sum{.origin = GpuId{0}, .bytes = 1e6, .destinations = all};
+  sum.sources = all;
+  sum.reduce = true;
+  sum.held = {{.gpu = GpuId{1}, .sources = {GpuId{0}, GpuId{1}}}};
+  const Demand live(Collective::custom, 1e6, 4, {sum}, 1);
+  expect_error(ExitCode::unavailable, {"chunk 0", "GPU 1", "'held'", "leave it out"},
+               [&] { solved(ring, live); });
+  EXPECT_GT(bound({ring, live}, {*make_local_communicator()}).best().us, 0);
+  Contribution datum{.origin = GpuId{0}, .bytes = 1e6, .destinations = {GpuId{3}}};
+  datum.sources = {GpuId{0}, GpuId{1}};
+  const Demand held_twice(Collective::custom, 1e6, 4, {datum}, 1);
+  expect_error(ExitCode::unavailable, {"chunk 0", "2 GPUs hold it", "name one source"},
+               [&] { solved(ring, held_twice); });
+}
+
 TEST(Counts, EveryCollectiveThatHasThem) {
   const auto ring = generated("ring", {{"gpus", "4"}});
   const std::vector<double> some{5e5, 0, 1e4, 25e5};
