@@ -11,7 +11,7 @@
 namespace rondo {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 /// Links times layers, for each of the two families of layers.
 constexpr std::size_t kMostArcs = 100'000;
 constexpr std::size_t kFewestSteps = 8;
@@ -35,7 +35,7 @@ double grid_step(const std::vector<double>& delay_us, double extent_us) {
   const double most = std::clamp(static_cast<double>(kMostArcs / delay_us.size()),
                                  static_cast<double>(kFewestSteps), static_cast<double>(kMostSteps));
   double best_us = extent_us / most;
-  double least_lost = kNever;
+  double least_lost = kUnbounded;
   for (double parts = 1; count.rbegin()->first / parts >= extent_us / most; ++parts) {
     const double step_us = count.rbegin()->first / parts;
     double lost = 0;
