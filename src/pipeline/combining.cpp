@@ -70,7 +70,6 @@ std::optional<Problem> half(const Problem& problem, const Demand& demand, int pa
   SolveOptions& options = half.options;
   if (options.chunks % parts != 0) return std::nullopt;
   options.chunks /= parts;
-  if (find_engine_or_auto(options.engine).combines) options.engine = "auto";
   if (options.time_limit_s) {
     const double now_s = context.seconds();
     options.time_limit_s = now_s + share * std::max(0.0, *options.time_limit_s - now_s);

@@ -26,7 +26,7 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   options_.bound_us = bounds.best().us;
   const bool combines = problem.demand.kind() == DemandKind::all_reduction;
   for (const EngineInfo& engine : engine_registry()) {
-    if (engine.combines != combines) continue;
+    if (combines ? !engine.combines : !engine.spreads) continue;
     const bool applicable = asked.engine == "auto" && engine.applicable(instance_, options_);
     if (!applicable && asked.engine != engine.name) continue;
     engines_.push_back(engine);

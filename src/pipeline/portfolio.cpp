@@ -97,16 +97,38 @@ std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options)
   return counts;
 }
 
+namespace {
+
+/// Of one engine: where it cuts contributions into pieces, multiples of them.
+std::vector<int> counts_of(const EngineInfo& engine, const Demand& demand, const SolveOptions& options) {
+  std::vector<int> counts = chunk_counts(demand, options);
+  const int pieces = engine.pieces && options.chunks == 0 ? engine.pieces(demand) : 1;
+  if (pieces == 1) return counts;
+  const int most = std::max(pieces, counts.back());
+  counts.clear();
+  for (int c = pieces; c <= most; c *= 2) counts.push_back(c);
+  return counts;
+}
+
+}  // namespace
+
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options,
                                                   const std::vector<Trial>& trials) {
   std::vector<std::vector<Candidate>> batches;
   double work = 0;
-  for (const int chunks : chunk_counts(demand, options)) {
-    if (work >= kWorkBudget / 2) break;
-    const Demand split = demand.with_chunks(chunks);
+  std::vector<std::vector<int>> counts;
+  std::size_t most_counts = 0;
+  for (const EngineInfo& engine : engines) {
+    counts.push_back(counts_of(engine, demand, options));
+    most_counts = std::max(most_counts, counts.back().size());
+  }
+  for (std::size_t i = 0; i < most_counts && work < kWorkBudget / 2; ++i) {
     batches.emplace_back();
     for (std::size_t e = 0; e < engines.size(); ++e) {
+      if (i >= counts[e].size()) continue;
+      const int chunks = counts[e][i];
+      const Demand split = demand.with_chunks(chunks);
       for (const std::string& policy : policies_of(engines, e, split, options, trials)) {
         const bool large = demand.is_unicast() && demand.num_deliveries() > kLargeDeliveries;
         if (large && batches.back().size() == kLargeBatch) batches.emplace_back();
@@ -129,11 +151,10 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
   for (const Trial& trial : ranked) {
     const std::pair<std::size_t, int> pair{trial.candidate.engine, trial.candidate.chunks};
     if (!std::isfinite(trial.finish_us) || chosen.size() == kConfigurations) break;
-    const bool varies = !engines[pair.first].policies.empty();
+    const bool varies = !engines[pair.first].policies.empty() && engines[pair.first].takes_seeds;
     if (varies && std::find(chosen.begin(), chosen.end(), pair) == chosen.end()) chosen.push_back(pair);
   }
 
-  const std::vector<int> counts = chunk_counts(demand, options);
   std::vector<Candidate> batch;
   double work = 0;
   // Every engine's best policy in more chunks than were affordable for all: often what is left of the gap is
@@ -144,6 +165,7 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
     for (const Trial& trial : trials) {
       if (trial.candidate.engine == e) most_tried = std::max(most_tried, trial.candidate.chunks);
     }
+    const std::vector<int> counts = counts_of(engines[e], demand, options);
     const auto next = std::ranges::upper_bound(counts, most_tried);
     if (next == counts.end()) continue;
     const Demand split = demand.with_chunks(*next);

@@ -15,11 +15,20 @@ EngineInfo milp_engine();
 EngineInfo rounds_engine();
 EngineInfo spanning_engine();
 EngineInfo steiner_engine();
+EngineInfo ring_engine();
+EngineInfo tree_engine();
+EngineInfo direct_engine();
+EngineInfo recursive_engine();
+EngineInfo bruck_engine();
+EngineInfo hierarchical_engine();
+EngineInfo exchange_engine();
 
 const std::vector<EngineInfo>& engine_registry() {
-  static const std::vector<EngineInfo> engines{list_engine(),   queue_engine(),    trees_engine(),
-                                               flow_engine(),   lp_engine(),       milp_engine(),
-                                               rounds_engine(), spanning_engine(), steiner_engine()};
+  static const std::vector<EngineInfo> engines{
+      list_engine(),      queue_engine(), trees_engine(),        flow_engine(),
+      lp_engine(),        milp_engine(),  rounds_engine(),       spanning_engine(),
+      steiner_engine(),   ring_engine(),  tree_engine(),         direct_engine(),
+      recursive_engine(), bruck_engine(), hierarchical_engine(), exchange_engine()};
   return engines;
 }
 

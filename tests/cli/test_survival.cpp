@@ -114,6 +114,29 @@ TEST_F(Survival, AKilledColumnGenerationEndsWithTheScheduleOfAnUndisturbedOne) {
       "columns", 0);
 }
 
+// AllReduce is several searches, one after another, whose states have names of their own.
+TEST_F(Survival, AStoppedAllReduceEndsWithTheScheduleOfAnUndisturbedOne) {
+  const Words solve = split(
+      "solve --topology rails:boxes=2,rails=2 --collective allreduce --size 64KB --output out "
+      "--checkpoint-every 0");
+  succeed(solve);
+  const std::string undisturbed = digest();
+  for (const std::string state : {"spreading-search", "search"}) {
+    SCOPED_TRACE(state);
+    fs::remove_all(at("out"));
+    Process process(solve, 1, folder_.path());
+    const auto deadline = std::chrono::steady_clock::now() + 60s;
+    while (!has_state(state, 1) && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(1ms);
+    process.signal(SIGTERM);
+    EXPECT_EQ(process.wait().exit_code, 75);
+    ASSERT_TRUE(fs::exists(at("out/states"))) << "it ended before the signal";
+    succeed({"resume", "out"}, 2);
+    EXPECT_EQ(digest(), undisturbed);
+    EXPECT_FALSE(fs::exists(at("out/states")));
+  }
+}
+
 TEST_F(Survival, TwoRoundsReplaceTheStatesOfTheirPlan) {
   const std::string solve =
       "solve --topology star:chassis=2,gpus=4 --collective allgather --size 100MB --chunks 4 --engine rounds "

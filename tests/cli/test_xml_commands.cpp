@@ -98,6 +98,23 @@ TEST_F(XmlCommands, SumsAreExportedCheckedAndExecuted) {
   EXPECT_TRUE(contains(fail(64, "execute run --type double"), "allgather combines nothing"));
 }
 
+TEST_F(XmlCommands, KnownAlgorithmsAreExportedCheckedAndExecuted) {
+  const std::vector<std::pair<std::string, std::string>> all{
+      {"ring", "star:chassis=4,gpus=1"}, {"tree", "full:gpus=5"},  {"direct", "dgx1"},
+      {"recursive", "full:gpus=4"},      {"bruck", "ring:gpus=5"}, {"hierarchical", "star:chassis=2,gpus=2"},
+      {"exchange", "mesh:dims=2x3"}};
+  for (const auto& [engine, fabric] : all) {
+    SCOPED_TRACE(engine);
+    std::string solve = "solve --topology " + fabric;
+    solve += " --collective allreduce --size 64KB --engine " + engine + " --force --output run";
+    succeed(solve);
+    EXPECT_TRUE(contains(succeed("execute run", 2), "sum of int64, exactly"));
+    succeed("export run --format msccl-xml --output a.xml");
+    EXPECT_TRUE(contains(succeed("check-xml a.xml"), "valid: allreduce"));
+    EXPECT_TRUE(contains(succeed("execute a.xml", 2), "sum of int64, exactly"));
+  }
+}
+
 TEST_F(XmlCommands, CustomProgramsAreHeldAgainstTheirDemand) {
   write_file(at("demand.json"),
              R"({"format": "rondo-demand", "version": 1, "chunks": [

@@ -61,6 +61,17 @@ TEST(Synthesize, AllGatherOfEachEngine) {
                               engine);
   }
 }
+TEST(Synthesize, AllReduceOfEachEngine) {
+  const Fabric chassis = generated("rails", {{"boxes", "2"}, {"gpus", "2"}});
+  for (const std::string engine :
+       {"auto", "ring", "tree", "direct", "recursive", "bruck", "hierarchical", "exchange"}) {
+    SCOPED_TRACE(engine);
+    SolveOptions options;
+    options.engine = engine;
+    options.gap = 0.5;
+    same_on_any_ranks({chassis, make_demand(Collective::allreduce, 4096, 4, 1), options});
+  }
+}
 TEST(Synthesize, FlowAllToAll) {
   expect_same_in_two_chunks(torus(), Collective::alltoall, "flow");
 }

@@ -40,9 +40,12 @@ struct EngineInfo {
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&, const std::string& policy)> work =
       [](const Demand& demand, const std::string&) { return demand.num_deliveries(); };
-  /// Does demand of kind all_reduction (AllReduce), and no other. Engines that do not are used for its
-  /// halves.
+  /// Does demand of kind all_reduction (AllReduce). Engines that do not are used for its halves.
   bool combines = false;
+  bool spreads = true;  ///< does other demand
+  /// Into how many pieces at least it cuts a contribution: it is tried in multiples of them. Absent: one.
+  std::function<int(const Demand&)> pieces = {};
+  bool takes_seeds = true;             ///< other seeds give other schedules
   bool supports_local_search = false;  ///< also where it is asked for by name, not as one of `auto`
   EngineTraits traits;
   Engine prepare = nullptr;

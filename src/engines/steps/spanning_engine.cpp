@@ -6,9 +6,11 @@
 #include <map>
 #include <memory>
 
+#include "dealing.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/engines/engine_row.hpp"
+#include "shapes.hpp"
 #include "spanning_packing.hpp"
 #include "task_scheduler.hpp"
 
@@ -21,14 +23,6 @@ constexpr double kShareOfPacking = 0.5;  ///< of a time limit
 
 const char* const kInOrder = "in-order";  // chunk by chunk: spreading one begins as soon as it is reduced
 const char* const kLongest = "longest";   // what has the longest way before it first
-
-/// Every chunk is a sum of the same GPUs for the same GPUs.
-bool is_plain_all_reduce(const Demand& demand) {
-  const Contribution& first = demand.contributions().front();
-  return std::ranges::all_of(demand.contributions(), [&](const Contribution& c) {
-    return c.reduce && c.held.empty() && c.sources == first.sources && c.destinations == c.sources;
-  });
-}
 
 /// A packed tree as tasks need it: hops along its edges and who is whose neighbour.
 struct TreeShape {
@@ -118,23 +112,12 @@ class TreeTasks {
   std::map<std::pair<std::size_t, double>, std::vector<int>> centres_;
 };
 
-/// Per chunk its tree: as often as its weight says, and as evenly spaced as can be.
-std::vector<std::size_t> deal(const std::vector<WeightedTree>& trees, std::size_t num_chunks) {
-  std::vector<std::size_t> tree_of(num_chunks);
-  std::vector<double> owed(trees.size(), 0);
-  for (std::size_t c = 0; c < num_chunks; ++c) {
-    for (std::size_t t = 0; t < trees.size(); ++t) owed[t] += trees[t].weight;
-    const auto most = std::ranges::max_element(owed);
-    *most -= 1;
-    tree_of[c] = static_cast<std::size_t>(most - owed.begin());
-  }
-  return tree_of;
-}
-
 Schedule schedule_along(const Topology& topology, const SpanningPacking& packing, const Demand& demand,
                         const EngineOptions& options) {
   TreeTasks tasks(topology, packing, demand.contributions().front().sources.size());
-  const std::vector<std::size_t> tree_of = deal(packing.trees, demand.num_chunks());
+  std::vector<double> shares;
+  for (const WeightedTree& tree : packing.trees) shares.push_back(tree.weight);
+  const std::vector<std::size_t> tree_of = deal(shares, demand.num_chunks());
   std::vector<std::size_t> turn(packing.trees.size(), 0);
   for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
     const ChunkId chunk(c);
@@ -183,6 +166,7 @@ EngineInfo spanning_engine() {
                        const EngineOptions&) { return is_plain_all_reduce(instance.demand); },
       .work = [](const Demand& demand, const std::string&) { return 2 * demand.num_deliveries(); },
       .combines = true,
+      .spreads = false,
       .traits = kContinuousTime,
       .prepare = prepare_spanning};
 }

@@ -34,7 +34,8 @@ class TaskScheduler {
         graph_(graph),
         rank_(rank),
         seed_(seed),
-        timetable_(topology, concurrency) {
+        timetable_(topology, concurrency),
+        marks_(topology) {
     queues_.resize(graph.hops.size());
     missing_.reserve(graph.tasks.size());
     std::set<std::pair<int, double>> seen;
@@ -88,8 +89,9 @@ class TaskScheduler {
       queues_[h].pop();
       ++num_started_;
       const std::size_t sent = schedule_.sends.size();
-      if (hop.links.size() > 1 && demand_.contribution(task.chunk).reduce) ++transfer_;
       const double arrival = timetable_.reserve(hop, task.chunk, bytes, t, schedule_.sends);
+      if (demand_.contribution(task.chunk).reduce)
+        marks_.mark(hop, task.op, std::span(schedule_.sends).subspan(sent));
       schedule_.finish_us = std::max(schedule_.finish_us, arrival);
       for (const int onward : task.next) {
         Missing& missing = missing_[index(onward)];
@@ -98,7 +100,6 @@ class TaskScheduler {
       }
       // Hops that begin with the link may start again, and those that meet it later on so much earlier.
       for (std::size_t s = sent; s < schedule_.sends.size(); ++s) {
-        number(task, schedule_.sends[s]);
         const Send& send = schedule_.sends[s];
         for (const double offset : offsets_.at(send.link)) {
           events_.try_emplace(std::max(t, send.end_us - offset));
@@ -106,19 +107,6 @@ class TaskScheduler {
         }
       }
     }
-  }
-
-  /// Sends of sums through switches have numbers: which of those that meet there belong together is not free.
-  void number(const Task& task, Send& send) {
-    if (is_stored_before(send.link)) ++transfer_;
-    if (graph_.hops[index(task.hop)].links.size() > 1 && demand_.contribution(task.chunk).reduce)
-      send.transfer = transfer_;
-    if (topology_.is_gpu(topology_.link(send.link).dst)) send.op = task.op;
-  }
-
-  bool is_stored_before(LinkId link) const {
-    const Node& from = topology_.node(topology_.link(link).src);
-    return from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward;
   }
 
   const Topology& topology_;
@@ -134,7 +122,7 @@ class TaskScheduler {
   };
   std::vector<Missing> missing_;
   std::size_t num_started_ = 0;
-  std::int32_t transfer_ = kNoTransfer;
+  SumMarks marks_;
   std::vector<std::priority_queue<WaitingTask>> queues_;  ///< per hop
   std::map<double, std::vector<int>> events_;   ///< tasks that become ready; none: a link falls idle
   std::map<LinkId, std::set<double>> offsets_;  ///< when after its start a hop uses the link
@@ -148,6 +136,17 @@ int TaskGraph::add(int hop, ChunkId chunk, SendOp op, const std::vector<int>& ca
   tasks.push_back({hop, chunk, op, static_cast<int>(causes.size())});
   for (const int cause : causes) tasks[index(cause)].next.push_back(task);
   return task;
+}
+
+void SumMarks::mark(const Hop& hop, SendOp op, std::span<Send> sends) {
+  const bool is_numbered = hop.links.size() > 1;
+  if (is_numbered) ++transfer_;
+  for (Send& send : sends) {
+    const Node& from = topology_.node(topology_.link(send.link).src);
+    if (from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward) ++transfer_;
+    if (is_numbered) send.transfer = transfer_;
+    if (topology_.is_gpu(topology_.link(send.link).dst)) send.op = op;
+  }
 }
 
 std::vector<double> times_to_go_us(const TaskGraph& graph, const Demand& demand) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "rondo/core/collective.hpp"
@@ -31,6 +32,20 @@ struct TaskGraph {
 
 /// Per task the time from its start until all that rests on it, directly or not, has arrived.
 std::vector<double> times_to_go_us(const TaskGraph& graph, const Demand& demand);
+
+/// What sends of a sum have besides their times.
+class SumMarks {
+ public:
+  explicit SumMarks(const Topology& topology) : topology_(topology) {}
+
+  /// Of one chunk's sends over `hop`: the last one has `op`, and those through switches have numbers, since
+  /// which of the sends that meet there belong together is not free.
+  void mark(const Hop& hop, SendOp op, std::span<Send> sends);
+
+ private:
+  const Topology& topology_;
+  std::int32_t transfer_ = kNoTransfer;
+};
 
 /// Event-driven list scheduling: of the tasks that wait for a hop the one of the least `rank` goes first;
 /// `seed` settles ties. Hops with the most urgent tasks go first. Throws Error(internal) where tasks rest on

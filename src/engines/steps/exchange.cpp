@@ -1,0 +1,218 @@
+#include "exchange.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <set>
+#include <tuple>
+
+#include "rondo/core/index.hpp"
+#include "rondo/core/link_timetable.hpp"
+#include "task_scheduler.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr double kNotAtAll = std::numeric_limits<double>::infinity();
+
+/// By which one time has to be after another for the replay to take them for two.
+double apart_us(double t_us) {
+  return 1e-5 + 1e-8 * t_us;
+}
+
+/// A chunk at a member.
+struct Held {
+  double ready_us = 0;          ///< it holds its group's sum of the level before
+  double first_us = kNotAtAll;  ///< something else arrives for the first time
+  double last_us = 0;           ///< the last arrival
+  double last_start_us = -1;    ///< of what it sends
+  std::set<int> missing = {};   ///< groups whose sums it lacks
+  bool is_complete = false;
+};
+
+/// A message that may be sent.
+struct PossibleSend {
+  double arrival_us;  ///< no earlier than this
+  SendOp op;
+  int distance;  ///< of the groups, upwards and around
+  int shift;     ///< of the places in their groups
+  int chunk;
+  int from;
+  int to;
+  int hop;
+  auto key() const { return std::tie(arrival_us, op, distance, shift, chunk, from, hop); }
+  friend bool operator<(const PossibleSend& a, const PossibleSend& b) { return b.key() < a.key(); }
+};
+
+class Exchange {
+ public:
+  explicit Exchange(const ExchangeProblem& problem)
+      : problem_(problem),
+        timetable_(problem.topology, problem.concurrency),
+        marks_(problem.topology),
+        position_(problem.topology.num_gpus(), -1),
+        count_(static_cast<int>(problem.members.size())) {
+    for (int m = 0; m < count_; ++m) position_[problem.members[index(m)].index()] = m;
+    held_.resize(problem.demand.num_chunks() * index(count_));
+    for (std::size_t i = 0; i < held_.size(); ++i)
+      held_[i].ready_us = problem.demand.ready_us(ChunkId(i / index(count_)));
+  }
+
+  std::optional<Schedule> run(const std::vector<int>& radices) {
+    for (const int radix : radices) {
+      if (!run_level(radix)) return std::nullopt;
+      size_ *= radix;
+    }
+    for (const Held& held : held_) schedule_.finish_us = std::max(schedule_.finish_us, held.ready_us);
+    canonicalise(schedule_);
+    return std::move(schedule_);
+  }
+
+ private:
+  Held& held(int chunk, int member) { return held_[index(chunk) * index(count_) + index(member)]; }
+  double bytes(int chunk) const { return problem_.demand.bytes(ChunkId{chunk}); }
+  const Hop& hop(const PossibleSend& offer) const { return problem_.hops.hop(offer.hop); }
+  int group(int member) const { return member / size_; }
+  bool together(int a, int b) const { return a / (size_ * radix_) == b / (size_ * radix_); }
+
+  bool run_level(int radix) {
+    radix_ = radix;
+    begin_level();
+    while (!offers_.empty()) {
+      PossibleSend offer = offers_.top();
+      offers_.pop();
+      const double start = start_of(offer);
+      if (start == kNotAtAll) continue;
+      const double arrival = start + hop(offer).duration_us(bytes(offer.chunk));
+      if (arrival > offer.arrival_us + 1e-9) {
+        offer.arrival_us = arrival;
+        offers_.push(offer);
+      } else {
+        send(offer, start, arrival);
+      }
+    }
+    for (Held& held : held_) {
+      if (!held.is_complete) return false;
+      held.ready_us = held.last_us;
+    }
+    return true;
+  }
+
+  void begin_level() {
+    for (int m = 0; m < count_; ++m) {
+      for (int c = 0; c < num_chunks(); ++c) {
+        Held& here = held(c, m);
+        here.missing = other_groups(m);
+        here.is_complete = false;
+        here.first_us = kNotAtAll;
+        here.last_us = here.ready_us;
+      }
+    }
+    for (int m = 0; m < count_; ++m) {
+      std::set<int> heard;
+      for (const int h : problem_.hops.into(problem_.members[index(m)])) {
+        const int from = sender(h);
+        if (from >= 0 && together(from, m) && group(from) != group(m)) heard.insert(group(from));
+      }
+      if (heard == other_groups(m)) offer_sums(m);
+    }
+  }
+
+  std::set<int> other_groups(int member) const {
+    std::set<int> others;
+    for (int g = 0; g < radix_; ++g) others.insert(member / (size_ * radix_) * radix_ + g);
+    others.erase(group(member));
+    return others;
+  }
+
+  int num_chunks() const { return static_cast<int>(problem_.demand.num_chunks()); }
+  int sender(int h) const { return position_[problem_.hops.hop(h).src.index()]; }
+
+  void offer_sums(int to) {
+    for (const int h : problem_.hops.into(problem_.members[index(to)])) {
+      const int from = sender(h);
+      if (from < 0 || !together(from, to) || group(from) == group(to)) continue;
+      for (int c = 0; c < num_chunks(); ++c) offer(SendOp::reduce, c, from, to, h);
+    }
+  }
+
+  void offer_result(int chunk, int from) {
+    for (const int h : problem_.hops.out_of(problem_.members[index(from)])) {
+      const int to = position_[problem_.hops.hop(h).dst.index()];
+      if (to >= 0 && together(from, to) && !held(chunk, to).is_complete)
+        offer(SendOp::copy, chunk, from, to, h);
+    }
+  }
+
+  void offer(SendOp op, int chunk, int from, int to, int h) {
+    const int distance = (group(to) - group(from) + radix_) % radix_;
+    const int shift = (to % size_ - from % size_ + size_) % size_;
+    PossibleSend one{0, op, distance, shift, chunk, from, to, h};
+    one.arrival_us = start_of(one) + hop(one).duration_us(bytes(chunk));
+    if (one.arrival_us < kNotAtAll) offers_.push(one);
+  }
+
+  /// When the message may start as things stand; never, where it is of no use any more.
+  double start_of(const PossibleSend& offer) {
+    const Held& from = held(offer.chunk, offer.from);
+    const Held& to = held(offer.chunk, offer.to);
+    if (to.is_complete) return kNotAtAll;
+    const double takes_us = hop(offer).duration_us(bytes(offer.chunk));
+    // It arrives after what its receiver has sent without it, and sums after what they are added to.
+    double arrival = to.last_start_us + apart_us(to.last_start_us);
+    const double rests_on = offer.op == SendOp::reduce ? to.ready_us : to.last_us;
+    arrival = std::max(arrival, rests_on + apart_us(rests_on));
+    const double ready = offer.op == SendOp::reduce ? from.ready_us : from.last_us;
+    const double start =
+        timetable_.earliest_start(hop(offer), bytes(offer.chunk), std::max(ready, arrival - takes_us));
+    if (offer.op == SendOp::copy) return start;
+    if (!to.missing.contains(group(offer.from))) return kNotAtAll;
+    return start + apart_us(start) < from.first_us ? start : kNotAtAll;
+  }
+
+  void send(const PossibleSend& offer, double start, double arrival) {
+    const std::size_t before = schedule_.sends.size();
+    timetable_.reserve(hop(offer), ChunkId{offer.chunk}, bytes(offer.chunk), start, schedule_.sends);
+    marks_.mark(hop(offer), offer.op, std::span(schedule_.sends).subspan(before));
+    Held& from = held(offer.chunk, offer.from);
+    Held& to = held(offer.chunk, offer.to);
+    from.last_start_us = std::max(from.last_start_us, start);
+    to.first_us = std::min(to.first_us, arrival);
+    to.last_us = std::max(to.last_us, arrival);
+    if (offer.op == SendOp::reduce) to.missing.erase(group(offer.from));
+    if (offer.op == SendOp::reduce && !to.missing.empty()) return;
+    to.is_complete = true;
+    offer_result(offer.chunk, offer.to);
+  }
+
+  const ExchangeProblem& problem_;
+  LinkTimetable timetable_;
+  SumMarks marks_;
+  std::vector<int> position_;  ///< per GPU; -1: no member
+  int count_;
+  int size_ = 1;   ///< of the groups that have their sums
+  int radix_ = 1;  ///< of the level
+  std::vector<Held> held_;
+  std::priority_queue<PossibleSend> offers_;
+  Schedule schedule_;
+};
+
+}  // namespace
+
+std::optional<Schedule> exchange(const ExchangeProblem& problem, const std::vector<int>& radices) {
+  return Exchange(problem).run(radices);
+}
+
+std::vector<std::vector<int>> ordered_factorisations(int count) {
+  std::vector<std::vector<int>> all{{count}};
+  for (int first = 2; first <= count / 2; ++first) {
+    if (count % first != 0) continue;
+    for (std::vector<int> rest : ordered_factorisations(count / first)) {
+      rest.insert(rest.begin(), first);
+      all.push_back(std::move(rest));
+    }
+  }
+  return all;
+}
+
+}  // namespace rondo

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <memory>
+
+#include "exchange.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/index.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/engines/engine_row.hpp"
+#include "shapes.hpp"
+
+/// AllReduce of small buffers, in which latencies count: sums of the whole buffer go both ways at once.
+namespace rondo {
+namespace {
+
+const char* const kMultiplying = "multiplying";  // groups of whatever sizes end first
+const char* const kDoubling = "doubling";        // groups of two
+
+constexpr double kMostTried = 4e6;  ///< messages weighed in choosing the sizes of groups
+
+/// A level sends the whole buffer: of no use where that alone takes as long as the bound.
+bool is_small(const Instance& instance, double bound_us) {
+  double fastest_us = bound_us;
+  const double bytes = instance.demand.size_bytes();
+  for (const Link& link : instance.topology->links())
+    fastest_us = std::min(fastest_us, transmission_us(bytes, link.bandwidth_GBps));
+  return fastest_us < bound_us;
+}
+
+std::string why_none(const Instance& instance, const std::string& policy) {
+  return fmt::format(
+      "engine exchange finds no groups of {}GPUs, followed by groups of groups, on '{}' that "
+      "links and switches join without other GPUs between; use --engine auto",
+      policy == kDoubling ? "two " : "", instance.topology->name());
+}
+
+std::vector<int> best_radices(const ExchangeProblem& problem) {
+  std::vector<std::vector<int>> all = ordered_factorisations(static_cast<int>(problem.members.size()));
+  std::ranges::stable_sort(all, {}, [](const std::vector<int>& radices) { return radices.size(); });
+  std::vector<int> best;
+  double best_us = 0;
+  double tried = 0;
+  for (const std::vector<int>& radices : all) {
+    if (tried > kMostTried) break;
+    tried += static_cast<double>(problem.hops.hops().size() * radices.size());
+    const std::optional<Schedule> schedule = exchange(problem, radices);
+    if (!schedule || (!best.empty() && schedule->finish_us >= best_us)) continue;
+    best = radices;
+    best_us = schedule->finish_us;
+  }
+  return best;
+}
+
+PreparedEngine prepare_exchange(const Instance& instance, const EngineOptions& options, const Toolbox&) {
+  if (!is_plain_all_reduce(instance.demand)) {
+    throw Error(ExitCode::unavailable,
+                "engine exchange does AllReduce: sums of the same GPUs for those GPUs; use --engine auto");
+  }
+  const std::vector<GpuId> members = members_of(instance.demand);
+  const auto hops = std::make_shared<const HopTable>(*instance.topology);
+  const auto count = static_cast<unsigned>(members.size());
+  const auto radices_of = std::make_shared<std::map<std::string, std::vector<int>>>();
+  (*radices_of)[kMultiplying] =
+      best_radices({*instance.topology, *hops, members, instance.demand.with_chunks(1), options.concurrency});
+  if (std::has_single_bit(count)) (*radices_of)[kDoubling].assign(index(std::countr_zero(count)), 2);
+  return [instance, members, hops, radices_of](const Demand& demand, const EngineOptions& asked) {
+    const std::string policy = asked.policy.empty() ? kMultiplying : asked.policy;
+    const std::vector<int>& radices = radices_of->at(policy);
+    EngineResult result;
+    if (!radices.empty()) {
+      result.schedule = exchange({*instance.topology, *hops, members, demand, asked.concurrency}, radices);
+    }
+    if (!result.schedule) throw Error(ExitCode::unavailable, why_none(instance, policy));
+    result.metrics["levels"] = static_cast<double>(radices.size());
+    return result;
+  };
+}
+
+}  // namespace
+
+EngineInfo exchange_engine() {
+  EngineInfo engine{.name = "exchange",
+                    .help =
+                        "groups of GPUs exchange their sums, then groups of groups (recursive doubling and "
+                        "multiplying); AllReduce of small sizes",
+                    .policies = {kMultiplying, kDoubling},
+                    .traits = kContinuousTime};
+  engine.applicable = [](const Instance& instance, const EngineOptions& options) {
+    return is_plain_all_reduce(instance.demand) && is_small(instance, options.bound_us);
+  };
+  engine.offers = [](const Instance& instance, const EngineOptions&, const std::string& policy) {
+    return policy != kDoubling || std::has_single_bit(members_of(instance.demand).size());
+  };
+  engine.work = [](const Demand& demand, const std::string&) { return 4 * demand.num_deliveries(); };
+  engine.combines = true;
+  engine.spreads = false;
+  engine.takes_seeds = false;
+  engine.prepare = prepare_exchange;
+  return engine;
+}
+
+}  // namespace rondo

@@ -1,0 +1,250 @@
+#include "known_algorithm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "dealing.hpp"
+#include "gpu_ways.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/index.hpp"
+#include "shapes.hpp"
+#include "task_scheduler.hpp"
+
+namespace rondo {
+namespace {
+
+/// More than an algorithm has: chunks of one turn go before those of the next.
+constexpr double kStepsOfTurn = 1 << 20;
+
+/// A hop of a tree, and the place in the tree's list of the next one towards the root; -1: none.
+struct TreeHop {
+  int hop;
+  int towards_root;
+  int step;
+};
+using HopTree = std::vector<TreeHop>;
+
+/// Turns messages of an algorithm into tasks.
+class KnownTasks {
+ public:
+  KnownTasks(const KnownAlgorithm& algorithm, const Members& members, const Demand& demand)
+      : algorithm_(algorithm),
+        members_(members),
+        demand_(demand),
+        ways_(members.hops, demand.bytes(ChunkId{0})),
+        position_(members.topology.num_gpus(), -1) {
+    for (std::size_t m = 0; m < members.gpus.size(); ++m)
+      position_[members.gpus[m].index()] = static_cast<int>(m);
+  }
+
+  void add_all() {
+    const auto per_contribution = static_cast<std::size_t>(demand_.chunks_per_contribution());
+    const std::vector<std::size_t> channel_of =
+        deal(algorithm_.shares,
+             demand_.kind() == DemandKind::all_reduction ? demand_.num_chunks() : per_contribution);
+    std::vector<int> turn(algorithm_.shares.size(), 0);
+    for (std::size_t c = 0; c < demand_.num_chunks(); ++c) {
+      const ChunkId chunk(c);
+      const Contribution& contribution = demand_.contribution(chunk);
+      const auto in_turn = static_cast<int>(c % per_contribution);
+      if (contribution.reduce) {
+        const auto channel = static_cast<int>(channel_of[c]);
+        add_sum(channel, turn[index(channel)]++, chunk);
+      } else if (algorithm_.spread && contribution.destinations.size() + 1 == members_.gpus.size()) {
+        const auto channel = static_cast<int>(channel_of[index(in_turn)]);
+        add_spread(channel, position(demand_.origin(chunk)), chunk, in_turn * kStepsOfTurn, {});
+      } else {
+        add_route(chunk, in_turn * kStepsOfTurn);
+      }
+    }
+  }
+
+  const TaskGraph& graph() const { return graph_; }
+  const std::vector<double>& ranks() const { return rank_; }
+
+ private:
+  int position(GpuId g) const { return position_[g.index()]; }
+  GpuId gpu(int member) const { return members_.gpus[index(member)]; }
+  const Hop& hop(int h) const { return members_.hops.hop(h); }
+
+  std::vector<int> way(int channel, int from, int to) {
+    if (algorithm_.hop) return {algorithm_.hop(channel, from, to)};
+    return ways_.between(gpu(from), gpu(to), static_cast<std::size_t>(channel + from + to));
+  }
+
+  int add(int hop_number, ChunkId chunk, SendOp op, const std::vector<int>& causes, double rank) {
+    const auto [known, is_new] = number_.try_emplace(hop_number, static_cast<int>(graph_.hops.size()));
+    if (is_new) graph_.hops.push_back(hop(hop_number));
+    rank_.push_back(rank);
+    return graph_.add(known->second, chunk, op, causes);
+  }
+
+  /// GPUs between members pass data on, and take part in the tree from then on.
+  const HopTree& spread_tree(int channel, int root) {
+    const auto [known, is_new] = spread_trees_.try_emplace({channel, root});
+    HopTree& tree = known->second;
+    if (!is_new) return tree;
+    std::map<GpuId, int> reached{{gpu(root), -1}};
+    for (const StepMessage& message : algorithm_.spread(channel, root)) {
+      if (reached.contains(gpu(message.to))) continue;
+      const std::vector<int> hops = way(channel, message.from, message.to);
+      std::size_t begin = hops.size() - 1;
+      while (!reached.contains(hop(hops[begin]).src)) --begin;
+      for (std::size_t i = begin; i < hops.size(); ++i) {
+        tree.push_back({hops[i], reached.at(hop(hops[i]).src), message.step});
+        reached[hop(hops[i]).dst] = static_cast<int>(tree.size()) - 1;
+      }
+    }
+    return tree;
+  }
+
+  /// GPUs between members add to what they pass on, once and towards one GPU.
+  const HopTree& gather_tree(int channel, int root) {
+    const auto [known, is_new] = gather_trees_.try_emplace({channel, root});
+    HopTree& tree = known->second;
+    if (!is_new) return tree;
+    std::map<GpuId, int> joined{{gpu(root), -1}};
+    for (const StepMessage& message : gather_messages(channel, root)) {
+      if (joined.contains(gpu(message.from))) continue;
+      const std::vector<int> hops = way(channel, message.from, message.to);
+      std::size_t end = 0;
+      while (!joined.contains(hop(hops[end]).dst)) ++end;
+      for (std::size_t i = end + 1; i-- > 0;) {
+        tree.push_back({hops[i], joined.at(hop(hops[i]).dst), message.step});
+        joined[hop(hops[i]).src] = static_cast<int>(tree.size()) - 1;
+      }
+    }
+    return tree;
+  }
+
+  StepMessages gather_messages(int channel, int root) const {
+    if (algorithm_.gather) return algorithm_.gather(channel, root);
+    StepMessages messages = algorithm_.spread(channel, root);
+    int last = 0;
+    for (const StepMessage& message : messages) last = std::max(last, message.step);
+    for (StepMessage& message : messages) message = {message.to, message.from, last - message.step};
+    return messages;
+  }
+
+  void add_spread(int channel, int root, ChunkId chunk, double rank, const std::vector<int>& causes) {
+    const HopTree& tree = spread_tree(channel, root);
+    std::vector<int> task(tree.size());
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      const int before = tree[i].towards_root;
+      task[i] = add(tree[i].hop, chunk, SendOp::copy, before < 0 ? causes : std::vector{task[index(before)]},
+                    rank + tree[i].step);
+    }
+  }
+
+  void add_sum(int channel, int turn, ChunkId chunk) {
+    const int count = members_.count();
+    const int root = algorithm_.root_of_sum ? algorithm_.root_of_sum(channel, turn) : turn % count;
+    const double rank = kStepsOfTurn * (algorithm_.root_of_sum ? turn : turn / count);
+    const HopTree& tree = gather_tree(channel, root);
+    std::vector<std::vector<int>> arrivals(tree.size() + 1);  // the last ones are the root's
+    int steps = 0;
+    for (std::size_t i = tree.size(); i-- > 0;) {
+      const int task = add(tree[i].hop, chunk, SendOp::reduce, arrivals[i], rank + tree[i].step);
+      const int onward = tree[i].towards_root;
+      arrivals[onward < 0 ? tree.size() : index(onward)].push_back(task);
+      steps = std::max(steps, tree[i].step + 1);
+    }
+    add_spread(channel, root, chunk, rank + steps, arrivals.back());
+  }
+
+  void add_route(ChunkId chunk, double rank) {
+    const GpuId origin = demand_.origin(chunk);
+    std::vector<TreeHop> route;
+    for (const StepMessage& message :
+         algorithm_.route(position(origin), position(demand_.destinations(chunk).front()))) {
+      for (const int h : way(0, message.from, message.to)) {
+        route.push_back({h, 0, message.step});
+        // A way over other GPUs that comes back to one was a detour.
+        const GpuId at = hop(h).dst;
+        const auto there =
+            std::ranges::find_if(route, [&](const TreeHop& t) { return hop(t.hop).dst == at; });
+        route.erase(at == origin ? route.begin() : there + 1, route.end());
+      }
+    }
+    std::vector<int> causes;
+    for (const TreeHop& part : route) causes = {add(part.hop, chunk, SendOp::copy, causes, rank + part.step)};
+  }
+
+  const KnownAlgorithm& algorithm_;
+  const Members& members_;
+  const Demand& demand_;
+  GpuWays ways_;
+  std::vector<int> position_;  ///< per GPU; -1: no member
+  TaskGraph graph_;
+  std::vector<double> rank_;   ///< per task
+  std::map<int, int> number_;  ///< hops of the table in graph_
+  std::map<std::pair<int, int>, HopTree> spread_trees_;
+  std::map<std::pair<int, int>, HopTree> gather_trees_;
+};
+
+/// Why the algorithm does not do the demand; empty where it does.
+std::string why_unfit(const KnownAlgorithm& algorithm, const Demand& demand) {
+  const bool sums = demand.kind() == DemandKind::all_reduction;
+  if (sums ? is_plain_all_reduce(demand) : is_plain_spreading(demand)) {
+    if (algorithm.spread) return "";
+    if (sums || !demand.is_unicast()) return "it moves what one GPU has for one other";
+  }
+  if (demand.is_unicast()) return algorithm.route ? "" : "it spreads what every GPU has to all others";
+  return "it knows data of one GPU for all others, or sums of the same GPUs for those GPUs";
+}
+
+}  // namespace
+
+StepMessages binomial(int root, int count) {
+  StepMessages messages;
+  int distance = 1;
+  while (distance < count) distance *= 2;
+  for (int step = 0; (distance /= 2) > 0; ++step) {
+    for (int at = 0; at < count; at += 2 * distance) {
+      if (at + distance < count)
+        messages.push_back({(root + at) % count, (root + at + distance) % count, step});
+    }
+  }
+  return messages;
+}
+
+EngineInfo known_engine(std::string name, std::string help, MakeAlgorithm make,
+                        std::function<int(int num_members)> pieces) {
+  EngineInfo engine{.name = name, .help = std::move(help), .traits = kContinuousTime};
+  engine.combines = true;
+  engine.work = [](const Demand& demand, const std::string&) { return 2 * demand.num_deliveries(); };
+  engine.pieces = [pieces](const Demand& demand) {
+    return demand.kind() == DemandKind::all_reduction ? pieces(static_cast<int>(members_of(demand).size()))
+                                                      : 1;
+  };
+  engine.prepare = [name, make](const Instance& instance, const EngineOptions&,
+                                const Toolbox&) -> PreparedEngine {
+    const Demand& whole = instance.demand;
+    const auto hops = std::make_shared<const HopTable>(*instance.topology);
+    const bool combine = whole.kind() == DemandKind::all_reduction;
+    const auto members = std::make_shared<const Members>(
+        *instance.topology, *hops, members_of(whole), combine, !combine && whole.contributions().size() == 1);
+    const auto algorithm = std::make_shared<const KnownAlgorithm>(make(*members));
+    if (const std::string why = why_unfit(*algorithm, whole); !why.empty()) {
+      throw Error(ExitCode::unavailable, fmt::format("engine {} does not do this {}: {}; use --engine auto",
+                                                     name, to_string(whole.collective()), why));
+    }
+    return [topology = instance.topology, hops, members, algorithm](const Demand& demand,
+                                                                    const EngineOptions& asked) {
+      KnownTasks tasks(*algorithm, *members, demand);
+      tasks.add_all();
+      EngineResult result;
+      result.schedule =
+          schedule_tasks(*topology, demand, tasks.graph(), tasks.ranks(), asked.seed, asked.concurrency);
+      result.metrics["channels"] = static_cast<double>(algorithm->shares.size());
+      return result;
+    };
+  };
+  return engine;
+}
+
+}  // namespace rondo
