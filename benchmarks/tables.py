@@ -87,6 +87,25 @@ def allgather_finish(row):
     return fixed(3)(same[0]["report"]["finish_us"]) if same else "-"
 
 
+KNOWN = ["ring", "tree", "direct", "recursive", "bruck", "exchange"]
+
+
+def known_algorithms():
+    """A row for each fabric and size that known algorithms were asked for: that of auto, with their finishes."""
+    merged = []
+    for row in rows("combining", collective="allreduce", asked=None):
+        by_name = {other["asked"]: other["report"]["finish_us"] for other in rows("combining", collective="allreduce")
+                   if other.get("asked") and (other["fabric"], other["size"]) == (row["fabric"], row["size"])}
+        if by_name:
+            merged.append(row | by_name)
+    return merged
+
+
+def sccl(chunks, steps, rounds):
+    """What an AllReduce of SCCL's for a DGX-1 takes: links of 25 GB/s and 0.7 us."""
+    return lambda row: fixed(3)(steps * 0.7 + rounds / chunks * row["report"]["size_bytes"] / 25e3)
+
+
 # name of the table -> its rows, and a heading and a function of a row for each column
 TABLES = {
     "table8": (lambda: rows("table8"),
@@ -99,7 +118,13 @@ TABLES = {
     "fabrics": (lambda: rows("fabrics"),
                 [("fabric", of("fabric")), ("collective", of("collective")), ("size", of("size")), *FINISH, gap(3),
                  ("chunks", reported("chunks")), WALL, ("engine", reported("engine"))]),
-    "allreduce": (lambda: rows("combining", collective="allreduce"),
+    "known": (known_algorithms,
+              [("fabric", of("fabric")), ("size", of("size")), ("bound us", reported("lower_bound_us", fixed(3))),
+               ("auto us", reported("finish_us", fixed(3))), *((name, of(name, fixed(3))) for name in KNOWN)]),
+    "sccl": (lambda: rows("combining", collective="allreduce", fabric="dgx1", asked=None),
+             [("size", of("size")), *FINISH, ("(48,6,14) us", sccl(48, 6, 14)), ("(16,4,6) us", sccl(16, 4, 6)),
+              ("(8,4,4) us", sccl(8, 4, 4))]),
+    "allreduce": (lambda: rows("combining", collective="allreduce", asked=None),
                   [("fabric", of("fabric")), ("size", of("size")), *FINISH, gap(3),
                    ("GB/s", reported("algorithm_bandwidth_GBps", fixed(2))), ("chunks", reported("chunks")), WALL,
                    ("engine", reported("engine"))]),

@@ -1,5 +1,5 @@
-// ReduceScatter of all fabrics at 1 KB, 1 MB and 1 GB; AllReduce of 1 GB and of small sizes; groups and
-// unequal parts.
+// ReduceScatter of all fabrics at 1 KB, 1 MB and 1 GB; AllReduce of 1 GB and of small sizes, and by known
+// algorithms; groups and unequal parts.
 
 #include <unistd.h>
 
@@ -20,20 +20,29 @@ struct Case {
   std::string fabric;
   std::string collective;
   std::string size;
+  std::string engine = "";  ///< asked for by name
 };
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
-  for (const char* fabric :
-       {"ring:gpus=8", "full:gpus=8", "star:chassis=8,gpus=1,uplink_GBps=50", "dgx1", "dgx2-2", "ndv2-2",
-        "ndv2-4", "rails:boxes=2", "rails:boxes=4", "torus:dims=8x8", "mesh:dims=3x3", "mesh:dims=4x4",
-        "rails:boxes=32", "torus:dims=16x16", "star:chassis=32,intra=ndv2", "torus:dims=32x32"}) {
+  for (const char* fabric : {"ring:gpus=8", "full:gpus=8", "star:chassis=8,gpus=1,uplink_GBps=50", "dgx1",
+                             "dgx2-2", "ndv2-2", "ndv2-4", "rails:boxes=2", "rails:boxes=4", "torus:dims=8x8",
+                             "mesh:dims=3x3", "mesh:dims=4x4", "rails:boxes=32", "torus:dims=16x16",
+                             "star:chassis=32,intra=ndv2", "torus:dims=32x32", "rails:boxes=2,reduce=true"}) {
     cases.push_back({fabric, "allreduce", "1GB"});
   }
   for (const char* size : {"1KB", "64KB", "1MB", "16MB"}) {
     for (const char* fabric :
          {"ring:gpus=8", "full:gpus=8", "dgx1", "ndv2-2", "rails:boxes=2", "mesh:dims=4x4"})
       cases.push_back({fabric, "allreduce", size});
+  }
+  const char* const star = "star:chassis=8,gpus=1,uplink_GBps=50";
+  for (const char* size : {"1KB", "1MB"}) cases.push_back({star, "allreduce", size});
+  for (const char* size : {"1KB", "1MB", "1GB"}) {
+    for (const char* fabric : {"ring:gpus=8", "full:gpus=8", star, "dgx1"}) {
+      for (const char* engine : {"ring", "tree", "direct", "recursive", "bruck", "exchange"})
+        cases.push_back({fabric, "allreduce", size, engine});
+    }
   }
   for (const std::string& fabric : rondo::benchmarks::every_fabric(RONDO_SOURCE_DIR)) {
     for (const char* size : {"1KB", "1MB", "1GB"}) cases.push_back({fabric, "reduce_scatter", size});
@@ -87,8 +96,15 @@ int main(int argc, char** argv) {
   Runner runner(options);
   Rows rows = Rows::array();
   for (const Case& c : all_cases()) {
-    runner.run(c.fabric, c.collective + " " + c.size, {"--collective", c.collective, "--size", c.size},
-               {{"fabric", c.fabric}, {"collective", c.collective}, {"size", c.size}}, rows);
+    std::vector<std::string> arguments{"--collective", c.collective, "--size", c.size};
+    Rows members{{"fabric", c.fabric}, {"collective", c.collective}, {"size", c.size}};
+    std::string what = c.collective + " " + c.size;
+    if (!c.engine.empty()) {
+      arguments.insert(arguments.end(), {"--engine", c.engine});
+      members["asked"] = c.engine;
+      what += " --engine " + c.engine;
+    }
+    runner.run(c.fabric, what, arguments, members, rows);
   }
   Rows shapes = Rows::array();
   const auto folder =

@@ -107,7 +107,15 @@ std::optional<std::vector<Send>> mirrored(const Topology& topology, const Demand
   if (!opposite || topology.has_bandwidth_steps()) return std::nullopt;
   std::vector<Send> sends = reversed_in_time(spreading.topology, spreading.demand, spreading.schedule.sends,
                                              spreading.schedule.finish_us);
-  for (Send& send : sends) send.link = (*opposite)[send.link.index()];
+  for (Send& send : sends) {
+    send.link = (*opposite)[send.link.index()];
+    // On the topology itself, not the transposed one, switches that copy need not be those that add.
+    const NodeId entered = topology.link(send.link).dst;
+    if (topology.is_gpu(entered) || topology.node(entered).reduce) continue;
+    // Sums in an order of their own overlap better with what spreads them: of few GPUs there is time for it.
+    if (topology.num_gpus() <= kManyGpus) return std::nullopt;
+    send.op = SendOp::copy;
+  }
   if (!replay(topology, gathering, sends).valid()) return std::nullopt;
   return sends;
 }

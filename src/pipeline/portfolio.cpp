@@ -106,7 +106,11 @@ std::vector<int> counts_of(const EngineInfo& engine, const Demand& demand, const
   if (pieces == 1) return counts;
   const int most = std::max(pieces, counts.back());
   counts.clear();
-  for (int c = pieces; c <= most; c *= 2) counts.push_back(c);
+  // Half as many again, too: shares of rings are often thirds.
+  for (int c = pieces; c <= most; c *= 2) {
+    counts.push_back(c);
+    if (c > pieces && c <= most / 3 * 2) counts.push_back(c / 2 * 3);
+  }
   return counts;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "dealing.hpp"
 #include "rondo/core/error.hpp"
@@ -20,42 +21,47 @@ namespace {
 
 constexpr int kMostPackingIterations = 400;
 constexpr double kShareOfPacking = 0.5;  ///< of a time limit
+constexpr std::size_t kMostRoots = 64;
+constexpr double kNearBound = 1e-3;
 
 const char* const kInOrder = "in-order";  // chunk by chunk: spreading one begins as soon as it is reduced
 const char* const kLongest = "longest";   // what has the longest way before it first
 
-/// A packed tree as tasks need it: hops along its edges and who is whose neighbour.
+/// A packed tree as tasks need it: who has whom behind, along which hop. Trees without a root of their own
+/// list neighbours, of which the one towards the root is left out.
 struct TreeShape {
-  struct Neighbour {
+  struct Behind {
     int member = 0;
-    int hop_there = 0;  ///< from the member that has this neighbour
-    int hop_back = 0;
+    int hop = 0;
   };
-  std::vector<std::vector<Neighbour>> neighbours;  ///< per member
+  int root = -1;
+  std::vector<std::vector<Behind>> gather;  ///< per member; hops lead to it
+  std::vector<std::vector<Behind>> spread;  ///< per member; hops lead from it
 };
 
 class TreeTasks {
  public:
   TreeTasks(const Topology& topology, const SpanningPacking& packing, std::size_t num_members) {
     for (const WeightedTree& tree : packing.trees) {
-      TreeShape shape{std::vector<std::vector<TreeShape::Neighbour>>(num_members)};
-      for (const TreeEdge& edge : tree.edges) {
-        const int there = add_hop(topology, edge.there);
-        const int back = add_hop(topology, edge.back);
-        shape.neighbours[index(edge.a)].push_back({edge.b, there, back});
-        shape.neighbours[index(edge.b)].push_back({edge.a, back, there});
-      }
+      TreeShape shape{tree.root, std::vector<std::vector<TreeShape::Behind>>(num_members), {}};
+      shape.spread = shape.gather;
+      for (const TreeArc& arc : tree.gather)
+        shape.gather[index(arc.to)].push_back({arc.from, add_hop(topology, arc.links)});
+      for (const TreeArc& arc : tree.spread)
+        shape.spread[index(arc.from)].push_back({arc.to, add_hop(topology, arc.links)});
       shapes_.push_back(std::move(shape));
     }
   }
 
   TaskGraph& graph() { return graph_; }
 
-  /// The member from which all others are reached soonest; of several the `turn`-th, around.
+  /// The tree's own or the member from which all others are reached soonest; of several the `turn`-th,
+  /// around.
   int root_of(std::size_t tree, double bytes, std::size_t turn) {
+    if (shapes_[tree].root >= 0) return shapes_[tree].root;
     auto& known = centres_[{tree, bytes}];
     if (known.empty()) {
-      std::vector<double> far(shapes_[tree].neighbours.size());
+      std::vector<double> far(shapes_[tree].spread.size());
       for (std::size_t m = 0; m < far.size(); ++m) far[m] = depth_us(tree, static_cast<int>(m), -1, bytes);
       const double least = *std::ranges::min_element(far);
       for (std::size_t m = 0; m < far.size(); ++m) {
@@ -80,9 +86,9 @@ class TreeTasks {
   /// Trees can be as deep as there are GPUs, at most some thousands.
   double depth_us(std::size_t tree, int member, int from, double bytes) const {
     double deepest = 0;
-    for (const auto& next : shapes_[tree].neighbours[index(member)]) {
+    for (const auto& next : shapes_[tree].spread[index(member)]) {
       if (next.member == from) continue;
-      const double hop_us = graph_.hops[index(next.hop_there)].duration_us(bytes);
+      const double hop_us = graph_.hops[index(next.hop)].duration_us(bytes);
       deepest = std::max(deepest, hop_us + depth_us(tree, next.member, member, bytes));
     }
     return deepest;
@@ -91,18 +97,18 @@ class TreeTasks {
   /// The tasks that bring to `member` the sums of all that is behind it, seen from `towards`.
   std::vector<int> add_in(const TreeShape& shape, int member, int towards, ChunkId chunk) {
     std::vector<int> arrivals;
-    for (const auto& next : shape.neighbours[index(member)]) {
+    for (const auto& next : shape.gather[index(member)]) {
       if (next.member == towards) continue;
       const std::vector<int> below = add_in(shape, next.member, member, chunk);
-      arrivals.push_back(graph_.add(next.hop_back, chunk, SendOp::reduce, below));
+      arrivals.push_back(graph_.add(next.hop, chunk, SendOp::reduce, below));
     }
     return arrivals;
   }
 
   void add_out(const TreeShape& shape, int member, int from, ChunkId chunk, const std::vector<int>& causes) {
-    for (const auto& next : shape.neighbours[index(member)]) {
+    for (const auto& next : shape.spread[index(member)]) {
       if (next.member == from) continue;
-      add_out(shape, next.member, member, chunk, {graph_.add(next.hop_there, chunk, SendOp::copy, causes)});
+      add_out(shape, next.member, member, chunk, {graph_.add(next.hop, chunk, SendOp::copy, causes)});
     }
   }
 
@@ -133,6 +139,28 @@ Schedule schedule_along(const Topology& topology, const SpanningPacking& packing
   return schedule_tasks(topology, demand, tasks.graph(), rank, options.seed, options.concurrency);
 }
 
+/// Edges that lead both ways where they do, and pairs of trees where those do better: not for many GPUs, for
+/// each of which as a root the cheapest pair is found in every iteration.
+SpanningPacking pack(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
+  const Topology& topology = *instance.topology;
+  const std::vector<GpuId>& members = instance.demand.contributions().front().sources;
+  const Deadline deadline = Deadline(options.limits).after(kShareOfPacking);
+  std::optional<SpanningPacking> both_ways;
+  try {
+    both_ways = pack_spanning_trees(topology, members, tools.column_master, kMostPackingIterations, deadline);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::unavailable || members.size() > kMostRoots) throw;
+  }
+  const double bytes = instance.demand.size_bytes();
+  const bool is_enough = both_ways && (members.size() > kMostRoots ||
+                                       both_ways->us_per_byte * bytes <= options.bound_us * (1 + kNearBound));
+  if (is_enough) return *std::move(both_ways);
+  SpanningPacking rooted =
+      pack_rooted_trees(topology, members, tools.column_master, kMostPackingIterations, deadline);
+  if (!both_ways || rooted.us_per_byte < both_ways->us_per_byte * (1 - kNearBound)) return rooted;
+  return *std::move(both_ways);
+}
+
 }  // namespace
 
 PreparedEngine prepare_spanning(const Instance& instance, const EngineOptions& options,
@@ -141,10 +169,7 @@ PreparedEngine prepare_spanning(const Instance& instance, const EngineOptions& o
     throw Error(ExitCode::unavailable,
                 "engine spanning does AllReduce: sums of the same GPUs for those GPUs; use --engine auto");
   }
-  const Deadline deadline = Deadline(options.limits).after(kShareOfPacking);
-  const auto packing = std::make_shared<const SpanningPacking>(
-      pack_spanning_trees(*instance.topology, instance.demand.contributions().front().sources,
-                          tools.column_master, kMostPackingIterations, deadline));
+  const auto packing = std::make_shared<const SpanningPacking>(pack(instance, options, tools));
   return [topology = instance.topology, packing](const Demand& demand, const EngineOptions& asked) {
     EngineResult result;
     result.schedule = schedule_along(*topology, *packing, demand, asked);

@@ -1,18 +1,13 @@
 #include "spanning_packing.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <tuple>
 
-#include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
-#include "rondo/core/random.hpp"
 #include "rondo/core/units.hpp"
-#include "rondo/graph/digraph.hpp"
+#include "tree_makers.hpp"
 
 namespace rondo {
 namespace {
@@ -48,131 +43,26 @@ class Rows {
     return cost;
   }
 
-  std::map<int, double> loads(const std::vector<TreeEdge>& edges) const {
+  /// Of sums that come in along the tree and results that go out, each once.
+  std::map<int, double> loads(const WeightedTree& tree) const {
     std::map<int, double> load;
-    for (const TreeEdge& edge : edges) {
-      for (const auto* path : {&edge.there, &edge.back}) {
-        for (const LinkId l : *path) {
-          for (const int row : rows_of_[l.index()]) load[row] += us_per_byte_[index(row)];
-        }
-      }
+    // What is listed both ways is used one way by sums and the other way by results.
+    for (const TreeArc& arc : tree.gather) add(arc, load);
+    if (tree.root >= 0) {
+      for (const TreeArc& arc : tree.spread) add(arc, load);
     }
     return load;
   }
 
  private:
+  void add(const TreeArc& arc, std::map<int, double>& load) const {
+    for (const LinkId l : arc.links) {
+      for (const int row : rows_of_[l.index()]) load[row] += us_per_byte_[index(row)];
+    }
+  }
+
   std::vector<double> us_per_byte_;  ///< per row
   std::vector<std::vector<int>> rows_of_;
-};
-
-/// Cheapest paths between members through nodes that are no GPUs.
-class PathsBetween {
- public:
-  PathsBetween(const Topology& topology, const std::vector<GpuId>& members)
-      : topology_(topology), members_(members), graph_(switch_graph(topology)), search_(graph_) {}
-
-  /// Per member and member the cost; infinity where there is no path.
-  std::vector<std::vector<double>> costs(const std::vector<double>& link_cost) {
-    search_.set_lengths(link_cost);
-    last_arc_.clear();
-    std::vector<std::vector<double>> cost(members_.size());
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      ShortestPaths paths = search_.from(source_of(members_[m]));
-      for (const GpuId to : members_) cost[m].push_back(paths.distance[topology_.node_of(to).index()]);
-      last_arc_.push_back(std::move(paths.last_arc));
-    }
-    return cost;
-  }
-
-  /// By the costs asked for last.
-  std::vector<LinkId> path(int from, int to) const {
-    std::vector<LinkId> links;
-    const std::vector<int>& last = last_arc_[index(from)];
-    NodeId node = topology_.node_of(members_[index(to)]);
-    for (int arc = last[node.index()]; arc >= 0;) {
-      const LinkId link{arc};
-      links.push_back(link);
-      const NodeId src = topology_.link(link).src;
-      arc = topology_.is_gpu(src) ? -1 : last[src.index()];
-    }
-    std::ranges::reverse(links);
-    return links;
-  }
-
- private:
-  /// GPUs send from copies of their nodes, behind those of the topology, so that no path goes on from one.
-  static Digraph switch_graph(const Topology& topology) {
-    Digraph graph = topology.graph();
-    graph.num_nodes += static_cast<int>(topology.num_gpus());
-    for (std::size_t l = 0; l < topology.num_links(); ++l) {
-      const NodeId src = topology.links()[l].src;
-      if (topology.is_gpu(src))
-        graph.arcs[l].src = static_cast<int>(topology.num_nodes()) + topology.gpu_of(src).value;
-    }
-    return graph;
-  }
-  int source_of(GpuId g) const { return static_cast<int>(topology_.num_nodes()) + g.value; }
-
-  const Topology& topology_;
-  const std::vector<GpuId>& members_;
-  Digraph graph_;
-  ShortestPathSearch search_;
-  std::vector<std::vector<int>> last_arc_;  ///< per member
-};
-
-class SpanningTrees {
- public:
-  SpanningTrees(const Topology& topology, const std::vector<GpuId>& members)
-      : members_(members), paths_(topology, members) {}
-
-  /// A minimum spanning tree; `salt` settles ties between edges of one cost.
-  std::vector<TreeEdge> cheapest(const std::vector<double>& link_cost, std::uint64_t salt, double& cost) {
-    const auto one_way = paths_.costs(link_cost);
-    struct Edge {
-      double cost;
-      std::uint64_t chance;
-      int a, b;
-    };
-    std::vector<Edge> edges;
-    const int n = static_cast<int>(members_.size());
-    for (int a = 0; a < n; ++a) {
-      for (int b = a + 1; b < n; ++b) {
-        const double both = one_way[index(a)][index(b)] + one_way[index(b)][index(a)];
-        const auto pair =
-            static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(n) + static_cast<std::uint64_t>(b);
-        if (std::isfinite(both))
-          edges.push_back({both, mix_bits(salt + 0x9e3779b97f4a7c15ULL * (pair + 1)), a, b});
-      }
-    }
-    // Costs that differ by rounding alone are ties.
-    const auto rounded = [](double x) { return static_cast<float>(x); };
-    std::ranges::sort(edges, {}, [&](const Edge& e) { return std::tuple(rounded(e.cost), e.chance); });
-    std::vector<int> parent(members_.size());
-    std::iota(parent.begin(), parent.end(), 0);
-    const auto root = [&](int m) {
-      while (parent[index(m)] != m) m = parent[index(m)] = parent[index(parent[index(m)])];
-      return m;
-    };
-    std::vector<TreeEdge> tree;
-    cost = 0;
-    for (const Edge& e : edges) {
-      const int a = root(e.a);
-      const int b = root(e.b);
-      if (a == b) continue;
-      parent[index(a)] = b;
-      tree.push_back({e.a, e.b, paths_.path(e.a, e.b), paths_.path(e.b, e.a)});
-      cost += e.cost;
-    }
-    if (tree.size() + 1 == members_.size()) return tree;
-    throw Error(ExitCode::unavailable,
-                "spanning trees need members that links and switches connect both ways without other GPUs "
-                "between; use "
-                "--engine auto");
-  }
-
- private:
-  const std::vector<GpuId>& members_;
-  PathsBetween paths_;
 };
 
 std::vector<double> normalised(std::vector<double> price) {
@@ -185,9 +75,8 @@ std::vector<double> normalised(std::vector<double> price) {
 
 class PackingLoop {
  public:
-  PackingLoop(const Topology& topology, const std::vector<GpuId>& members,
-              const MakeColumnMaster& make_master)
-      : rows_(topology), trees_(topology, members), master_(make_master(static_cast<int>(rows_.count()), 1)) {
+  PackingLoop(const Topology& topology, TreeMaker& trees, const MakeColumnMaster& make_master)
+      : rows_(topology), trees_(trees), master_(make_master(static_cast<int>(rows_.count()), 1)) {
     // The greatest load of one tree is about 1, whatever the bandwidths.
     const std::vector<double> even = normalised(std::vector<double>(rows_.count(), 1.0));
     double cost = 0;
@@ -235,16 +124,19 @@ class PackingLoop {
     double cost = 0;
     last_ = trees_.cheapest(rows_.link_costs(price), ++salt_, cost);
     bound_ = std::max(bound_, cost);
-    std::vector<std::pair<int, int>> edges;
-    for (const TreeEdge& edge : last_) edges.emplace_back(edge.a, edge.b);
-    std::ranges::sort(edges);
+    std::vector<std::pair<int, int>> arcs{{last_.root, last_.root}};
+    for (const TreeArc& arc : last_.gather) arcs.emplace_back(arc.from, arc.to);
+    std::ranges::sort(arcs);
+    const auto spreading = static_cast<std::ptrdiff_t>(arcs.size());
+    for (const TreeArc& arc : last_.spread) arcs.emplace_back(arc.from, arc.to);
+    std::sort(arcs.begin() + spreading, arcs.end());
     MasterColumn column;
     std::vector<LinkId> links;
     for (const auto& [row, load] : rows_.loads(last_)) {
       column.rows.push_back(row);
       column.loads.push_back(load / unit_);
     }
-    if (!known_.emplace(std::pair(edges, column.rows), columns_.size()).second) return false;
+    if (!known_.emplace(std::pair(arcs, column.rows), columns_.size()).second) return false;
     master_->add({column});
     columns_.push_back(last_);
     return true;
@@ -256,7 +148,9 @@ class PackingLoop {
     packing.bound_us_per_byte = bound_;
     packing.iterations = iteration_;
     for (std::size_t c = 0; c < columns_.size() && c < solution.weight.size(); ++c) {
-      if (solution.weight[c] > 1e-9) packing.trees.push_back({solution.weight[c], std::move(columns_[c])});
+      if (solution.weight[c] <= 1e-9) continue;
+      packing.trees.push_back(std::move(columns_[c]));
+      packing.trees.back().weight = solution.weight[c];
     }
     std::ranges::stable_sort(packing.trees, std::greater<>{}, &WeightedTree::weight);
     return packing;
@@ -265,14 +159,14 @@ class PackingLoop {
   static constexpr std::size_t kWarmUp = 200;
 
   Rows rows_;
-  SpanningTrees trees_;
+  TreeMaker& trees_;
   std::unique_ptr<ColumnMaster> master_;
   double unit_ = 0;
   double bound_ = 0;  ///< us a byte
   int iteration_ = 0;
   std::uint64_t salt_ = 0;
-  std::vector<TreeEdge> last_;
-  std::vector<std::vector<TreeEdge>> columns_;
+  WeightedTree last_;
+  std::vector<WeightedTree> columns_;
   std::map<std::pair<std::vector<std::pair<int, int>>, std::vector<int>>, std::size_t> known_;
 };
 
@@ -281,7 +175,15 @@ class PackingLoop {
 SpanningPacking pack_spanning_trees(const Topology& topology, const std::vector<GpuId>& members,
                                     const MakeColumnMaster& make_master, int most_iterations,
                                     const Deadline& deadline) {
-  return PackingLoop(topology, members, make_master).run(most_iterations, deadline);
+  const auto trees = make_spanning_trees(topology, members);
+  return PackingLoop(topology, *trees, make_master).run(most_iterations, deadline);
+}
+
+SpanningPacking pack_rooted_trees(const Topology& topology, const std::vector<GpuId>& members,
+                                  const MakeColumnMaster& make_master, int most_iterations,
+                                  const Deadline& deadline) {
+  const auto trees = make_rooted_trees(topology, members);
+  return PackingLoop(topology, *trees, make_master).run(most_iterations, deadline);
 }
 
 }  // namespace rondo

@@ -10,18 +10,19 @@
 
 namespace rondo {
 
-/// An edge of a spanning tree: what two GPUs send each other over, through switches.
-struct TreeEdge {
-  int a = 0;  ///< members, by their positions
-  int b = 0;
-  std::vector<LinkId> there = {};  ///< from a to b
-  std::vector<LinkId> back = {};
+/// From one GPU of a tree to another, through switches.
+struct TreeArc {
+  int from = 0;  ///< members, by their positions
+  int to = 0;
+  std::vector<LinkId> links = {};
 };
 
-/// A spanning tree of the members that this share of the data takes, both ways along every edge.
+/// A tree, or two with one root, that this share of the data takes.
 struct WeightedTree {
   double weight = 0;
-  std::vector<TreeEdge> edges = {};
+  int root = -1;                     ///< -1: any; the tree's edges are then listed both ways
+  std::vector<TreeArc> gather = {};  ///< along which sums come to the root
+  std::vector<TreeArc> spread = {};  ///< along which results leave it
 };
 
 struct SpanningPacking {
@@ -39,5 +40,12 @@ struct SpanningPacking {
 SpanningPacking pack_spanning_trees(const Topology& topology, const std::vector<GpuId>& members,
                                     const MakeColumnMaster& make_master, int most_iterations,
                                     const Deadline& deadline);
+
+/// The same of pairs of trees with one root each, which need no edges that lead both ways: in-trees and
+/// out-trees may go over different links . Throws Error(unavailable) where no GPU
+/// reaches all others and is reached by all.
+SpanningPacking pack_rooted_trees(const Topology& topology, const std::vector<GpuId>& members,
+                                  const MakeColumnMaster& make_master, int most_iterations,
+                                  const Deadline& deadline);
 
 }  // namespace rondo

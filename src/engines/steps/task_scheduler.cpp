@@ -1,11 +1,12 @@
 #include "task_scheduler.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <queue>
-#include <set>
 #include <tuple>
+#include <utility>
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
@@ -37,15 +38,12 @@ class TaskScheduler {
         timetable_(topology, concurrency),
         marks_(topology) {
     queues_.resize(graph.hops.size());
+    is_looked_at_.assign(graph.hops.size(), 0);
     missing_.reserve(graph.tasks.size());
-    std::set<std::pair<int, double>> seen;
     for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
       const Task& task = graph.tasks[t];
       missing_.push_back({task.rests_on, demand.ready_us(task.chunk)});
-      if (task.rests_on == 0) events_[demand.ready_us(task.chunk)].push_back(static_cast<int>(t));
-      const double bytes = demand.bytes(task.chunk);
-      if (!seen.emplace(task.hop, bytes).second) continue;
-      for (const HopLink& part : hop_of(task).links) offsets_[part.link].insert(part.offset_us_of(bytes));
+      if (task.rests_on == 0) events_[demand.ready_us(task.chunk)].tasks.push_back(static_cast<int>(t));
     }
   }
 
@@ -54,7 +52,8 @@ class TaskScheduler {
       const double t = events_.begin()->first;
       const double until = t + time_slack_us(t);
       while (!events_.empty() && events_.begin()->first <= until) {
-        for (const int task : events_.begin()->second) make_ready(task);
+        for (const int task : events_.begin()->second.tasks) make_ready(task);
+        for (const int hop : events_.begin()->second.hops) look_at(hop);
         events_.erase(events_.begin());
       }
       start_what_can(t);
@@ -67,26 +66,41 @@ class TaskScheduler {
 
  private:
   const Task& task_of(int task) const { return graph_.tasks[index(task)]; }
-  const Hop& hop_of(const Task& task) const { return graph_.hops[index(task.hop)]; }
 
   void make_ready(int task) {
     const std::uint64_t chance =
         mix_bits(seed_ + 0x9e3779b97f4a7c15ULL * static_cast<std::uint64_t>(task + 1));
     queues_[index(task_of(task).hop)].push({rank_[index(task)], chance, task});
+    look_at(task_of(task).hop);
+  }
+
+  void look_at(int hop) {
+    if (std::exchange(is_looked_at_[index(hop)], 1) == 0) looked_at_.push_back(hop);
+  }
+
+  /// Links only fill up: before the earliest start of what waits for the hop, nothing can start over it.
+  void look_again(int hop, double t) {
+    const auto& queue = queues_[index(hop)];
+    if (queue.empty()) return;
+    const double bytes = demand_.bytes(task_of(queue.top().task).chunk);
+    const double next = timetable_.earliest_start(graph_.hops[index(hop)], bytes, t);
+    if (std::isfinite(next)) events_[next].hops.push_back(hop);
   }
 
   void start_what_can(double t) {
-    std::vector<std::pair<WaitingTask, std::size_t>> first;
-    for (std::size_t h = 0; h < queues_.size(); ++h) {
-      if (!queues_[h].empty()) first.emplace_back(queues_[h].top(), h);
+    std::vector<std::pair<WaitingTask, int>> first;
+    for (const int h : looked_at_) {
+      is_looked_at_[index(h)] = 0;
+      if (!queues_[index(h)].empty()) first.emplace_back(queues_[index(h)].top(), h);
     }
+    looked_at_.clear();
     std::ranges::sort(first, [](const auto& a, const auto& b) { return b.first < a.first; });
     for (const auto& [waiting, h] : first) {
       const Task& task = task_of(waiting.task);
-      const Hop& hop = graph_.hops[h];
+      const Hop& hop = graph_.hops[index(h)];
       const double bytes = demand_.bytes(task.chunk);
       if (!timetable_.can_start(hop, bytes, t)) continue;
-      queues_[h].pop();
+      queues_[index(h)].pop();
       ++num_started_;
       const std::size_t sent = schedule_.sends.size();
       const double arrival = timetable_.reserve(hop, task.chunk, bytes, t, schedule_.sends);
@@ -96,17 +110,10 @@ class TaskScheduler {
       for (const int onward : task.next) {
         Missing& missing = missing_[index(onward)];
         missing.until_us = std::max(missing.until_us, arrival);
-        if (--missing.tasks == 0) events_[missing.until_us].push_back(onward);
-      }
-      // Hops that begin with the link may start again, and those that meet it later on so much earlier.
-      for (std::size_t s = sent; s < schedule_.sends.size(); ++s) {
-        const Send& send = schedule_.sends[s];
-        for (const double offset : offsets_.at(send.link)) {
-          events_.try_emplace(std::max(t, send.end_us - offset));
-          events_.try_emplace(std::max(t, timetable_.next_start_us(send) - offset));
-        }
+        if (--missing.tasks == 0) events_[missing.until_us].tasks.push_back(onward);
       }
     }
+    for (const auto& [waiting, h] : first) look_again(h, t);
   }
 
   const Topology& topology_;
@@ -124,8 +131,14 @@ class TaskScheduler {
   std::size_t num_started_ = 0;
   SumMarks marks_;
   std::vector<std::priority_queue<WaitingTask>> queues_;  ///< per hop
-  std::map<double, std::vector<int>> events_;   ///< tasks that become ready; none: a link falls idle
-  std::map<LinkId, std::set<double>> offsets_;  ///< when after its start a hop uses the link
+  /// Tasks that become ready, hops over which what waits may start.
+  struct Event {
+    std::vector<int> tasks = {};
+    std::vector<int> hops = {};
+  };
+  std::map<double, Event> events_;
+  std::vector<int> looked_at_;      ///< hops at this instant
+  std::vector<char> is_looked_at_;  ///< per hop
   Schedule schedule_;
 };
 

@@ -54,7 +54,7 @@ TEST(SpanningPacking, OfATriangleIsHalfAsLongAgain) {
   EXPECT_NEAR(packing.bound_us_per_byte, 1e-3 * 2 / 3, 1e-7);
   double weight = 0;
   for (const WeightedTree& tree : packing.trees) {
-    EXPECT_EQ(tree.edges.size(), 2U);
+    EXPECT_EQ(tree.gather.size(), 2 * 2U);
     weight += tree.weight;
   }
   EXPECT_NEAR(weight, 1, 1e-9);

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "spanning_packing.hpp"
+
+namespace rondo {
+
+/// What finds the cheapest tree at given prices.
+class TreeMaker {
+ public:
+  virtual ~TreeMaker() = default;
+  /// `link_cost`: of a byte over each link; `salt` settles ties. `cost` becomes a lower bound on that of any
+  /// tree, which the tree's own exceeds by rounding at most. Throws Error(unavailable) where there is none.
+  virtual WeightedTree cheapest(const std::vector<double>& link_cost, std::uint64_t salt, double& cost) = 0;
+};
+
+/// Spanning trees each edge of which is used both ways.
+std::unique_ptr<TreeMaker> make_spanning_trees(const Topology& topology, const std::vector<GpuId>& members);
+
+/// Pairs of trees with one root: one along which sums come in and one along which results go out.
+std::unique_ptr<TreeMaker> make_rooted_trees(const Topology& topology, const std::vector<GpuId>& members);
+
+}  // namespace rondo
