@@ -1,8 +1,13 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <set>
+
+#include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engine_row.hpp"
 #include "rondo/formulations/formulations.hpp"
+#include "rondo/graph/arborescence.hpp"
 #include "rondo/solvers/solvers.hpp"
 #include "steps/spanning_packing.hpp"
 #include "steps/task_scheduler.hpp"
@@ -60,6 +65,29 @@ TEST(SpanningPacking, OfATriangleIsHalfAsLongAgain) {
   EXPECT_NEAR(weight, 1, 1e-9);
 }
 
+// 1 and 2 reach each other cheaply, but one of them has to be reached from 0.
+TEST(Arborescence, BreaksTheCheapestCycle) {
+  const Digraph graph{3, {{0, 1}, {1, 2}, {2, 1}, {0, 2}}};
+  const Arborescence tree = cheapest_arborescence(graph, {10, 1, 1, 8}, 0);
+  EXPECT_EQ(tree.cost, 9);
+  EXPECT_EQ(std::set<int>(tree.arcs.begin(), tree.arcs.end()), (std::set<int>{2, 3}));
+  EXPECT_FALSE(std::isfinite(cheapest_arborescence(graph, {10, 1, 1, 8}, 1).cost));
+}
+
+// Sums and results take two of three links each, whatever the root: 4 / 3 of the data on each.
+TEST(SpanningPacking, RootedTreesNeedNoLinksBack) {
+  const auto ring = one_way_ring(3);
+  const SpanningPacking packing = pack_rooted_trees(*ring, all_gpus(*ring), make_clp_column_master, 400, {});
+  EXPECT_NEAR(packing.us_per_byte, 1e-3 * 4 / 3, 1e-7);
+  EXPECT_NEAR(packing.bound_us_per_byte, 1e-3 * 4 / 3, 1e-6);
+  for (const WeightedTree& tree : packing.trees) {
+    EXPECT_GE(tree.root, 0);
+    EXPECT_EQ(tree.gather.size(), 2U);
+    EXPECT_EQ(tree.spread.size(), 2U);
+  }
+  EXPECT_THROW(pack(*ring), Error);
+}
+
 // MODEL's figures of buffer per second: mesh 3x3 75, mesh 4x4 80, star of three at 1 GB/s 0.75.
 TEST(SpanningPacking, ReachesTheStrengthOfMeshesAndStars) {
   EXPECT_NEAR(1e-3 / pack(*generated("mesh", {{"dims", "3x3"}})).us_per_byte, 75, 0.01);
@@ -68,8 +96,8 @@ TEST(SpanningPacking, ReachesTheStrengthOfMeshesAndStars) {
 }
 
 TEST(SpanningEngine, MakesSchedulesThatTheReplayAcceptsAndNearlyReachesThePacking) {
-  for (const auto& topology :
-       {generated("mesh", {{"dims", "3x3"}}), star(4), star(3, Forwarding::store_and_forward)}) {
+  for (const auto& topology : {generated("mesh", {{"dims", "3x3"}}), star(4),
+                               star(3, Forwarding::store_and_forward), one_way_ring(4)}) {
     Toolbox tools{all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master};
     const Demand demand = make_demand(Collective::allreduce, 1e9, topology->num_gpus(), 1);
     const PreparedEngine engine = spanning_engine().prepare({topology, demand}, {}, tools);
