@@ -17,7 +17,7 @@ constexpr double kMostTriesOfChain = 2000;
 /// The temperature at which a chain of the first round begins, as a part of the finish time.
 constexpr double kFirstTemperature = 0.02;
 /// Rounds without success after which the search ends.
-constexpr std::uint64_t kIdleRounds = 6;
+constexpr std::uint64_t kIdleRoundsOfJoining = 6;
 /// What the mean counts beside the finish time.
 constexpr double kWorthOfMean = 0.1;
 
@@ -37,7 +37,7 @@ class Joiner {
     double work = 0;
     const auto tries = std::max(1.0, std::min(kMostTriesOfChain, kWorkOfChain / size()));
     std::uint64_t idle = 0;
-    while (idle < kIdleRounds && work < task_.work_limit && !task_.stop(best_.quality.finish_us)) {
+    while (idle < kIdleRoundsOfJoining && work < task_.work_limit && !task_.stop(best_.quality.finish_us)) {
       const double temperature =
           kFirstTemperature * best_.quality.finish_us / static_cast<double>(1 + found.rounds % 8);
       auto round = best_of_parts(communicator_, kChainsPerRound, [&](std::size_t chain) {

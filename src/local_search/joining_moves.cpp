@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-bool one_in(Random& random, std::size_t n) {
+bool happens_once_in(Random& random, std::size_t n) {
   return random.below(n) == 0;
 }
 
@@ -127,9 +127,9 @@ void JoiningMoves::move_some(std::size_t from, std::size_t to, Random& random) {
   const std::size_t kind = random.below(4);
   const auto count = static_cast<std::size_t>(t.count);
   const std::size_t one = random.below(count);
-  const bool further = one_in(random, 2);
+  const bool further = happens_once_in(random, 2);
   for (std::size_t i = 0; i < count; ++i) {
-    const bool moves = kind <= 1 || (kind == 2 && i == one) || (kind == 3 && one_in(random, 2));
+    const bool moves = kind <= 1 || (kind == 2 && i == one) || (kind == 3 && happens_once_in(random, 2));
     if (!moves) continue;
     const ChunkId chunk = plan_->chunks[index(t.first) + i];
     removed_[index(t.first) + i] = 1;
@@ -142,7 +142,7 @@ void JoiningMoves::join_two(Random& random) {
   const std::size_t t = random.below(plan_->transfers.size());
   const int next = next_on_hop(t);
   if (next < 0) return;
-  if (one_in(random, 2)) {
+  if (happens_once_in(random, 2)) {
     move_some(t, index(next), random);
   } else {
     move_some(index(next), t, random);
@@ -152,10 +152,10 @@ void JoiningMoves::join_two(Random& random) {
 void JoiningMoves::part(std::size_t t, Random& random) {
   const JoinedTransfer& whole = plan_->transfers[t];
   NewTransfer rest{whole.hop, {}, whole.start_us};
-  const bool in_order = one_in(random, 2);
+  const bool in_order = happens_once_in(random, 2);
   const auto kept = static_cast<int>(random.below(static_cast<std::size_t>(whole.count)));
   for (int i = whole.first; i < whole.first + whole.count; ++i) {
-    if (in_order ? i - whole.first <= kept : one_in(random, 2)) continue;
+    if (in_order ? i - whole.first <= kept : happens_once_in(random, 2)) continue;
     removed_[index(i)] = 1;
     rest.chunks.push_back(plan_->chunks[index(i)]);
   }
@@ -165,7 +165,7 @@ void JoiningMoves::part(std::size_t t, Random& random) {
 void JoiningMoves::relax(GpuId from, double bytes, Random& random) {
   for (const int h : out_[from.index()]) {
     const Hop& hop = space_.hops[index(h)];
-    if (follows_[hop.dst.index()] || one_in(random, 4)) continue;
+    if (follows_[hop.dst.index()] || happens_once_in(random, 4)) continue;
     double start_us = labels_[from.index()].at_us;
     for (const HopLink& part : hop.links)
       start_us = std::max(start_us, free_us_[part.link.index()] - part.offset_us_of(bytes));
@@ -249,9 +249,9 @@ bool JoiningMoves::bring(ChunkId chunk, GpuId target, Random& random) {
 void JoiningMoves::bring_otherwise(std::size_t t, Random& random) {
   const JoinedTransfer& left = plan_->transfers[t];
   const std::size_t spared = random.below(4);
-  for (char& f : forbidden_) f = spared > 0 && one_in(random, 1 + 4 * spared) ? 1 : 0;
+  for (char& f : forbidden_) f = spared > 0 && happens_once_in(random, 1 + 4 * spared) ? 1 : 0;
   forbidden_[t] = 1;
-  const bool all = one_in(random, 2);
+  const bool all = happens_once_in(random, 2);
   const std::size_t one = random.below(static_cast<std::size_t>(left.count));
   for (std::size_t i = 0; i < static_cast<std::size_t>(left.count); ++i) {
     if (!all && i != one) continue;
@@ -266,7 +266,7 @@ void JoiningMoves::bring_otherwise(std::size_t t, Random& random) {
 JoinedPlan JoiningMoves::neighbour_of(const JoinedPlan& plan, Random& random) {
   begin(plan);
   const std::size_t n = plan.transfers.size();
-  for (std::size_t moves = one_in(random, 3) ? 2 : 1; moves > 0; --moves) {
+  for (std::size_t moves = happens_once_in(random, 3) ? 2 : 1; moves > 0; --moves) {
     const std::size_t kind = random.below(10);
     const std::size_t t = random.below(n);
     if (kind < 4) {
@@ -274,7 +274,8 @@ JoinedPlan JoiningMoves::neighbour_of(const JoinedPlan& plan, Random& random) {
     } else if (kind == 4) {
       part(t, random);
     } else if (kind == 5) {
-      start_us_[t] += (random.unit() - 0.5) * plan.quality.finish_us * (one_in(random, 2) ? 0.1 : 0.5);
+      start_us_[t] +=
+          (random.unit() - 0.5) * plan.quality.finish_us * (happens_once_in(random, 2) ? 0.1 : 0.5);
     } else {
       bring_otherwise(t, random);
       break;  // it counts on the plan as it was
