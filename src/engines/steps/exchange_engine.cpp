@@ -19,15 +19,24 @@ namespace {
 const char* const kMultiplying = "multiplying";  // groups of whatever sizes end first
 const char* const kDoubling = "doubling";        // groups of two
 
-constexpr double kMostTried = 4e6;  ///< messages weighed in choosing the sizes of groups
+constexpr double kMostBytesShare = 0.5;  ///< of the bound
+constexpr double kMostTried = 4e6;       ///< messages weighed in choosing the sizes of groups
 
-/// A level sends the whole buffer: of no use where that alone takes as long as the bound.
+/// A level sends the whole buffer: of no use where bytes take most of the time, be it the buffer's over the
+/// fastest link or all that n GPUs have to send, 2 (n - 1) buffers, over all of theirs.
 bool is_small(const Instance& instance, double bound_us) {
-  double fastest_us = bound_us;
+  const Topology& topology = *instance.topology;
   const double bytes = instance.demand.size_bytes();
-  for (const Link& link : instance.topology->links())
-    fastest_us = std::min(fastest_us, transmission_us(bytes, link.bandwidth_GBps));
-  return fastest_us < bound_us;
+  double fastest_GBps = 0;
+  double total_GBps = 0;
+  for (const Link& link : topology.links()) {
+    fastest_GBps = std::max(fastest_GBps, link.bandwidth_GBps);
+    if (topology.is_gpu(link.src)) total_GBps += link.bandwidth_GBps;
+  }
+  const auto others = static_cast<double>(members_of(instance.demand).size() - 1);
+  const double bytes_us =
+      std::max(transmission_us(bytes, fastest_GBps), transmission_us(2 * others * bytes, total_GBps));
+  return bytes_us <= kMostBytesShare * bound_us;
 }
 
 std::string why_none(const Instance& instance, const std::string& policy) {

@@ -273,8 +273,8 @@ TEST(ExchangeEngine, IsOfferedWhereLatencyCounts) {
   const auto applicable = [&](double bytes) {
     return exchange_engine().applicable({four, make_demand(Collective::allreduce, bytes, 4, 1)}, options);
   };
-  EXPECT_TRUE(applicable(5e4));
-  EXPECT_FALSE(applicable(5e5));
+  EXPECT_TRUE(applicable(4e4));
+  EXPECT_FALSE(applicable(6e4));
 }
 
 }  // namespace
