@@ -152,18 +152,41 @@ class SwitchPairing {
   std::unordered_map<std::uint64_t, std::vector<int>> entering_;  ///< per chunk and switch, by start
 };
 
+/// The deliveries of each chunk that each GPU sends, in their order.
+class OnwardDeliveries {
+ public:
+  OnwardDeliveries(const Demand& demand, std::span<const Delivery> deliveries)
+      : num_gpus_(demand.num_gpus()),
+        begin_(demand.num_chunks() * num_gpus_ + 1, 0),
+        sorted_(deliveries.size()) {
+    for (const Delivery& d : deliveries) ++begin_[cell(d.chunk, d.src) + 1];
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    std::vector<int> next(begin_.begin(), begin_.end() - 1);
+    for (std::size_t d = 0; d < deliveries.size(); ++d)
+      sorted_[index(next[cell(deliveries[d].chunk, deliveries[d].src)]++)] = static_cast<int>(d);
+  }
+  std::span<const int> operator()(ChunkId chunk, GpuId gpu) const {
+    const std::size_t c = cell(chunk, gpu);
+    return std::span(sorted_).subspan(index(begin_[c]), index(begin_[c + 1] - begin_[c]));
+  }
+
+ private:
+  std::size_t cell(ChunkId chunk, GpuId gpu) const { return chunk.index() * num_gpus_ + gpu.index(); }
+
+  std::size_t num_gpus_;
+  std::vector<int> begin_;  ///< per cell, and the end
+  std::vector<int> sorted_;
+};
+
 /// In the order of arrivals, from the sources on: what rests on itself alone causes nothing, however short.
 void find_causes_of_copies(const Demand& demand, std::vector<Delivery>& deliveries) {
   using Arrival = std::pair<double, int>;
   std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> flying;
-  std::vector<int> by_source(deliveries.size());
-  std::iota(by_source.begin(), by_source.end(), 0);
-  const auto source = [&](int d) { return std::pair(deliveries[index(d)].chunk, deliveries[index(d)].src); };
-  std::ranges::stable_sort(by_source, {}, source);
+  const OnwardDeliveries onward_from(demand, deliveries);
   ChunkGpuTable<char> is_there(demand, 0);
   const auto arrive = [&](ChunkId chunk, GpuId gpu, int by, double at_us) {
     is_there(chunk, gpu) = 1;
-    for (const int d : std::ranges::equal_range(by_source, std::pair(chunk, gpu), {}, source)) {
+    for (const int d : onward_from(chunk, gpu)) {
       Delivery& onward = deliveries[index(d)];
       if (!not_after(at_us, onward.start_us)) continue;
       onward.cause = by;
