@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/transfers.hpp"
@@ -31,8 +32,7 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
     if (!applicable && asked.engine != engine.name) continue;
     engines_.push_back(engine);
     if (engine.offers) {
-      std::erase_if(engines_.back().policies,
-                    [&](const std::string& policy) { return !engine.offers(instance_, options_, policy); });
+      std::erase_if(engines_.back().policies, std::not_fn(engine.offers(instance_, options_)));
     }
     if (!engine.work_share) continue;
     engines_.back().work = [work = engine.work, share = engine.work_share(instance_, options_)](

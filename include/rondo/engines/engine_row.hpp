@@ -28,6 +28,9 @@ inline constexpr EngineTraits kContinuousTime{.on_epoch_grid = false,
                                               .in_parts = false,
                                               .shares_links = true};
 
+/// Whether one of an engine's policies has something of its own to try.
+using PolicyFilter = std::function<bool(const std::string& policy)>;
+
 /// All that others know of an engine. Each engine makes its row in its own file; registry.cpp lists them.
 struct EngineInfo {
   std::string name;
@@ -35,8 +38,8 @@ struct EngineInfo {
   std::vector<std::string> policies = {};  ///< the first one is the default; may be empty
   /// Whether `auto` gives the engine a try on this instance; the options are those that it is prepared with.
   std::function<bool(const Instance&, const EngineOptions&)> applicable = [](auto&...) { return false; };
-  /// Whether one of `policies` has something of its own to try on this instance. `auto` leaves others out.
-  std::function<bool(const Instance&, const EngineOptions&, const std::string& policy)> offers = {};
+  /// Tells which of `policies` have something to try on this instance. `auto` leaves others out.
+  std::function<PolicyFilter(const Instance&, const EngineOptions&)> offers = {};
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&, const std::string& policy)> work =
       [](const Demand& demand, const std::string&) { return demand.num_deliveries(); };

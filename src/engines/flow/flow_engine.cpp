@@ -106,16 +106,27 @@ bool flows_at_constant_rates(const Topology& topology) {
          });
 }
 
-bool offers(const Instance& instance, const EngineOptions& options, const std::string& policy) {
-  const FlowRates rates = find_policy(flow_policy_table(), policy, "flow").rates;
-  if (rates == FlowRates::whole) return true;
-  if (rates == FlowRates::constant)
-    return options.concurrency == kAnyConcurrency && flows_at_constant_rates(*instance.topology);
+PolicyFilter offers(const Instance& instance, const EngineOptions& options) {
   const std::vector<Hop> hops = HopTable(*instance.topology).hops();
   const int fitting = divisor_of(FlowRates::fitting, hops, options);
-  if (rates == FlowRates::fitting) return fitting > 1;
-  return divisor_of(rates, hops, options) > fitting &&
-         std::ranges::any_of(hops, [](const Hop& hop) { return hop.links.size() >= kLongHop; });
+  const bool is_finer =
+      divisor_of(FlowRates::fine, hops, options) > fitting &&
+      std::ranges::any_of(hops, [](const Hop& hop) { return hop.links.size() >= kLongHop; });
+  const bool is_constant =
+      options.concurrency == kAnyConcurrency && flows_at_constant_rates(*instance.topology);
+  return [=](const std::string& policy) {
+    switch (find_policy(flow_policy_table(), policy, "flow").rates) {
+      case FlowRates::constant:
+        return is_constant;
+      case FlowRates::fitting:
+        return fitting > 1;
+      case FlowRates::fine:
+        return is_finer;
+      case FlowRates::whole:
+        break;
+    }
+    return true;
+  };
 }
 
 RouteTable slowed(const RouteTable& table, int divisor) {

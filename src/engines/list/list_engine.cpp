@@ -60,12 +60,16 @@ EngineInfo list_engine() {
                 return instance.topology->num_gpus() <= kFewGpus || !is_plain_allgather(instance);
               },
           .offers =
-              [](const Instance& instance, const EngineOptions& options, const std::string& policy) {
-                const ListRules rules = list_rules(policy, 0);
-                if (rules.joined) return may_join(instance, options);
+              [](const Instance& instance, const EngineOptions& options) {
+                const bool joins = may_join(instance, options);
+                const bool is_fitting = fitting_divisor(HopTable(*instance.topology), options) > 1;
                 const bool is_large = instance.demand.contributions().size() > kFewContributions;
-                if (instance.demand.is_unicast() && is_large && may_join(instance, options)) return false;
-                return !rules.fitting_rates || fitting_divisor(HopTable(*instance.topology), options) > 1;
+                const bool joins_only = instance.demand.is_unicast() && is_large && joins;
+                return [=](const std::string& policy) {
+                  const ListRules rules = list_rules(policy, 0);
+                  if (rules.joined) return joins;
+                  return !joins_only && (!rules.fitting_rates || is_fitting);
+                };
               },
           // It looks through the chunks for every send.
           .work =

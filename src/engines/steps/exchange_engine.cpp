@@ -100,8 +100,9 @@ EngineInfo exchange_engine() {
   engine.applicable = [](const Instance& instance, const EngineOptions& options) {
     return is_plain_all_reduce(instance.demand) && is_small(instance, options.bound_us);
   };
-  engine.offers = [](const Instance& instance, const EngineOptions&, const std::string& policy) {
-    return policy != kDoubling || std::has_single_bit(members_of(instance.demand).size());
+  engine.offers = [](const Instance& instance, const EngineOptions&) {
+    const bool is_power_of_2 = std::has_single_bit(members_of(instance.demand).size());
+    return [=](const std::string& policy) { return policy != kDoubling || is_power_of_2; };
   };
   engine.work = [](const Demand& demand, const std::string&) { return 4 * demand.num_deliveries(); };
   engine.combines = true;

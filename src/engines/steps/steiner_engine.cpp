@@ -125,8 +125,11 @@ EngineInfo steiner_engine() {
                    joins_of(demand) <= kMostJoins;
           },
       // Alone on a link, half of its rate would be lost.
-      .offers = [](const Instance&, const EngineOptions& options,
-                   const std::string& policy) { return policy != kHalfRate || options.concurrency != 1; },
+      .offers =
+          [](const Instance&, const EngineOptions& options) {
+            const bool is_alone = options.concurrency == 1;
+            return [=](const std::string& policy) { return policy != kHalfRate || !is_alone; };
+          },
       .work = [](const Demand& demand, const std::string&) { return 2 * demand.num_deliveries(); },
       .traits = kContinuousTime,
       .prepare = prepare_steiner};

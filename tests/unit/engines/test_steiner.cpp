@@ -84,7 +84,7 @@ TEST(SteinerEngine, IsLeftOutWhereAllGpusWantAllAndRefusesSums) {
   const auto topology = generated("full", {{"gpus", "4"}});
   const EngineInfo engine = steiner_engine();
   EXPECT_FALSE(engine.applicable({topology, make_demand(Collective::allgather, 4e6, 4, 1)}, {}));
-  EXPECT_FALSE(engine.offers({topology, of_three()}, {.concurrency = 1}, "half-rate"));
+  EXPECT_FALSE(engine.offers({topology, of_three()}, {.concurrency = 1})("half-rate"));
   expect_error(ExitCode::unavailable, {"engine steiner", "--engine auto"}, [&] {
     engine.prepare({topology, make_demand(Collective::allreduce, 4e6, 4, 1)}, {}, columns_by_clp());
   });
