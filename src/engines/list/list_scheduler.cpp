@@ -14,7 +14,9 @@
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/core/retiming.hpp"
+#include "rondo/core/time_slack.hpp"
 #include "rondo/core/units.hpp"
+#include "useful_sends.hpp"
 #include "wake_table.hpp"
 
 namespace rondo {
@@ -45,17 +47,12 @@ class ListScheduler {
       return std::tie(t_us, kind, where, chunk) > std::tie(o.t_us, o.kind, o.where, o.chunk);
     }
   };
-  struct Transfer {
-    Move move;
-    double arrival_us;
-  };
 
   void fill_wakes();
   void wake_when_free(const Send& send);
   void start(const Move& move);
   void start_together(const Choice& first, double t_us);
   void note(const Move& move, double arrival_us);
-  Schedule useful_sends() const;
   void apply_events_until(double t_us);
   void serve_receivers(double t_us);
   bool serve(std::size_t receiver, double t_us);
@@ -83,13 +80,13 @@ class ListScheduler {
   std::vector<char> stalled_;          ///< per hop: had nothing to send when last looked at
   std::vector<char> waiting_;          ///< per GPU: to be served at this event
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
-  std::vector<Send> sends_;          ///< of transfer 0, 1, ..., one a link of its hop
-  std::vector<Transfer> transfers_;  ///< by start
-  std::size_t missing_ = 0;          ///< deliveries nobody has promised yet
-  bool joins_ = false;               ///< chunks go together
-  bool rules_are_off_ = false;       ///< no transfer keeps the rules: any one that helps may start
-  double latest_us_ = 0;             ///< arrival so far
-  double now_us_ = 0;                ///< time of the event at hand
+  std::vector<Send> sends_;                ///< of transfer 0, 1, ..., one a link of its hop
+  std::vector<ListedTransfer> transfers_;  ///< by start
+  std::size_t missing_ = 0;                ///< deliveries nobody has promised yet
+  bool joins_ = false;                     ///< chunks go together
+  bool rules_are_off_ = false;             ///< no transfer keeps the rules: any one that helps may start
+  double latest_us_ = 0;                   ///< arrival so far
+  double now_us_ = 0;                      ///< time of the event at hand
 };
 
 ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
@@ -341,40 +338,14 @@ std::optional<Schedule> ListScheduler::run(const Deadline* deadline) {
     }
     rules_are_off_ = false;
     const double t = now_us_ = events_.top().t_us;
-    apply_events_until(t + 1e-9 + 1e-12 * t);
+    apply_events_until(t + time_slack_us(t));
     serve_receivers(t);
   }
-  Schedule result = useful_sends();
+  Schedule result = useful_sends(hops_, demand_, transfers_, sends_);
   // Transfers that have lost needless chunks end earlier.
   if (joins_) result = retimed({topology_, result.sends}, topology_, demand_, rules_.concurrency);
   canonicalise(result);
   return result;
-}
-
-/// Without relays that turned out to be needless, the last transfer first: one serves a destination or a
-/// later one. Not by core's `pruned`: every GPU receives a chunk once, so a bit for each is enough, and there
-/// can be many millions of transfers.
-Schedule ListScheduler::useful_sends() const {
-  std::vector<ChunkSet> needed(num_gpus_, no_chunks(num_chunks_));
-  for (std::size_t c = 0; c < num_chunks_; ++c) {
-    for (const GpuId g : demand_.destinations(ChunkId{c})) insert(needed[g.index()], c);
-  }
-  Schedule schedule;
-  std::size_t end = sends_.size();
-  for (auto t = transfers_.rbegin(); t != transfers_.rend(); ++t) {
-    const Hop& hop = hops_.hop(t->move.hop);
-    const std::size_t chunk = t->move.chunk.index();
-    const std::size_t begin = end - hop.links.size();
-    if (contains(needed[hop.dst.index()], chunk)) {
-      insert(needed[hop.src.index()], chunk);
-      schedule.sends.insert(schedule.sends.end(), sends_.begin() + static_cast<std::ptrdiff_t>(begin),
-                            sends_.begin() + static_cast<std::ptrdiff_t>(end));
-      // A relay's arrival is followed by that of what it is needed for.
-      schedule.finish_us = std::max(schedule.finish_us, t->arrival_us);
-    }
-    end = begin;
-  }
-  return schedule;
 }
 
 }  // namespace
