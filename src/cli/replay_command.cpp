@@ -8,8 +8,6 @@
 #include "fabrics.hpp"
 #include "figures.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/core/replay.hpp"
-#include "rondo/core/retiming.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/core/version.hpp"
@@ -17,6 +15,7 @@
 #include "rondo/io/schedule_files.hpp"
 #include "rondo/io/topology_files.hpp"
 #include "rondo/pipeline/bound.hpp"
+#include "rondo/pipeline/kept_schedule.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -55,38 +54,16 @@ Demand asked_demand(const Demand& demand) {
                      demand.shape());
 }
 
-void check_links(const ProvenSchedule& before, const Topology& topology, const std::vector<LinkId>& links) {
-  for (const Send& send : before.schedule.sends) {
-    if (links[send.link.index()].valid()) continue;
-    const Link& link = before.topology.link(send.link);
-    throw Error(ExitCode::bad_data,
-                fmt::format("chunk {} goes over link {} (node {} -> node {}) from {} us, which '{}' does not "
-                            "have; replay it on a fabric with that link, or rondo solve there",
-                            send.chunk.value, send.link.value, link.src.value, link.dst.value, send.start_us,
-                            topology.name()));
-  }
-}
-
 std::string replay(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
   const ProvenSchedule before = read_schedule(path);
   naming_file(path, [&] { rondo::verify(before); });
   const auto topology = topology_of(settings, before.topology);
-  const std::vector<LinkId> links = matching_links(before.topology, *topology);
-  check_links(before, *topology, links);
   const double size_bytes =
       settings.has("size") ? parse_size(settings.text("size")) : before.demand.size_bytes();
   Demand demand = before.demand.with_size(size_bytes);
 
-  Schedule schedule = retimed({before.topology, before.schedule.sends, links}, *topology, demand);
-  const ReplayResult replayed = rondo::replay(*topology, demand, schedule.sends);
-  if (!replayed.valid()) {
-    throw Error(
-        ExitCode::unavailable,
-        fmt::format("in its own order the schedule does not work there: {}; rondo solve makes one that does",
-                    *replayed.violation));
-  }
-  schedule.finish_us = replayed.finish_us;
+  Schedule schedule = replayed_elsewhere(before, *topology, demand);
   const auto communicator = make_local_communicator();
   const LowerBound bound = rondo::bound({topology, asked_demand(demand)}, {*communicator}).best();
   const ProvenSchedule after{*topology, std::move(demand), std::move(schedule), bound, producer()};

@@ -54,7 +54,7 @@ std::string resume(const Settings& settings, const Communicator& communicator) {
                             why_interval_ignored(control, solve_options_from_json(document.at("options")),
                                                  problem_from_json(document).demand.is_unicast()));
   }
-  return solve_run({problem, folder, Unfinished::resume, control, clock}, communicator);
+  return solve_run({problem, folder, Unfinished::resume, nullptr, control, clock}, communicator);
 }
 
 std::vector<OptionGroup> reassemble_options() {

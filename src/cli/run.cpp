@@ -74,20 +74,25 @@ void tell(const std::string& line) {
   fmt::print(stderr, "{}\n", line);
 }
 
-/// Collective. What is finished of the run's rounds; every rank reads the files itself. Removes what stands
-/// behind.
-std::vector<RoundRecord> finished_rounds(const Run& run, const std::string& digest,
-                                         const Communicator& communicator) {
-  RoundPrefix prefix;
+/// Collective. Runs `read` on every rank; where it throws on one of them, all throw Error(io).
+void read_on_all(const Communicator& communicator, const std::function<void()>& read) {
   std::string failure;  // of this rank alone, while the others would wait for it
   try {
-    prefix = read_round_files(run.folder, digest);
+    read();
   } catch (const Error& error) {
     failure = error.what();
   }
   for (const Bytes& why : communicator.all_gather(to_bytes(failure))) {
     if (!why.empty()) throw Error(ExitCode::io, to_text(why));
   }
+}
+
+/// Collective. What is finished of the run's rounds; every rank reads the files itself. Removes what stands
+/// behind.
+std::vector<RoundRecord> finished_rounds(const Run& run, const std::string& digest,
+                                         const Communicator& communicator) {
+  RoundPrefix prefix;
+  read_on_all(communicator, [&] { prefix = read_round_files(run.folder, digest); });
   // A damaged file ends the prefix on every rank that reads it; the ranks agree on the shortest.
   const double least = -communicator.max(-static_cast<double>(prefix.rounds.size()));
   prefix.rounds.resize(static_cast<std::size_t>(least));
@@ -114,6 +119,16 @@ StateStore state_store(const Run& run, const std::string& digest, const std::opt
                 locked->check_lock();
                 write_state_file(folder, name, digest, state);
               }};
+}
+
+/// Collective. The schedule to begin with, which every rank reads from the folder; null where there is none.
+std::shared_ptr<const ProvenSchedule> start_of(const Run& run, const SolveOptions& options,
+                                               const Communicator& communicator) {
+  if (options.from.empty()) return nullptr;
+  std::shared_ptr<const ProvenSchedule> start;
+  read_on_all(communicator,
+              [&] { start = std::make_shared<const ProvenSchedule>(read_start(run.folder, run.problem)); });
+  return start;
 }
 
 /// Collective. The states of the plan that rounds begin with.
@@ -165,8 +180,11 @@ std::optional<Json> enter(const Run& run, const Json& problem, const SolveOption
     }
   }
   const ProblemDocument parsed = problem_from_json(problem);
-  check_options({parsed.topology, parsed.demand, options});
-  folder.begin(problem, anew);
+  std::shared_ptr<const ProvenSchedule> start = run.start;
+  if (!start && !options.from.empty())
+    start = std::make_shared<const ProvenSchedule>(read_start(run.folder, run.problem));
+  check_options({parsed.topology, parsed.demand, options, start});
+  folder.begin(problem, anew, start.get());
   return std::nullopt;
 }
 
@@ -209,7 +227,9 @@ std::string solve_run(const Run& run, const Communicator& communicator) {
     const RunStore store = open_store(run, options.engine == "rounds", communicator, folder);
     ProblemDocument parsed = problem_from_json(problem);
     const SynthesisResult result = synthesize_interruptibly(
-        run, {std::move(parsed.topology), std::move(parsed.demand), options}, communicator, store, guard);
+        run,
+        {std::move(parsed.topology), std::move(parsed.demand), options, start_of(run, options, communicator)},
+        communicator, store, guard);
     const Stopwatch writing;
     on_root(communicator, [&] {
       folder->write_schedule(problem, result.proven);

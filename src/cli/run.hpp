@@ -2,8 +2,10 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "rondo/core/schedule.hpp"
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/parallel/communicator.hpp"
 #include "run_control.hpp"
@@ -21,6 +23,9 @@ struct Run {
   std::string problem;  ///< the text of problem.json
   std::filesystem::path folder;
   Unfinished unfinished = Unfinished::refuse;
+  /// The schedule to begin with, where options.from names one and the folder does not have it yet; the
+  /// root's.
+  std::shared_ptr<const ProvenSchedule> start = nullptr;
   RunControl control = {};
   Stopwatch clock = {};
 };

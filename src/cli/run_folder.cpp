@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 constexpr const char* kProblem = "problem.json";
 constexpr const char* kSchedule = "schedule.h5";
 constexpr const char* kReport = "report.json";
+constexpr const char* kStart = "start.h5";
 constexpr const char* kLock = "lock";
 constexpr const char* kRounds = "rounds";
 constexpr const char* kStates = "states";
@@ -148,8 +149,8 @@ void RunFolder::check_contents() const {
   if (fs::exists(path_ / kProblem)) return;
   for (const auto& entry : fs::directory_iterator(path_)) {
     const std::string name = entry.path().filename();
-    if (name != kSchedule && name != kReport && name != kRounds && name != kStates && name != kLock &&
-        !is_temporary_name(name)) {
+    if (name != kSchedule && name != kReport && name != kStart && name != kRounds && name != kStates &&
+        name != kLock && !is_temporary_name(name)) {
       cannot_write(
           path_,
           fmt::format("it has files that are not of a run, such as {}; choose an empty or a new --output",
@@ -193,12 +194,17 @@ void RunFolder::check_unfinished(const Json& problem) const {
   }
 }
 
-void RunFolder::begin(const Json& problem, bool anew) {
+void RunFolder::begin(const Json& problem, bool anew, const ProvenSchedule* start) {
   const std::string text = sealed_text(problem);
   remove_result();
   if (anew) {
     remove_state_files(path_);
     remove_round_files(path_, 0);
+  }
+  if (start) {
+    write_schedule_hdf5(path_ / kStart, *start, digest_of(text));
+  } else {
+    remove_file(path_ / kStart);
   }
   wrote_problem_ = !fs::exists(path_ / kProblem);
   if (wrote_problem_ || read_text_file(path_ / kProblem) != text) write_text_file(path_ / kProblem, text);
@@ -206,7 +212,9 @@ void RunFolder::begin(const Json& problem, bool anew) {
 
 void RunFolder::withdraw() {
   std::error_code ignored;
-  if (wrote_problem_ && !is_unfinished()) fs::remove(path_ / kProblem, ignored);
+  if (!wrote_problem_ || is_unfinished()) return;
+  fs::remove(path_ / kProblem, ignored);
+  fs::remove(path_ / kStart, ignored);
 }
 
 void RunFolder::remove_result() const {
@@ -222,6 +230,17 @@ void RunFolder::finish(const Json& report) const {
   check_lock();
   write_text_file(path_ / kReport, sealed_text(report));
   remove_state_files(path_);
+}
+
+ProvenSchedule read_start(const fs::path& folder, const std::string& problem_text) {
+  const fs::path path = folder / kStart;
+  ProvenSchedule start = read_schedule_hdf5(path);
+  naming_file(path, [&] {
+    if (verify_user_block(path).problem_digest != digest_of(problem_text))
+      throw Error(ExitCode::bad_data, "this is not the schedule that the run in problem.json begins with");
+    verify(start);
+  });
+  return start;
 }
 
 CheckedRun check_run(const fs::path& folder) {

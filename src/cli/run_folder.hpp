@@ -41,8 +41,9 @@ class RunFolder {
   void check_unfinished(const Json& problem) const;
 
   /// Removes the result of an earlier run, with `anew` its rounds and states as well, and writes
-  /// problem.json, so that what comes next can be resumed.
-  void begin(const Json& problem, bool anew);
+  /// start.h5, where there is a schedule to begin with, and problem.json, so that what comes next can be
+  /// resumed.
+  void begin(const Json& problem, bool anew, const ProvenSchedule* start);
   /// Takes begin() back where nothing came of it: for a problem that turned out to be refused.
   void withdraw();
   void write_schedule(const Json& problem, const ProvenSchedule& proven) const;
@@ -63,6 +64,10 @@ class RunFolder {
   std::optional<RunLock> lock_;
   bool wrote_problem_ = false;
 };
+
+/// start.h5: the schedule that the run of the problem with this text begins with. Throws Error(no_input),
+/// Error(bad_data).
+ProvenSchedule read_start(const std::filesystem::path& folder, const std::string& problem_text);
 
 struct CheckedRun {
   ProvenSchedule proven;

@@ -95,6 +95,12 @@ std::string describe_run(const fs::path& folder) {
     return by == producer() ? "whole" : fmt::format("whole, but of {}; only that version can resume it", by);
   });
   if (fs::exists(folder / "lock")) inventory.add("locked", [&] { return describe_lock(folder); });
+  if (fs::exists(folder / "start.h5")) {
+    inventory.add("start.h5", [&] {
+      read_start(folder, problem);
+      return "whole: the schedule that the run begins with";
+    });
+  }
   add_unfinished(inventory, folder, digest_of(problem));
   const bool has_report = fs::exists(folder / "report.json");
   if (has_report) {

@@ -2,7 +2,12 @@
 #include "pareto.hpp"
 #include "problem.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/verify.hpp"
 #include "rondo/io/files.hpp"
+#include "rondo/io/read_as.hpp"
+#include "rondo/io/schedule_files.hpp"
+#include "rondo/io/schedule_hdf5.hpp"
+#include "rondo/io/topology_files.hpp"
 #include "run.hpp"
 #include "run_folder.hpp"
 #include "solve_options.hpp"
@@ -41,20 +46,38 @@ Unfinished unfinished_of(const Settings& settings) {
   return settings.has("resume") ? Unfinished::resume : Unfinished::refuse;
 }
 
+ProvenSchedule read_kept(const std::filesystem::path& path) {
+  ProvenSchedule kept = read_schedule(path);
+  naming_file(path, [&] { verify(kept); });
+  return kept;
+}
+
+/// Tells one file of --from from another under the same name.
+std::string digest_of_kept(const ProvenSchedule& kept) {
+  return digest_of(schedule_digest(kept.demand, kept.schedule) + topology_to_json(kept.topology).dump());
+}
+
 /// Collective. All ranks work on what the root has read: the text of problem.json.
 std::string solve(const Settings& settings, const Communicator& communicator) {
   const Stopwatch clock;
   const SolveOptions options = read_solve_options(settings, "solve");
   const RunControl control = read_run_control(settings);
+  std::shared_ptr<const ProvenSchedule> start;  // on the root
   const std::string problem = from_root(communicator, [&] {
     const ProblemDocument read = read_problem(settings);
     const bool is_unicast = read.demand.is_unicast();
     refuse_ignored(settings, "solve", options, is_unicast);
     settings.refuse_ignored("checkpoint-every", why_interval_ignored(control, options, is_unicast));
-    return sealed_text(problem_to_json(read, solve_options_to_json(options)));
+    Json json = problem_to_json(read, solve_options_to_json(options));
+    if (!options.from.empty()) {
+      start = std::make_shared<const ProvenSchedule>(read_kept(options.from));
+      json["start_digest"] = digest_of_kept(*start);
+    }
+    return sealed_text(json);
   });
   std::string text =
-      solve_run({problem, settings.text("output"), unfinished_of(settings), control, clock}, communicator);
+      solve_run({problem, settings.text("output"), unfinished_of(settings), std::move(start), control, clock},
+                communicator);
   if (!settings.has("pareto")) return text;
   const std::string report = from_root(communicator, [&] {
     return read_text_file(std::filesystem::path(settings.text("output")) / "report.json");
@@ -84,6 +107,9 @@ Command solve_command() {
           "  rondo solve --topology ndv2-2 --collective allgather --size 1GB --output runs/a\n"
           "  mpirun -n 4 rondo solve --topology torus:dims=8x8 --collective alltoall --size 64MB --gap 1% "
           "--output runs/b\n"
+          "  rondo solve --from runs/a --topology ndv2-2 --degrade 0.05:0.5 --collective allgather --size "
+          "1GB "
+          "--output runs/d\n"
           "  rondo solve --config jobs/quickstart.cfg --engine list --chunks 16 --output runs/c\n",
       .options = option_groups,
       .run = solve};

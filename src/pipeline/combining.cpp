@@ -14,6 +14,7 @@
 #include "rondo/core/retiming.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/core/transposition.hpp"
+#include "rondo/pipeline/kept_schedule.hpp"
 #include "rondo/pipeline/registry.hpp"
 
 namespace rondo {
@@ -191,7 +192,8 @@ bool is_asked(const Problem& problem, bool combines) {
 
 Problem transposed(const Problem& problem) {
   return {std::make_shared<const Topology>(transposed(*problem.topology)), transposed(problem.demand),
-          problem.options};
+          problem.options,
+          problem.start ? std::make_shared<const ProvenSchedule>(transposed(*problem.start)) : nullptr};
 }
 
 SynthesisResult reversed_in_time(const Problem& problem, SynthesisResult result) {
@@ -243,9 +245,14 @@ void check_all_reduction(const Problem& problem) {
 Exploration explore_all_reduction(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
                                   StopRule& rule, const RunContext& context) {
   Exploration found;
+  if (problem.start) {
+    EngineRunner runner(problem, bounds, tools, context);
+    found = explore(problem, runner, rule, context);
+    if (rule.stop(found.best.found.schedule->finish_us)) return found;
+  }
   std::optional<Incumbent> halves;
   if (is_asked(problem, false)) halves = solve_in_halves(problem, context);
-  if (is_asked(problem, true)) {
+  if (is_asked(problem, true) && !problem.start) {
     const double near = problem.topology->num_gpus() > kManyGpus ? kNearEnoughOfMany : kNearEnough;
     const double enough_us = problem.options.gap ? rule.enough_us() : rule.bound().us * (1 + near);
     const bool is_enough =

@@ -7,6 +7,7 @@
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/transfers.hpp"
+#include "rondo/pipeline/kept_schedule.hpp"
 #include "time_shares.hpp"
 
 namespace rondo {
@@ -40,6 +41,7 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
       return share * work(demand, policy);
     };
   }
+  if (problem.start) engines_.push_back(kept_engine(problem));
   prepared_.resize(engines_.size());
   if (tools.on_all_ranks) prepare_all();
 }

@@ -17,7 +17,7 @@ class EngineRunner {
   /// Collective where tools.on_all_ranks: all engines are prepared at once, by all ranks together.
   EngineRunner(const Problem& problem, const Bounds& bounds, const Toolbox& tools, const RunContext& context);
 
-  /// The one asked for, or those that are applicable.
+  /// The one asked for, or those that are applicable; and what gives the kept schedule, where there is one.
   const std::vector<EngineInfo>& engines() const { return engines_; }
   const EngineInfo& engine_of(const Candidate& candidate) const { return engines_[candidate.engine]; }
 

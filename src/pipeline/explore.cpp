@@ -26,6 +26,13 @@ constexpr double kTimeOfRefusals = 0.25;
 /// Of the time that is left, what a candidate may take while there is no schedule.
 constexpr double kShareOfFirst = 0.6;
 
+/// Local search knows plans of data with one source. Where data has one destination as well, it is worth the
+/// work for a kept schedule alone: flows are better than what it finds.
+bool is_improved(const Problem& problem) {
+  const DemandKind kind = problem.demand.kind();
+  return kind == DemandKind::multicast || (kind == DemandKind::unicast && problem.start);
+}
+
 /// What one rank keeps of the best candidate it has worked on.
 struct BestOfRank {
   std::size_t trial = kNoTrial;
@@ -137,7 +144,8 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
   const Topology& topology = *problem_.topology;
   Trial outcome{
       candidate, finish, result.schedule->sends.size(), most_sends_on_a_link(*result.schedule, topology),
-      demand.kind() == DemandKind::multicast &&
+      is_improved(problem_) &&
+          (demand.kind() == DemandKind::multicast || runner_.engine_of(candidate).supports_local_search) &&
           (problem_.options.engine == "auto" || runner_.engine_of(candidate).supports_local_search)};
   // Of equal ones the earlier trial counts, as in run_batch, in whatever order a rank works on its parts.
   if (std::pair(merit(outcome), trial) < std::pair(now_.mine.merit, now_.mine.trial)) {
@@ -225,6 +233,7 @@ bool Explorer::work_is_done(std::size_t num_first_batches) {
     rule_.hit("time");
     return true;
   }
+  if (is_adapted(problem_)) return true;
   if (state.batches == num_first_batches)
     return state.work >= kLargeWork && !options.gap && !options.time_limit_s;
   const bool idle = state.idle_batches >= kIdleRounds &&
@@ -312,8 +321,12 @@ Exploration Explorer::run() {
 
 }  // namespace
 
+bool is_adapted(const Problem& problem) {
+  return problem.start && !problem.options.gap && !problem.options.time_limit_s;
+}
+
 bool may_improve(const Problem& problem) {
-  return problem.options.improve_work > 0 && problem.demand.kind() == DemandKind::multicast &&
+  return problem.options.improve_work > 0 && is_improved(problem) &&
          find_engine_or_auto(problem.options.engine).supports_local_search;
 }
 

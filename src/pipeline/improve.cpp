@@ -17,6 +17,8 @@ constexpr const char* kImprovementCheckpoint = "improvement";
 constexpr double kShareOfRestart = 0.5;
 /// Chunks over hops that joining places, ten times as many with --gap.
 constexpr double kJoiningWork = 2e7;
+/// Of --improve-work, what is spent on a kept schedule.
+constexpr double kShareOfKept = 0.1;
 
 class LocalSearch {
  public:
@@ -124,12 +126,13 @@ void LocalSearch::run() {
   task.concurrency = options.concurrency;
   task.most_chunks = most_chunks_of_improvement(problem_.demand, options);
   task.work_limit = options.time_limit_s ? kInfinity : options.improve_work * (options.gap ? 10 : 1);
+  if (is_adapted(problem_)) task.work_limit *= kShareOfKept;
   task.stop = [&](double finish_us) { return rule_.stop(finish_us); };
   task.time_spent = [&] { return rule_.time_share(); };
   task.time_limit_s = options.time_limit_s.value_or(0);
   task.interrupted = [&] { return context_.interrupted(); };
   task.least_us = [&](int chunks) { return rule_.least_us(chunks); };
-  offer_restarts(task);
+  if (!is_adapted(problem_)) offer_restarts(task);
   const double sends_a_chunk = static_cast<double>(best_.found.schedule->sends.size()) / best_.chunks;
   task.progress = [&, sends_a_chunk](std::uint64_t rounds, int chunks, double finish_us) {
     rule_.expect(sends_a_chunk * std::max(chunks, best_.chunks));

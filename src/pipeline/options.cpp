@@ -135,7 +135,7 @@ std::string why_gap_idle(const SolveOptions& options, bool is_unicast) {
 }
 
 std::string why_improve_work_idle(const SolveOptions& options, bool is_unicast) {
-  if (is_unicast)
+  if (is_unicast && options.from.empty())
     return "local search moves copies, and this demand has one destination a chunk; leave it out";
   if (options.time_limit_s && options.improve_work > 0)
     return "with --time-limit the clock ends the improvement; give 0 for none, or leave one of them out";
@@ -168,6 +168,16 @@ std::vector<SolveOption> make_options() {
              find_engine_or_auto(name);
            }),
        all_engines, nullptr},
+      {"from", "from", kSearch, "PATH",
+       "begin with a schedule that was made before (FILE.h5, FILE.json, the folder of a run), for other "
+       "figures, "
+       "another size or without some links: it is timed anew and rerouted, and adapted with little work "
+       "unless "
+       "--gap or --time-limit asks for more",
+       name_field(
+           [](auto& o) -> auto& { return o.from; },
+           [](const SolveOptions&, const std::string&, const std::string&) {}),
+       [](const EngineInfo& engine) { return engine.supports_local_search || engine.combines; }, nullptr},
       {"policy", "policy", kSearch, "NAME", help_of_policies(),
        name_field(
            [](auto& o) -> auto& { return o.policy; }, check_policy),

@@ -27,6 +27,11 @@ constexpr double kLargeDeliveries = 5e4;
 /// Unicast demand beyond it is tried in batches of so many candidates: one that meets the gap ends the
 /// search.
 constexpr std::size_t kLargeBatch = 2;
+/// After a kept schedule, the work of an engine in one number of chunks, unless one policy is more; what one
+/// policy may be, unless it is more in the fewest chunks; and from one number of chunks to the next.
+constexpr double kWorkAfterKept = 6e4;
+constexpr double kMostWorkAfterKept = 3e5;
+constexpr int kStepAfterKept = 4;
 
 /// Those of `engine`, the e-th one: those that have come to the most chunks first, of them the best there.
 /// What a time limit cut short counts for nothing.
@@ -114,6 +119,61 @@ std::vector<int> counts_of(const EngineInfo& engine, const Demand& demand, const
   return counts;
 }
 
+/// The engine that settles the number of chunks; null where none does.
+const EngineInfo* engine_of_kept(const std::vector<EngineInfo>& engines) {
+  const auto found = std::ranges::find_if(engines, [](const EngineInfo& e) { return e.only_chunks > 0; });
+  return found == engines.end() ? nullptr : &*found;
+}
+
+/// Numbers of chunks that an engine tries after a kept schedule: as many as that has and more, or the most
+/// that are affordable. Ascending.
+std::vector<int> counts_after_kept(const EngineInfo& engine, int kept, const Demand& demand,
+                                   const SolveOptions& options) {
+  std::vector<int> affordable;
+  for (const int chunks : counts_of(engine, demand, options)) {
+    if (affordable.empty() || engine.work(demand.with_chunks(chunks), options.policy) <= kMostWorkAfterKept)
+      affordable.push_back(chunks);
+  }
+  std::vector<int> counts;
+  if (!engine.pieces && kept < affordable.back()) counts.push_back(kept);
+  for (const int chunks : affordable) {
+    if (chunks >= (counts.empty() ? kept : kStepAfterKept * counts.back())) counts.push_back(chunks);
+  }
+  if (counts.empty() || counts.back() != affordable.back()) counts.push_back(affordable.back());
+  return counts;
+}
+
+/// What becomes of the kept schedule as it is, then of it rerouted; then all engines in as many chunks, and
+/// in more.
+std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo>& engines,
+                                                    const EngineInfo& kept, const Demand& demand,
+                                                    const SolveOptions& options,
+                                                    const std::vector<Trial>& trials) {
+  const auto position = static_cast<std::size_t>(&kept - engines.data());
+  std::vector<std::vector<Candidate>> batches;
+  const Demand as_kept = demand.with_chunks(kept.only_chunks);
+  for (const std::string& policy : kept.policies)
+    batches.push_back({{position, kept.only_chunks, policy, options.seed, kept.work(as_kept, policy)}});
+  std::map<int, std::vector<Candidate>> by_chunks;
+  for (std::size_t e = 0; e < engines.size(); ++e) {
+    if (e == position) continue;
+    std::vector<std::string> policies = ranked_policies(engines[e], e, trials);
+    if (!options.policy.empty()) policies = {options.policy};
+    if (policies.empty()) policies = {""};
+    for (const int chunks : counts_after_kept(engines[e], kept.only_chunks, demand, options)) {
+      const Demand split = demand.with_chunks(chunks);
+      const double each = engines[e].work(split, policies.front());
+      const auto most =
+          std::clamp<std::size_t>(static_cast<std::size_t>(kWorkAfterKept / each), 1, policies.size());
+      for (std::size_t p = 0; p < most; ++p)
+        by_chunks[chunks].push_back(
+            {e, chunks, policies[p], options.seed, engines[e].work(split, policies[p])});
+    }
+  }
+  for (auto& [chunks, batch] : by_chunks) batches.push_back(std::move(batch));
+  return batches;
+}
+
 }  // namespace
 
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
@@ -121,6 +181,8 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
                                                   const std::vector<Trial>& trials) {
   std::vector<std::vector<Candidate>> batches;
   double work = 0;
+  if (const EngineInfo* kept = engine_of_kept(engines))
+    return batches_of_kept(engines, *kept, demand, options, trials);
   std::vector<std::vector<int>> counts;
   std::size_t most_counts = 0;
   for (const EngineInfo& engine : engines) {
@@ -155,7 +217,8 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
   for (const Trial& trial : ranked) {
     const std::pair<std::size_t, int> pair{trial.candidate.engine, trial.candidate.chunks};
     if (!std::isfinite(trial.finish_us) || chosen.size() == kConfigurations) break;
-    const bool varies = !engines[pair.first].policies.empty() && engines[pair.first].takes_seeds;
+    const EngineInfo& of_trial = engines[pair.first];
+    const bool varies = !of_trial.policies.empty() && of_trial.takes_seeds && of_trial.only_chunks == 0;
     if (varies && std::find(chosen.begin(), chosen.end(), pair) == chosen.end()) chosen.push_back(pair);
   }
 
@@ -164,7 +227,7 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
   // Every engine's best policy in more chunks than were affordable for all: often what is left of the gap is
   // the time of one chunk.
   for (std::size_t e = 0; e < engines.size() && !chosen.empty(); ++e) {
-    if (engines[e].policies.empty()) continue;
+    if (engines[e].policies.empty() || engines[e].only_chunks > 0) continue;
     int most_tried = 0;
     for (const Trial& trial : trials) {
       if (trial.candidate.engine == e) most_tried = std::max(most_tried, trial.candidate.chunks);
@@ -227,7 +290,7 @@ Candidate restart_candidate(const std::vector<EngineInfo>& engines, const Demand
   Candidate candidate{0, chunks, {}, options.seed, kInfinity};
   for (std::size_t e = 0; e < engines.size(); ++e) {
     const double work = engines[e].work(split, options.policy);
-    if (!engines[e].supports_local_search || work >= candidate.work) continue;
+    if (!engines[e].supports_local_search || engines[e].only_chunks > 0 || work >= candidate.work) continue;
     candidate.engine = e;
     candidate.work = work;
   }

@@ -1,6 +1,24 @@
 #include "stop_rule.hpp"
 
 namespace rondo {
+namespace {
+
+/// With --from and without --gap, the greatest gap that is good enough because the kept schedule had it too.
+constexpr double kGapOfKept = 1e-3;
+/// What rounding may add to a finish time.
+constexpr double kSameFinish = 1 + 1e-6;
+
+}  // namespace
+
+double StopRule::enough_us() const {
+  double gap = problem_.options.gap_to_meet();
+  const ProvenSchedule* kept = problem_.start.get();
+  if (kept && kept->lower_bound && !problem_.options.gap) {
+    const double kept_gap = kept->schedule.finish_us * kSameFinish / kept->lower_bound->us - 1;
+    gap = std::max(gap, std::min(kGapOfKept, kept_gap));
+  }
+  return bound().us * (1 + gap);
+}
 
 double StopRule::least_us(int chunks) const {
   const Demand demand = problem_.demand.with_chunks(chunks);

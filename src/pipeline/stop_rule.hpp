@@ -19,7 +19,7 @@ class StopRule {
 
   const LowerBound& bound() const { return bounds_.best(); }
   /// A schedule that ends by then is good enough.
-  double enough_us() const { return bound().us * (1 + problem_.options.gap_to_meet()); }
+  double enough_us() const;
   /// What no schedule in whole chunks ends before: a cut may say more of them than the best bound of all.
   double least_us(int chunks) const;
 

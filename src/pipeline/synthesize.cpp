@@ -12,6 +12,7 @@
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/version.hpp"
+#include "rondo/pipeline/kept_schedule.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "round_steps.hpp"
 #include "shared_bounds.hpp"
@@ -102,6 +103,7 @@ void check_options(const Problem& problem) {
                             "changes; rondo bound and rondo verify know it",
                             changing - links.begin(), problem.topology->name()));
   }
+  if (problem.start) chunks_of_kept(*problem.start, problem);
   if (problem.demand.forbids_relays()) return check_options(on_members(problem));
   switch (problem.demand.kind()) {
     case DemandKind::reduction:

@@ -107,6 +107,24 @@ TEST_F(Survival, AKilledImprovementEndsWithTheScheduleOfAnUndisturbedOne) {
       "improvement", 2);
 }
 
+TEST_F(Survival, AKilledRunFromAKeptScheduleEndsWithTheScheduleOfAnUndisturbedOne) {
+  succeed(split("solve --topology torus:dims=3x3 --collective allgather --size 9KB --output kept"));
+  expect_the_same_after_a_kill(
+      "solve --topology torus:dims=3x3 --degrade 0.2:0.5 --collective allgather --size 9KB --engine list "
+      "--from kept --improve-work 4e5 --output out --checkpoint-every 0",
+      "improvement", 2);
+  EXPECT_TRUE(contains(succeed({"info", "out"}), "start.h5"));
+  // Its own schedule is known by its content: the folder holds another problem.
+  succeed(
+      split("solve --topology torus:dims=3x3 --collective allgather --size 9KB --engine list --output kept "
+            "--force"));
+  const Outcome other = rondo(split(
+      "solve --topology torus:dims=3x3 --degrade 0.2:0.5 --collective allgather --size 9KB --engine list "
+      "--from kept --improve-work 4e5 --output out"));
+  EXPECT_EQ(other.exit_code, 65);
+  EXPECT_TRUE(contains(other.err, "start_digest")) << other.err;
+}
+
 TEST_F(Survival, AKilledColumnGenerationEndsWithTheScheduleOfAnUndisturbedOne) {
   expect_the_same_after_a_kill(
       "solve --topology mesh:dims=8x8 --degrade 0.2:0.3..0.9 --collective alltoall --size 36MB "

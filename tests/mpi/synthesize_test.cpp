@@ -53,6 +53,16 @@ TEST(Synthesize, AutoAllGather) {
 TEST(Synthesize, AutoAllGatherOnADamagedFabric) {
   expect_same_in_two_chunks(damaged(*torus(), 0.1, 1), Collective::allgather, "auto");
 }
+TEST(Synthesize, FromAKeptSchedule) {
+  for (const Collective collective : {Collective::allgather, Collective::alltoall}) {
+    const Demand demand = make_demand(collective, 90'000, torus()->num_gpus(), 1);
+    const ProvenSchedule kept = synthesize({torus(), demand}, {*make_local_communicator()}).proven;
+    SolveOptions options;
+    options.from = "kept";
+    same_on_any_ranks(
+        {damaged(*torus(), 0.1, 1), demand, options, std::make_shared<const ProvenSchedule>(kept)});
+  }
+}
 TEST(Synthesize, AllGatherOfEachEngine) {
   for (const std::string engine : {"queue", "trees"}) {
     SCOPED_TRACE(engine);

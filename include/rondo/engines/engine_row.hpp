@@ -53,6 +53,9 @@ struct EngineInfo {
   EngineTraits traits;
   Engine prepare = nullptr;
   bool works_in_rounds = false;  ///< by round_steps.hpp, on all ranks at once; then `prepare` is absent
+  /// Makes schedules in so many chunks a contribution alone; 0: in any number. The portfolio then
+  /// begins with it, and with others in so many chunks.
+  int only_chunks = 0;
   /// The part of `work` that the symmetry of an instance leaves; absent: all of it.
   std::function<double(const Instance&, const EngineOptions&)> work_share = {};
 };

@@ -19,6 +19,7 @@ struct EngineInfo;  // rondo/pipeline/registry.hpp
 /// in solve_options().
 struct SolveOptions {
   std::string engine = "auto";
+  std::string from = {};           ///< file or run of the schedule to begin with; "" = none
   std::string policy = {};         ///< "" = the engine's default (auto: all)
   int chunks = 0;                  ///< chunks a contribution; 0 = auto
   double min_chunk_bytes = 1024;   ///< auto never splits below it

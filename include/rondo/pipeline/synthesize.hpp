@@ -22,6 +22,7 @@ struct Problem {
   std::shared_ptr<const Topology> topology;
   Demand demand;  ///< one chunk a contribution; options.chunks splits it
   SolveOptions options = {};
+  std::shared_ptr<const ProvenSchedule> start = nullptr;  ///< what options.from names; verified
 
   Instance instance() const { return {topology, demand}; }
 };

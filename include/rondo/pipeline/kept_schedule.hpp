@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rondo/core/rate_account.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/engines/engine_row.hpp"
+
+/// What becomes of a kept schedule on another fabric, or at another size.
+namespace rondo {
+
+struct Problem;  // rondo/pipeline/synthesize.hpp
+
+/// The first send over a link that `topology` does not have, and that link; empty where all are there.
+/// `links` as matching_links() gives them.
+std::string missing_link(const ProvenSchedule& kept, const Topology& topology,
+                         const std::vector<LinkId>& links);
+
+/// The same chunks, paths and order, timed anew (rondo/core/retiming.hpp) and replayed. `demand` has the
+/// chunks of the kept one, perhaps in other bytes. Throws Error(bad_data) where a link is gone,
+/// Error(unavailable) where the order does not work there, saying what to do instead.
+Schedule replayed_elsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand,
+                            int concurrency = kAnyConcurrency);
+
+/// Chunks a contribution of the problem's demand in which the kept schedule moves the same data. Throws
+/// Error(bad_data), naming what differs, where it moves other data, other nodes or, where transfers cannot be
+/// rerouted (sums for several GPUs, copies in switches), goes over links that are gone; Error(usage) for
+/// another --chunks.
+int chunks_of_kept(const ProvenSchedule& kept, const Problem& problem);
+
+/// Of a problem with sums for one GPU each, the kept schedule of its transposed.
+ProvenSchedule transposed(const ProvenSchedule& kept);
+
+/// "kept": the engine that gives the problem's kept schedule, timed anew ("order") or with transfers that
+/// take other paths ("rerouted").
+EngineInfo kept_engine(const Problem& problem);
+
+}  // namespace rondo
