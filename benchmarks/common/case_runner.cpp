@@ -74,7 +74,8 @@ std::string CaseResult::failure() const {
 }
 
 CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
-                      const std::vector<std::string>& arguments, int timeout_s) {
+                      const std::vector<std::string>& arguments, int timeout_s,
+                      const std::filesystem::path& keep) {
   const auto folder =
       std::filesystem::temp_directory_path() / ("rondo-benchmark-" + std::to_string(getpid()));
   std::filesystem::remove_all(folder);
@@ -95,6 +96,9 @@ CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
   if (result.exit_code == 0) {
     std::ifstream(folder / "report.json") >> result.report;
     result.verified = run_command({rondo.string(), "verify", folder.string()}, nullptr) == 0;
+    if (!keep.empty())
+      std::filesystem::copy_file(folder / "schedule.h5", keep,
+                                 std::filesystem::copy_options::overwrite_existing);
   }
   std::filesystem::remove_all(folder);
   return result;

@@ -27,9 +27,11 @@ struct CaseResult {
 int run_command(const std::vector<std::string>& command, double* wall_s);
 
 /// `mpirun -n ranks rondo solve --force --output SCRATCH arguments...`, then `rondo verify SCRATCH`. A solve
-/// of more than `timeout_s` seconds is ended; 0: it may take for ever.
+/// of more than `timeout_s` seconds is ended; 0: it may take for ever. The schedule is copied to `keep`
+/// unless that is empty.
 CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
-                      const std::vector<std::string>& arguments, int timeout_s = 0);
+                      const std::vector<std::string>& arguments, int timeout_s = 0,
+                      const std::filesystem::path& keep = {});
 
 /// The shipped topologies in alphabetical order, two fabrics of DGX A100 (300 GB/s to the NVSwitch, 25 GB/s
 /// NICs on two spine switches) and two meshes, as --topology takes them. `source`: of the project.

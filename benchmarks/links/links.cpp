@@ -18,8 +18,9 @@ bool LinkCases::wants(const std::string& table, const std::string& name) const {
 }
 
 std::optional<CaseResult> LinkCases::solve(const std::string& table, const std::string& name,
-                                           const std::vector<std::string>& arguments) {
-  CaseResult result = solve_case(options_.rondo, options_.ranks, arguments, timeout_s_);
+                                           const std::vector<std::string>& arguments,
+                                           const std::filesystem::path& keep) {
+  CaseResult result = solve_case(options_.rondo, options_.ranks, arguments, timeout_s_, keep);
   if (const std::string failure = result.failure(); !failure.empty()) {
     fail(table, name, failure);
     return std::nullopt;
@@ -88,6 +89,7 @@ int main(int argc, char** argv) {
               "chunks", "wall s", "engine");
   fat_trees(cases);
   message_costs(cases);
+  drift(cases);
   write_results(options, cases.rows());
   return cases.all_succeeded() ? 0 : 1;
 }

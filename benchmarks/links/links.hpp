@@ -20,9 +20,10 @@ class LinkCases {
   /// Whether the case is asked for by --only.
   bool wants(const std::string& table, const std::string& name) const;
   /// Solves with these arguments besides the fixed ones of solve_case(), verifies and prints. Nothing where
-  /// that failed, which is told and counted.
+  /// that failed, which is told and counted. The schedule is copied to `keep` unless that is empty.
   std::optional<CaseResult> solve(const std::string& table, const std::string& name,
-                                  const std::vector<std::string>& arguments);
+                                  const std::vector<std::string>& arguments,
+                                  const std::filesystem::path& keep = {});
   /// Where the case is asked for: solves it and adds its row, with "arguments" and the members of `more`.
   void solve_row(const std::string& table, const std::string& name, const std::string& arguments,
                  const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
@@ -51,5 +52,7 @@ std::vector<std::string> words(const std::string& text);
 void fat_trees(LinkCases& cases);
 /// Fabrics of TACCL, whose messages cost, with and without joining.
 void message_costs(LinkCases& cases);
+/// Schedules for a fabric whose links have slowed down: anew, and from the one made before.
+void drift(LinkCases& cases);
 
 }  // namespace rondo::benchmarks

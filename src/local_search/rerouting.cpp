@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@ namespace rondo {
 namespace {
 
 constexpr int kNoHop = -1;
+/// Hops that the paths of all late transfers together may compare; afterwards those of one hop are enough.
+constexpr double kMostLooksAtPaths = 4e6;
 
 std::vector<LinkId> links_of(const Hop& hop) {
   std::vector<LinkId> links;
@@ -50,15 +53,17 @@ class Placing {
       : space_(space),
         gpus_(space.topology->num_gpus()),
         timetable_(*space.topology, InsertionTimetable::Reading::forwards, space.concurrency),
-        bringer_(space.demand.num_chunks() * gpus_, kNobody) {
+        bringer_(space.demand.num_chunks() * gpus_, kNobody),
+        out_(gpus_) {
+    for (std::size_t h = 0; h < space.hops.size(); ++h)
+      out_[space.hops[h].src.index()].push_back(static_cast<int>(h));
     for (std::size_t c = 0; c < space.demand.num_chunks(); ++c)
       bringer(ChunkId{c}, space.demand.origin(ChunkId{c})) = kOrigin;
   }
 
   bool holds(ChunkId chunk, GpuId gpu) const { return bringer(chunk, gpu) != kNobody; }
 
-  /// Over `kept_hop` if that is in time, else over the hop that arrives first. False where no GPU that holds
-  /// the chunk has a hop to there.
+  /// Over `kept_hop` if that is in time, else on the soonest path. False where there is none.
   bool place(ChunkId chunk, GpuId to, int kept_hop, double in_time_us) {
     int best = kNoHop;
     double arrives_us = kInfinity;
@@ -73,53 +78,18 @@ class Placing {
       arrives_us = arrival_us;
     };
     if (kept_hop != kNoHop) look(kept_hop);
-    if (arrives_us > in_time_us || best == kNoHop) {
-      for (const int h : space_.into[to.index()]) {
-        if (h != kept_hop) look(h);
-      }
+    if (best != kNoHop && arrives_us <= in_time_us) {
+      take(chunk, best);
+      return true;
     }
-    if (best == kNoHop) return false;
-    take(chunk, best);
-    return true;
-  }
-
-  /// Over as many hops as it takes: Dijkstra's algorithm over arrivals, as links are taken now.
-  bool place_on_path(ChunkId chunk, GpuId to) {
-    struct Reached {
-      double at_us = kInfinity;
-      int hop = kNoHop;
-      bool is_final = false;
-    };
-    std::vector<Reached> reached(gpus_);
-    for (std::size_t g = 0; g < gpus_; ++g) {
-      if (holds(chunk, GpuId{g})) reached[g].at_us = held_from_us(chunk, GpuId{g});
-    }
-    for (;;) {
-      std::size_t next = gpus_;
-      for (std::size_t g = 0; g < gpus_; ++g) {
-        const bool is_nearer =
-            !reached[g].is_final && reached[g].at_us < (next == gpus_ ? kInfinity : reached[next].at_us);
-        if (is_nearer) next = g;
-      }
-      if (next == gpus_) return false;
-      reached[next].is_final = true;
-      if (next == to.index()) break;
-      for (std::size_t h = 0; h < space_.hops.size(); ++h) {
-        const Hop& hop = space_.hops[h];
-        Reached& end = reached[hop.dst.index()];
-        if (hop.src.index() != next || end.is_final) continue;
-        const double bytes = space_.demand.bytes(chunk);
-        const double arrival_us =
-            timetable_.earliest_start(hop, bytes, reached[next].at_us) + hop.duration_us(bytes);
-        if (arrival_us < end.at_us) end = {arrival_us, static_cast<int>(h)};
-      }
+    for (const int h : space_.into[to.index()]) {
+      if (h != kept_hop) look(h);
     }
     std::vector<int> path;
-    for (std::size_t g = to.index(); reached[g].hop != kNoHop;
-         g = space_.hops[index(path.back())].src.index())
-      path.push_back(reached[g].hop);
-    for (auto h = path.rbegin(); h != path.rend(); ++h) take(chunk, *h);
-    return true;
+    if (best == kNoHop || looks_ < kMostLooksAtPaths) path = path_to(chunk, to, arrives_us);
+    if (path.empty() && best != kNoHop) path = {best};
+    for (const int h : path) take(chunk, h);
+    return !path.empty();
   }
 
   TransferPlan done() {
@@ -131,6 +101,44 @@ class Placing {
  private:
   static constexpr int kNobody = -2;
   static constexpr int kOrigin = -1;
+
+  /// The soonest path of hops from a GPU that holds the chunk, if it arrives before the time given:
+  /// Dijkstra's algorithm over arrivals, as links are taken now. Empty where there is none.
+  std::vector<int> path_to(ChunkId chunk, GpuId to, double before_us) {
+    struct Reached {
+      double at_us;
+      int hop;
+      bool is_final;
+    };
+    std::vector<Reached> reached(gpus_, {kInfinity, kNoHop, false});
+    if (std::isfinite(before_us)) reached[to.index()].at_us = before_us - time_slack_us(before_us);
+    for (std::size_t g = 0; g < gpus_; ++g) {
+      if (holds(chunk, GpuId{g})) reached[g].at_us = held_from_us(chunk, GpuId{g});
+    }
+    const double bytes = space_.demand.bytes(chunk);
+    for (;;) {
+      const auto next = std::ranges::min_element(
+          reached, {}, [](const Reached& r) { return r.is_final ? kInfinity : r.at_us; });
+      if (next->is_final || !std::isfinite(next->at_us)) return {};
+      next->is_final = true;
+      const auto from = static_cast<std::size_t>(next - reached.begin());
+      if (from == to.index()) break;
+      for (const int h : out_[from]) {
+        const Hop& hop = space_.hops[index(h)];
+        Reached& end = reached[hop.dst.index()];
+        if (end.is_final || next->at_us + hop.duration_us(bytes) >= std::min(end.at_us, before_us)) continue;
+        ++looks_;
+        const double arrival_us = timetable_.earliest_start(hop, bytes, next->at_us) + hop.duration_us(bytes);
+        if (arrival_us < end.at_us) end = {arrival_us, h, false};
+      }
+    }
+    std::vector<int> path;
+    for (std::size_t g = to.index(); reached[g].hop != kNoHop;
+         g = space_.hops[index(path.back())].src.index())
+      path.push_back(reached[g].hop);
+    std::ranges::reverse(path);
+    return path;
+  }
 
   int& bringer(ChunkId chunk, GpuId gpu) { return bringer_[chunk.index() * gpus_ + gpu.index()]; }
   int bringer(ChunkId chunk, GpuId gpu) const { return bringer_[chunk.index() * gpus_ + gpu.index()]; }
@@ -156,7 +164,9 @@ class Placing {
   const PlanSpace& space_;
   std::size_t gpus_;
   InsertionTimetable timetable_;
-  std::vector<int> bringer_;
+  std::vector<int> bringer_;           ///< per (chunk, GPU): the transfer that brings it
+  std::vector<std::vector<int>> out_;  ///< hops, per GPU
+  double looks_ = 0;                   ///< at hops of paths
   TransferPlan plan_;
 };
 
@@ -185,7 +195,6 @@ std::optional<TransferPlan> rerouted(const ProvenSchedule& kept, std::span<const
     const GpuId to = before.hop(t).dst;
     if (placing.holds(t.chunk, to)) continue;
     if (placing.place(t.chunk, to, same[index(t.hop)], due[i] * due_scale)) continue;
-    if (placing.place_on_path(t.chunk, to)) continue;
     throw Error(ExitCode::unavailable,
                 fmt::format("chunk {} finds no path to GPU {} on '{}' without the links that are gone",
                             t.chunk.value, to.value, space.topology->name()));

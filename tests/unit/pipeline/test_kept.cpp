@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "expect_error.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/retiming.hpp"
@@ -17,6 +19,7 @@ namespace {
 using Fabric = std::shared_ptr<const Topology>;
 
 Problem problem_of(const Fabric& topology, Collective collective, double bytes, SolveOptions options = {}) {
+  options.improve_work = 1e5;
   return {topology, make_demand(collective, bytes, topology->num_gpus(), 1), std::move(options)};
 }
 
@@ -134,7 +137,7 @@ TEST(Kept, GoesOnWithoutLinksThatAreGone) {
 TEST(Kept, HasToMoveTheSameData) {
   const Fabric ring = generated("ring", {{"gpus", "4"}});
   const auto kept = solved(problem_of(ring, Collective::allgather, 4e6));
-  expect_error(ExitCode::bad_data, {"chunk 0", "destinations"},
+  expect_error(ExitCode::bad_data, {"chunk ", "destinations"},
                [&] { solve_from(problem_of(ring, Collective::broadcast, 4e6), kept); });
   expect_error(ExitCode::bad_data, {"4 GPUs, not 5"}, [&] {
     solve_from(problem_of(generated("ring", {{"gpus", "5"}}), Collective::allgather, 4e6), kept);

@@ -1,0 +1,59 @@
+#include <filesystem>
+
+#include "links.hpp"
+
+namespace rondo::benchmarks {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr const char* kTable = "drift";
+
+struct DriftCase {
+  const char* fabric;
+  const char* collective;
+  const char* size;
+};
+
+/// A fabric's schedule, then one for the same fabric with a twentieth of its links at half their bandwidth:
+/// anew, and from the first.
+void drift_case(LinkCases& cases, const DriftCase& c) {
+  const std::string name = std::string(c.fabric) + " " + c.collective + " " + c.size;
+  if (!cases.wants(kTable, name)) return;
+  const std::string problem =
+      std::string("--topology ") + c.fabric + " --collective " + c.collective + " --size " + c.size;
+  const fs::path kept = fs::temp_directory_path() / "rondo-benchmark-kept.h5";
+  const std::string degraded = problem + " --degrade 0.05:0.5";
+  const auto whole = cases.solve(kTable, name + " (whole)", words(problem), kept);
+  if (!whole) return;
+  const auto anew = cases.solve(kTable, name + " (anew)", words(degraded));
+  const auto from = cases.solve(kTable, name + " (--from)", words(degraded + " --from " + kept.string()));
+  fs::remove(kept);
+  if (!anew || !from) return;
+  cases.add(kTable, name,
+            {{"fabric", c.fabric},
+             {"collective", c.collective},
+             {"size", c.size},
+             {"kept", {{"wall_s", whole->wall_s}, {"report", whole->report}}},
+             {"anew", {{"wall_s", anew->wall_s}, {"report", anew->report}}},
+             {"wall_s", from->wall_s},
+             {"report", from->report}});
+}
+
+}  // namespace
+
+void drift(LinkCases& cases) {
+  for (const DriftCase& c : {DriftCase{"ndv2-2", "allgather", "1GB"},
+                             {"ndv2-2", "allgather", "1MB"},
+                             {"ndv2-4", "allgather", "1GB"},
+                             {"ndv2-4", "allgather", "1MB"},
+                             {"amd-2", "allgather", "1GB"},
+                             {"torus:dims=4x4", "allgather", "1GB"},
+                             {"torus:dims=8x8", "allgather", "1GB"},
+                             {"torus:dims=4x4", "alltoall", "1GB"},
+                             {"torus:dims=8x8", "alltoall", "1GB"},
+                             {"rails:boxes=4", "alltoall", "1GB"},
+                             {"rails:boxes=4", "allgather", "1GB"}})
+    drift_case(cases, c);
+}
+
+}  // namespace rondo::benchmarks
