@@ -90,6 +90,7 @@ int main(int argc, char** argv) {
   fat_trees(cases);
   message_costs(cases);
   drift(cases);
+  steps(cases);
   write_results(options, cases.rows());
   return cases.all_succeeded() ? 0 : 1;
 }

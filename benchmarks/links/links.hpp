@@ -54,5 +54,7 @@ void fat_trees(LinkCases& cases);
 void message_costs(LinkCases& cases);
 /// Schedules for a fabric whose links have slowed down: anew, and from the one made before.
 void drift(LinkCases& cases);
+/// A link of ndv2-2 that changes in the middle of AllGather: schedules that know it, and one that does not.
+void steps(LinkCases& cases);
 
 }  // namespace rondo::benchmarks

@@ -264,10 +264,18 @@ def read_sends(schedule, data, version):
 
 def read_schedule(path):
     """Throws Invalid where the file is not of the form that FORMATS.md gives."""
+    with open(path, encoding="utf-8") as file:
+        try:
+            data = json.load(file)
+        except ValueError as error:
+            raise Invalid("format", f"{type(error).__name__}: {error}") from error
+    return schedule_of(data)
+
+
+def schedule_of(data):
+    """The same, of the JSON value."""
     schedule = Schedule()
     try:
-        with open(path, encoding="utf-8") as file:
-            data = json.load(file)
         version = check_format(data, "rondo-schedule")
         required = {"topology", "collective", "size_bytes", "chunk_bytes", "chunks", "sends", "finish_us"}
         check_keys(data, "schedule", required | {"format", "version", "producer", "algorithm_bandwidth_GBps", "lower_bound",

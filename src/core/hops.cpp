@@ -5,11 +5,15 @@
 #include <limits>
 #include <map>
 
+#include "rondo/core/hop_timing.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 
 namespace rondo {
 namespace {
+
+/// Of its bandwidth, what a link that is down counts as having where only distances are asked for.
+constexpr double kDown = 1e-3;
 
 /// Paths with the fewest links from one GPU to all others, found backwards over the levels of a breadth-first
 /// search that goes on only at switches.
@@ -119,6 +123,11 @@ Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<
   for (std::size_t i = 0; i < links.size(); ++i) {
     const Link& link = topology.link(links[i]);
     hop.links.push_back({links[i], 0, 0, link.message_us, transmission_us(1, link.bandwidth_GBps)});
+    hop.changes = hop.changes || !link.bandwidth_steps.empty();
+    for (const BandwidthStep& step : link.bandwidth_steps) {
+      const double GBps = std::max(step.GBps, kDown * link.bandwidth_GBps);
+      hop.longest_us_per_byte = std::max(hop.longest_us_per_byte, transmission_us(1, GBps));
+    }
     HopLink& first = hop.links[section(i)];
     first.us_per_byte = std::max(first.us_per_byte, hop.links[i].us_per_byte);
     first.message_us = std::max(first.message_us, link.message_us);
@@ -128,7 +137,7 @@ Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<
     part.us_per_byte = hop.links[section(i)].us_per_byte;
     part.message_us = hop.links[section(i)].message_us;
     const double whole_us_per_byte = transmission_us(1, topology.link(part.link).bandwidth_GBps);
-    if (whole_us_per_byte < part.us_per_byte * (1 - kWholeLink))
+    if (whole_us_per_byte < part.us_per_byte * (1 - kWholeLink) && !hop.changes)
       part.share = whole_us_per_byte / part.us_per_byte;
     if (parent(i) < 0) continue;
     const HopLink& in = hop.links[index(parent(i))];
@@ -139,6 +148,7 @@ Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<
   const HopLink& last = hop.links.back();
   hop.fixed_us = last.offset_us + topology.link(last.link).latency_us + last.message_us;
   hop.us_per_byte = last.offset_us_per_byte + last.us_per_byte;
+  hop.longest_us_per_byte = std::max(hop.longest_us_per_byte, hop.us_per_byte);
   return hop;
 }
 
@@ -155,12 +165,14 @@ Hop slowed(Hop hop, double divisor) {
 
 void append_sends(const Topology& topology, const Hop& hop, std::span<const ChunkId> chunks, double bytes,
                   double t_us, std::vector<Send>& sends) {
-  const bool is_numbered = chunks.size() > 1 || hop.divisor != 1;
+  const bool is_numbered = chunks.size() > 1 || hop.divisor != 1 || (hop.changes && hop.links.size() > 1);
+  const HopTiming timing = hop.changes ? timing_from(topology, hop, bytes, t_us) : HopTiming{};
   auto transfer = static_cast<std::int32_t>(sends.size());
-  for (const HopLink& part : hop.links) {
+  for (std::size_t i = 0; i < hop.links.size(); ++i) {
+    const HopLink& part = hop.links[i];
     const Link& link = topology.link(part.link);
-    const double start = t_us + part.offset_us_of(bytes);
-    const double end = start + part.occupied_us(bytes);
+    const double start = hop.changes ? timing.uses[i].start_us : t_us + part.offset_us_of(bytes);
+    const double end = hop.changes ? timing.uses[i].end_us : start + part.occupied_us(bytes);
     if (topology.node(link.src).forwarding == Forwarding::store_and_forward)
       transfer = static_cast<std::int32_t>(sends.size());
     for (const ChunkId chunk : chunks) {
@@ -202,7 +214,8 @@ std::vector<double> HopTable::relay_distance_us(double bytes) const {
   for (const Hop& hop : hops_) {
     // Of several hops between two GPUs the fastest comes first in hops_ and decides.
     graph.arcs.push_back({hop.src.value, hop.dst.value});
-    length.push_back(hop.duration_us(bytes));
+    // What changes is not relied on.
+    length.push_back(hop.changes ? hop.fixed_us + bytes * hop.longest_us_per_byte : hop.duration_us(bytes));
   }
   std::vector<double> distance;
   distance.reserve(num_gpus() * num_gpus());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rondo/core/hop_timing.hpp"
 #include "rondo/core/units.hpp"
 
 namespace rondo {
@@ -15,6 +16,7 @@ bool LinkTimetable::can_start(const Hop& hop, double bytes, double t_us) const {
 }
 
 double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us) const {
+  if (hop.changes) return earliest_changing_start(hop, bytes, not_before_us);
   double t = not_before_us;
   for (bool moved = true; moved;) {
     moved = false;
@@ -33,6 +35,32 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
         t = room - offset;
         moved = true;
       }
+    }
+  }
+  return t;
+}
+
+double LinkTimetable::changing_duration_us(const Hop& hop, double bytes, double t_us) const {
+  return timing_from(topology_, hop, bytes, t_us).arrival_us - t_us;
+}
+
+double LinkTimetable::earliest_changing_start(const Hop& hop, double bytes, double not_before_us) const {
+  double t = not_before_us;
+  for (bool moved = true; moved;) {
+    moved = false;
+    t = up_from(topology_, hop, t);
+    const HopTiming timing = timing_from(topology_, hop, bytes, t);
+    if (!std::isfinite(timing.arrival_us)) return timing.arrival_us;
+    for (std::size_t i = 0; i < hop.links.size() && !moved; ++i) {
+      const HopLink& part = hop.links[i];
+      const auto [start, end] = timing.uses[i];
+      double room = start;
+      if (!account_.is_shared(part.link)) room = std::max(room, free_from_[part.link.index()]);
+      room = account_.room_from(part, room, end - start);
+      if (!std::isfinite(room)) return room;
+      if (room <= start + time_slack_us(start)) continue;
+      t += room - start;
+      moved = true;
     }
   }
   return t;
@@ -73,7 +101,7 @@ double LinkTimetable::reserve(const Hop& hop, std::span<const ChunkId> chunks, d
     account_.add(part, send->start_us, send->end_us);
     send += chunks.size();
   }
-  return t_us + hop.duration_us(bytes);
+  return hop.changes ? sends.back().arrival_us : t_us + hop.duration_us(bytes);
 }
 
 double LinkTimetable::next_start_us(const Send& send) const {

@@ -35,9 +35,9 @@ std::vector<TransferSends> by_transfer(const Topology& topology, const Demand& d
   std::iota(by_start.begin(), by_start.end(), 0);
   std::ranges::stable_sort(by_start, {}, [&](int s) { return sends[index(s)].start_us; });
   for (const int s : by_start) {
-    const std::int32_t number = sends[index(s)].transfer;
     int first = s;
     while (transfers.continued[index(first)] >= 0) first = transfers.continued[index(first)];
+    const std::int32_t number = sends[index(first)].transfer;
     const auto [at, is_new] = known.try_emplace(
         number == kNoTransfer ? std::pair(kNoTransfer, first) : std::pair(number, -1), groups.size());
     if (is_new) groups.push_back({{}, sends[index(s)].start_us});
@@ -58,6 +58,7 @@ class Retiming {
         timetable_(topology, concurrency) {}
 
   Schedule run() {
+    for (const Send& send : sends_) next_number_ = std::max(next_number_, send.transfer + 1);
     for (const TransferSends& transfer : by_transfer(before_.topology, demand_, sends_)) place(transfer);
     canonicalise(schedule_);
     return std::move(schedule_);
@@ -99,7 +100,7 @@ class Retiming {
       parents.push_back(parent);
     }
     shape.hop = make_hop(topology_, links, parents);
-    if (shape.rate_GBps > 0) {
+    if (shape.rate_GBps > 0 && !shape.hop.changes) {
       const double slower = transmission_us(1, shape.rate_GBps) / shape.hop.us_per_byte;
       shape.hop = slowed(std::move(shape.hop), std::max(1.0, slower));
     }
@@ -154,14 +155,18 @@ class Retiming {
       Send now = on_link.at(link_of(before).value);
       now.chunk = before.chunk;
       now.op = before.op;
-      now.transfer = before.transfer;
-      if (before.has_rate()) now.rate_GBps = shape.hop.links.front().rate_GBps();
+      // What meets where bandwidth changes needs numbers, those of before or its own.
+      now.transfer = before.transfer != kNoTransfer || now.transfer == kNoTransfer
+                         ? before.transfer
+                         : now.transfer + next_number_;
+      if (before.has_rate() && !shape.hop.changes) now.rate_GBps = shape.hop.links.front().rate_GBps();
       const NodeId dst = topology_.link(now.link).dst;
       if (topology_.is_gpu(dst))
         arrivals_[key(now.chunk, topology_.gpu_of(dst))].push_back({before.arrival_us, now.arrival_us});
       schedule_.finish_us = std::max(schedule_.finish_us, now.arrival_us);
       schedule_.sends.push_back(now);
     }
+    next_number_ += static_cast<std::int32_t>(timed.size());
   }
 
   std::uint64_t key(ChunkId chunk, GpuId gpu) const {
@@ -173,6 +178,7 @@ class Retiming {
   const Topology& topology_;
   const Demand& demand_;
   LinkTimetable timetable_;
+  std::int32_t next_number_ = 0;  ///< greater than all of before
   std::unordered_map<std::uint64_t, std::vector<Arrival>> arrivals_;
   Schedule schedule_;
 };

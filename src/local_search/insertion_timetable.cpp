@@ -3,10 +3,53 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rondo/core/hop_timing.hpp"
+
 namespace rondo {
 
-InsertionTimetable::InsertionTimetable(const Topology& topology, Reading reading, int concurrency)
-    : reading_(reading), taken_(topology.num_links()), account_(topology, concurrency, reading) {}
+InsertionTimetable::InsertionTimetable(const Topology& topology, Reading reading, int concurrency,
+                                       double finish_us)
+    : topology_(topology),
+      reading_(reading),
+      finish_us_(finish_us),
+      taken_(topology.num_links()),
+      account_(topology, concurrency, reading) {}
+
+InsertionTimetable::ChangingUse InsertionTimetable::changing(const Hop& hop, double bytes,
+                                                             double start_us) const {
+  ChangingUse use;
+  if (reading_ == Reading::forwards) {
+    const HopTiming timing = timing_from(topology_, hop, bytes, start_us);
+    for (const auto& [start, end] : timing.uses) use.on_link.push_back({start, end});
+    use.duration_us = timing.arrival_us - start_us;
+    return use;
+  }
+  const HopTiming timing = timing_until(topology_, hop, bytes, finish_us_ - start_us);
+  for (const auto& [start, end] : timing.uses) use.on_link.push_back({finish_us_ - end, finish_us_ - start});
+  use.duration_us = finish_us_ - timing.start_us - start_us;
+  return use;
+}
+
+double InsertionTimetable::earliest_changing_start(const Hop& hop, double bytes, double not_before_us) const {
+  double t = not_before_us;
+  for (bool moved = true; moved;) {
+    moved = false;
+    if (reading_ == Reading::forwards) t = up_from(topology_, hop, t);
+    const ChangingUse use = changing(hop, bytes, t);
+    if (!std::isfinite(use.duration_us)) return use.duration_us;
+    for (std::size_t i = 0; i < hop.links.size() && !moved; ++i) {
+      const HopLink& part = hop.links[i];
+      const auto [start, end] = use.on_link[i];
+      const double alone = account_.is_shared(part.link) ? start : first_room(part.link, start, end - start);
+      const double room = account_.room_from(part, alone, end - start);
+      if (!std::isfinite(room)) return room;
+      if (room <= start + time_slack_us(start)) continue;
+      t += room - start;
+      moved = true;
+    }
+  }
+  return t;
+}
 
 double InsertionTimetable::first_room(LinkId link, double start_us, double occupied_us) const {
   const std::vector<Interval>& taken = taken_[link.index()];
@@ -19,6 +62,7 @@ double InsertionTimetable::first_room(LinkId link, double start_us, double occup
 }
 
 double InsertionTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us) const {
+  if (hop.changes) return earliest_changing_start(hop, bytes, not_before_us);
   double t = not_before_us;
   for (bool moved = true; moved;) {
     moved = false;
@@ -39,27 +83,36 @@ double InsertionTimetable::earliest_start(const Hop& hop, double bytes, double n
 }
 
 void InsertionTimetable::reserve(const Hop& hop, double bytes, double start_us) {
+  if (hop.changes) {
+    const ChangingUse use = changing(hop, bytes, start_us);
+    for (std::size_t i = 0; i < hop.links.size(); ++i)
+      take(hop.links[i], use.on_link[i].start_us, use.on_link[i].end_us);
+    return;
+  }
   for (const HopLink& part : hop.links) {
     const double start = start_us + offset_us(hop, part, bytes);
-    const double end = start + part.occupied_us(bytes);
-    std::vector<Interval>& taken = taken_[part.link.index()];
-    if (part.share < 1 && !account_.is_shared(part.link)) {
-      account_.share(part.link, taken);
-      taken.clear();
-    }
-    account_.add(part, start, end);
-    if (account_.is_shared(part.link)) continue;
-    const double slack = time_slack_us(end);
-    const auto next = std::ranges::lower_bound(taken, start, {}, &Interval::start_us);
-    const bool meets_next = next != taken.end() && std::abs(next->start_us - end) <= slack;
-    if (next != taken.begin() && std::abs((next - 1)->end_us - start) <= slack) {
-      (next - 1)->end_us = meets_next ? next->end_us : end;
-      if (meets_next) taken.erase(next);
-    } else if (meets_next) {
-      next->start_us = start;
-    } else {
-      taken.insert(next, {start, end});
-    }
+    take(part, start, start + part.occupied_us(bytes));
+  }
+}
+
+void InsertionTimetable::take(const HopLink& part, double start, double end) {
+  std::vector<Interval>& taken = taken_[part.link.index()];
+  if (part.share < 1 && !account_.is_shared(part.link)) {
+    account_.share(part.link, taken);
+    taken.clear();
+  }
+  account_.add(part, start, end);
+  if (account_.is_shared(part.link)) return;
+  const double slack = time_slack_us(end);
+  const auto next = std::ranges::lower_bound(taken, start, {}, &Interval::start_us);
+  const bool meets_next = next != taken.end() && std::abs(next->start_us - end) <= slack;
+  if (next != taken.begin() && std::abs((next - 1)->end_us - start) <= slack) {
+    (next - 1)->end_us = meets_next ? next->end_us : end;
+    if (meets_next) taken.erase(next);
+  } else if (meets_next) {
+    next->start_us = start;
+  } else {
+    taken.insert(next, {start, end});
   }
 }
 

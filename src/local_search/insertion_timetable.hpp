@@ -15,12 +15,18 @@ class InsertionTimetable {
  public:
   using Reading = RateAccount::Reading;
 
-  InsertionTimetable(const Topology& topology, Reading reading, int concurrency = kAnyConcurrency);
+  /// `finish_us`: from where time runs backwards, which matters where bandwidth changes.
+  InsertionTimetable(const Topology& topology, Reading reading, int concurrency = kAnyConcurrency,
+                     double finish_us = 0);
 
   /// The earliest start >= `not_before_us` of a chunk of `bytes` over `hop`; infinity where a group's shared
-  /// bandwidth is below what the hop needs.
+  /// bandwidth is below what the hop needs, or a link is down for good.
   double earliest_start(const Hop& hop, double bytes, double not_before_us) const;
   void reserve(const Hop& hop, double bytes, double start_us);
+  /// Of a chunk of `bytes` that starts the hop then, as time is read.
+  double duration_us(const Hop& hop, double bytes, double start_us) const {
+    return hop.changes ? changing(hop, bytes, start_us).duration_us : hop.duration_us(bytes);
+  }
 
  private:
   using Interval = RateAccount::Interval;
@@ -31,9 +37,19 @@ class InsertionTimetable {
     return reading_ == Reading::forwards ? forwards
                                          : hop.duration_us(bytes) - forwards - part.occupied_us(bytes);
   }
+  /// Of a hop whose bandwidth changes: the interval on each of its links.
+  struct ChangingUse {
+    std::vector<Interval> on_link;
+    double duration_us;
+  };
+  ChangingUse changing(const Hop& hop, double bytes, double start_us) const;
+  double earliest_changing_start(const Hop& hop, double bytes, double not_before_us) const;
+  void take(const HopLink& part, double start_us, double end_us);
   double first_room(LinkId link, double start_us, double occupied_us) const;
 
+  const Topology& topology_;
   Reading reading_;
+  double finish_us_;
   /// Per link that is not shared, ascending; adjacent intervals are merged.
   std::vector<std::vector<Interval>> taken_;
   RateAccount account_;

@@ -1,6 +1,7 @@
 #include "rondo/local_search/justification.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "insertion_timetable.hpp"
@@ -66,6 +67,7 @@ class ForwardPass {
       if (!freedom_.free.empty() && freedom_.free[index(i)] != 0)
         path = freedom_.due_us.empty() ? soonest(t, path) : cheapest(t, path, freedom_.due_us[index(i)]);
       t = {t.chunk, path.hop, path.cause, path.start_us};
+      if (!std::isfinite(path.start_us)) return never();
       timetable_.reserve(space_.hop(t), space_.bytes(t), t.start_us);
       place[index(i)] = static_cast<int>(placed_.transfers.size());
       const std::size_t gpu = space_.hop(t).dst.index();
@@ -83,6 +85,12 @@ class ForwardPass {
     double start_us, arrival_us;
   };
 
+  /// A link is down for good before the plan is through.
+  TransferPlan never() const {
+    TransferPlan plan = plan_;
+    plan.quality = {kInfinity, kInfinity};
+    return plan;
+  }
   double held_from_us(ChunkId chunk, int bringer) const {
     return bringer >= 0 ? arrival_us_[index(bringer)] : space_.demand.ready_us(chunk);
   }
@@ -90,7 +98,7 @@ class ForwardPass {
     const Hop& hop = space_.hops[index(h)];
     const double bytes = space_.bytes(t);
     const double start = timetable_.earliest_start(hop, bytes, held_from_us(t.chunk, cause));
-    return {h, cause, start, start + hop.duration_us(bytes)};
+    return {h, cause, start, start + timetable_.duration_us(hop, bytes, start)};
   }
   double price_of(const PlannedTransfer& t, int h) const {
     if (freedom_.price.empty()) return 0;
@@ -175,7 +183,8 @@ std::vector<double> latest_starts(const TransferPlan& plan, const PlanSpace& spa
   std::vector<double> before_end(n);  // of arrivals, in reversed time
   for (std::size_t i = 0; i < n; ++i)
     before_end[i] = plan.quality.finish_us - space.arrival_us(plan.transfers[i]);
-  InsertionTimetable timetable(*space.topology, InsertionTimetable::Reading::backwards, space.concurrency);
+  InsertionTimetable timetable(*space.topology, InsertionTimetable::Reading::backwards, space.concurrency,
+                               plan.quality.finish_us);
   std::vector<double> needed_from(n, 0);
   std::vector<double> latest(n);
   for (const int i : order_of(before_end)) {
@@ -183,7 +192,7 @@ std::vector<double> latest_starts(const TransferPlan& plan, const PlanSpace& spa
     const double bytes = space.bytes(t);
     const double end = timetable.earliest_start(space.hop(t), bytes, needed_from[index(i)]);
     timetable.reserve(space.hop(t), bytes, end);
-    const double start = end + space.duration_us(t);
+    const double start = end + timetable.duration_us(space.hop(t), bytes, end);
     latest[index(i)] = plan.quality.finish_us - start;
     if (t.cause >= 0) needed_from[index(t.cause)] = std::max(needed_from[index(t.cause)], start);
   }
@@ -200,6 +209,7 @@ std::vector<double> due_times(const TransferPlan& plan, const std::vector<double
 }
 
 TransferPlan justified(const TransferPlan& plan, const PlanSpace& space) {
+  if (!std::isfinite(plan.quality.finish_us)) return plan;
   TransferPlan again = placed_forward(plan, space, latest_starts(plan, space));
   return again.quality < plan.quality ? again : plan;
 }
@@ -207,6 +217,14 @@ TransferPlan justified(const TransferPlan& plan, const PlanSpace& space) {
 std::vector<double> link_loads(const TransferPlan& plan, const PlanSpace& space) {
   std::vector<double> load(space.topology->num_links(), 0);
   for (const PlannedTransfer& t : plan.transfers) {
+    if (space.hop(t).changes) {
+      const HopTiming timing = space.timing(t);
+      for (std::size_t i = 0; i < timing.uses.size(); ++i) {
+        load[space.hop(t).links[i].link.index()] +=
+            (timing.uses[i].end_us - timing.uses[i].start_us) / plan.quality.finish_us;
+      }
+      continue;
+    }
     for (const HopLink& part : space.hop(t).links)
       load[part.link.index()] += part.load_us(space.bytes(t)) / plan.quality.finish_us;
   }

@@ -21,7 +21,7 @@ constexpr int kNoHop = -1;
 /// Hops that the paths of all late transfers together may compare; afterwards those of one hop are enough.
 constexpr double kMostLooksAtPaths = 4e6;
 
-std::vector<LinkId> links_of(const Hop& hop) {
+std::vector<LinkId> path_links(const Hop& hop) {
   std::vector<LinkId> links;
   for (const HopLink& part : hop.links) links.push_back(part.link);
   return links;
@@ -31,10 +31,10 @@ std::vector<LinkId> links_of(const Hop& hop) {
 std::vector<int> same_hops(const PlanSpace& kept, std::span<const LinkId> links, PlanSpace& space) {
   std::map<std::vector<LinkId>, int> known;
   for (std::size_t h = 0; h < space.hops.size(); ++h)
-    known.emplace(links_of(space.hops[h]), static_cast<int>(h));
+    known.emplace(path_links(space.hops[h]), static_cast<int>(h));
   std::vector<int> same;
   for (const Hop& hop : kept.hops) {
-    std::vector<LinkId> path = links_of(hop);
+    std::vector<LinkId> path = path_links(hop);
     for (LinkId& link : path) link = links[link.index()];
     if (!std::ranges::all_of(path, &LinkId::valid)) {
       same.push_back(kNoHop);
@@ -128,7 +128,8 @@ class Placing {
         Reached& end = reached[hop.dst.index()];
         if (end.is_final || next->at_us + hop.duration_us(bytes) >= std::min(end.at_us, before_us)) continue;
         ++looks_;
-        const double arrival_us = timetable_.earliest_start(hop, bytes, next->at_us) + hop.duration_us(bytes);
+        const double arrival_us =
+            arrival_at_us(hop, bytes, timetable_.earliest_start(hop, bytes, next->at_us));
         if (arrival_us < end.at_us) end = {arrival_us, h, false};
       }
     }
@@ -151,7 +152,10 @@ class Placing {
     return timetable_.earliest_start(hop, space_.demand.bytes(chunk), held_from_us(chunk, hop.src));
   }
   double arrival_over(ChunkId chunk, int h) const {
-    return start_over(chunk, h) + space_.hops[index(h)].duration_us(space_.demand.bytes(chunk));
+    return arrival_at_us(space_.hops[index(h)], space_.demand.bytes(chunk), start_over(chunk, h));
+  }
+  double arrival_at_us(const Hop& hop, double bytes, double start_us) const {
+    return std::isfinite(start_us) ? start_us + timetable_.duration_us(hop, bytes, start_us) : start_us;
   }
   void take(ChunkId chunk, int h) {
     const Hop& hop = space_.hops[index(h)];
@@ -182,9 +186,9 @@ std::optional<TransferPlan> rerouted(const ProvenSchedule& kept, std::span<const
     // A plan space of many GPUs has the hops of the schedule alone.
     const HopTable table(*space.topology);
     std::map<std::vector<LinkId>, int> known;
-    for (const Hop& hop : space.hops) known.emplace(links_of(hop), 0);
+    for (const Hop& hop : space.hops) known.emplace(path_links(hop), 0);
     for (const Hop& hop : table.hops()) {
-      if (known.emplace(links_of(hop), 0).second) space.add(hop);
+      if (known.emplace(path_links(hop), 0).second) space.add(hop);
     }
   }
   const std::vector<double> due = due_times(*plan, latest_starts(*plan, before));

@@ -45,6 +45,15 @@ PlanQuality quality_of(const std::vector<PlannedTransfer>& transfers, const Plan
   for (const PlannedTransfer& t : transfers) {
     const double bytes = space.bytes(t);
     quality.finish_us = std::max(quality.finish_us, space.arrival_us(t));
+    if (space.hop(t).changes) {
+      const HopTiming timing = space.timing(t);
+      for (std::size_t i = 0; i < timing.uses.size(); ++i) {
+        const std::size_t l = space.hop(t).links[i].link.index();
+        taken[l] += timing.uses[i].end_us - timing.uses[i].start_us;
+        end[l] = std::max(end[l], timing.uses[i].end_us);
+      }
+      continue;
+    }
     for (const HopLink& part : space.hop(t).links) {
       const std::size_t l = part.link.index();
       taken[l] += part.load_us(bytes);

@@ -251,7 +251,9 @@ Exploration explore_all_reduction(const Problem& problem, const Bounds& bounds, 
     if (rule.stop(found.best.found.schedule->finish_us)) return found;
   }
   std::optional<Incumbent> halves;
-  if (is_asked(problem, false)) halves = solve_in_halves(problem, context);
+  // Sums are transposed in halves, which bandwidth that changes does not allow.
+  if (is_asked(problem, false) && !problem.topology->has_bandwidth_steps())
+    halves = solve_in_halves(problem, context);
   if (is_asked(problem, true) && !problem.start) {
     const double near = problem.topology->num_gpus() > kManyGpus ? kNearEnoughOfMany : kNearEnough;
     const double enough_us = problem.options.gap ? rule.enough_us() : rule.bound().us * (1 + near);

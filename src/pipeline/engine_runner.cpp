@@ -29,7 +29,8 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   const bool combines = problem.demand.kind() == DemandKind::all_reduction;
   for (const EngineInfo& engine : engine_registry()) {
     if (combines ? !engine.combines : !engine.spreads) continue;
-    const bool applicable = asked.engine == "auto" && engine.applicable(instance_, options_);
+    const bool schedules = engine.heeds_bandwidth_steps || !problem.topology->has_bandwidth_steps();
+    const bool applicable = asked.engine == "auto" && schedules && engine.applicable(instance_, options_);
     if (!applicable && asked.engine != engine.name) continue;
     engines_.push_back(engine);
     if (engine.offers) {

@@ -26,11 +26,12 @@ constexpr double kTimeOfRefusals = 0.25;
 /// Of the time that is left, what a candidate may take while there is no schedule.
 constexpr double kShareOfFirst = 0.6;
 
-/// Local search knows plans of data with one source. Where data has one destination as well, it is worth the
-/// work for a kept schedule alone: flows are better than what it finds.
+/// Local search knows plans of data with one source. Where data has one destination as well, flows are better
+/// than what it finds; it is worth the work for a kept schedule, and where bandwidth changes.
 bool is_improved(const Problem& problem) {
   const DemandKind kind = problem.demand.kind();
-  return kind == DemandKind::multicast || (kind == DemandKind::unicast && problem.start);
+  return kind == DemandKind::multicast ||
+         (kind == DemandKind::unicast && (problem.start || problem.topology->has_bandwidth_steps()));
 }
 
 /// What one rank keeps of the best candidate it has worked on.
@@ -332,7 +333,7 @@ bool may_improve(const Problem& problem) {
 
 bool may_join(const Problem& problem) {
   return problem.options.join && problem.options.improve_work > 0 && problem.topology->has_message_costs() &&
-         problem.demand.kind() != DemandKind::all_reduction &&
+         !problem.topology->has_bandwidth_steps() && problem.demand.kind() != DemandKind::all_reduction &&
          !find_engine_or_auto(problem.options.engine).works_in_rounds;
 }
 

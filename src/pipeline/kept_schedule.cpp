@@ -142,6 +142,7 @@ EngineInfo kept_engine(const Problem& problem) {
   row.policies = {kOrder};
   if (is_rerouted(problem.demand.kind())) row.policies.emplace_back(kRerouted);
   row.supports_local_search = true;
+  row.heeds_bandwidth_steps = true;
   row.traits = kContinuousTime;
   row.only_chunks = chunks_of_kept(*problem.start, problem);
   row.prepare = [&problem](const Instance&, const EngineOptions& prepared, const Toolbox&) -> PreparedEngine {

@@ -92,17 +92,22 @@ void describe(const Exploration& found, SynthesisResult& result) {
   result.rounds = found.rounds;
 }
 
+void check_bandwidth_steps(const Problem& problem) {
+  const std::string& engine = problem.options.engine;
+  if (engine == "auto" || find_engine(engine).heeds_bandwidth_steps) return;
+  const auto& links = problem.topology->links();
+  const auto changing = std::ranges::find_if(links, [](const Link& l) { return !l.bandwidth_steps.empty(); });
+  if (changing == links.end()) return;
+  throw Error(ExitCode::unavailable,
+              fmt::format("link {} of '{}' has bandwidth_steps, and engine {} schedules on bandwidth that "
+                          "never changes; use --engine list, or auto",
+                          changing - links.begin(), problem.topology->name(), engine));
+}
+
 }  // namespace
 
 void check_options(const Problem& problem) {
-  const auto& links = problem.topology->links();
-  const auto changing = std::ranges::find_if(links, [](const Link& l) { return !l.bandwidth_steps.empty(); });
-  if (changing != links.end()) {
-    throw Error(ExitCode::unavailable,
-                fmt::format("link {} of '{}' has bandwidth_steps, and no engine schedules on bandwidth that "
-                            "changes; rondo bound and rondo verify know it",
-                            changing - links.begin(), problem.topology->name()));
-  }
+  check_bandwidth_steps(problem);
   if (problem.start) chunks_of_kept(*problem.start, problem);
   if (problem.demand.forbids_relays()) return check_options(on_members(problem));
   switch (problem.demand.kind()) {

@@ -46,6 +46,10 @@ struct Hop {
   double fixed_us = 0;
   double us_per_byte = 0;  ///< the same, for the bytes
   double divisor = 1;      ///< of the rates: the bandwidth of each section's slowest link, divided by this
+  /// Some link's bandwidth changes (hop_timing.hpp). A transfer then has its links alone, at what all of them
+  /// have at every instant; us_per_byte and durations are those of the bandwidths at time 0.
+  bool changes = false;
+  double longest_us_per_byte = 0;  ///< where it changes: at the least bandwidths other than 0
 
   double duration_us(double bytes) const { return fixed_us + bytes * us_per_byte; }
 };
@@ -61,8 +65,8 @@ struct Move {
 Hop slowed(Hop hop, double divisor);
 
 /// Appends the sends of a transfer that starts the hop at `t_us`, one a link and chunk; `bytes`: of all its
-/// chunks together. Where there are several chunks, or the rate is below that of the slowest link, each
-/// section has a transfer number: the position of its first send.
+/// chunks together. Where there are several chunks, the rate is below that of the slowest link, or bandwidth
+/// changes on one of several links, each section has a transfer number: the position of its first send.
 void append_sends(const Topology& topology, const Hop& hop, std::span<const ChunkId> chunks, double bytes,
                   double t_us, std::vector<Send>& sends);
 inline void append_sends(const Topology& topology, const Hop& hop, ChunkId chunk, double bytes, double t_us,

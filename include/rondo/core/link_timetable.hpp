@@ -15,9 +15,14 @@ class LinkTimetable {
  public:
   explicit LinkTimetable(const Topology& topology, int concurrency = kAnyConcurrency);
 
+  /// From the start of a chunk of `bytes` at `t_us` to its arrival.
+  double duration_us(const Hop& hop, double bytes, double t_us) const {
+    return hop.changes ? changing_duration_us(hop, bytes, t_us) : hop.duration_us(bytes);
+  }
   /// Whether a chunk of `bytes` may start `hop` at `t_us`.
   bool can_start(const Hop& hop, double bytes, double t_us) const;
-  /// The earliest start >= `not_before_us`.
+  /// The earliest start >= `not_before_us`; where bandwidth changes, at a time when no link of the hop is
+  /// down. Infinity where there is none.
   double earliest_start(const Hop& hop, double bytes, double not_before_us) const;
   /// Reserves and appends the sends, one a link and chunk; `bytes`: of all chunks together. Returns the
   /// arrival at hop.dst. Of shared links, what ends before `t_us` is not asked about any more.
@@ -41,6 +46,8 @@ class LinkTimetable {
 
  private:
   void share(LinkId link);
+  double changing_duration_us(const Hop& hop, double bytes, double t_us) const;
+  double earliest_changing_start(const Hop& hop, double bytes, double not_before_us) const;
 
   const Topology& topology_;
   std::vector<double> free_from_;

@@ -49,6 +49,7 @@ struct EngineInfo {
   /// Into how many pieces at least it cuts a contribution: it is tried in multiples of them. Absent: one.
   std::function<int(const Demand&)> pieces = {};
   bool takes_seeds = true;             ///< other seeds give other schedules
+  bool heeds_bandwidth_steps = false;  ///< schedules on links whose bandwidth changes
   bool supports_local_search = false;  ///< also where it is asked for by name, not as one of `auto`
   EngineTraits traits;
   Engine prepare = nullptr;

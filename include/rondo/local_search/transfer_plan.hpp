@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rondo/core/collective.hpp"
+#include "rondo/core/hop_timing.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
@@ -48,7 +49,13 @@ struct PlanSpace {
 
   double bytes(const PlannedTransfer& t) const { return demand.bytes(t.chunk); }
   const Hop& hop(const PlannedTransfer& t) const { return hops[static_cast<std::size_t>(t.hop)]; }
-  double duration_us(const PlannedTransfer& t) const { return hop(t).duration_us(bytes(t)); }
+  double duration_us(const PlannedTransfer& t) const {
+    return hop(t).changes ? timing(t).arrival_us - t.start_us : hop(t).duration_us(bytes(t));
+  }
+  /// Of a transfer over a hop whose bandwidth changes.
+  HopTiming timing(const PlannedTransfer& t) const {
+    return timing_from(*topology, hop(t), bytes(t), t.start_us);
+  }
   double arrival_us(const PlannedTransfer& t) const { return t.start_us + duration_us(t); }
   /// Adds a hop that is not in `hops` yet and returns its position.
   int add(Hop hop);

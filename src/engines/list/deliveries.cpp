@@ -24,7 +24,10 @@ class TreePlanner {
     in_tree[contribution.origin.index()] = 1;
     std::vector<double> length(hops_.hops().size());
     for (std::size_t h = 0; h < length.size(); ++h) {
-      length[h] = hops_.hops()[h].duration_us(contribution.bytes) *
+      const Hop& hop = hops_.hops()[h];
+      // A link that goes down may never bring what its route waits for.
+      const double us_per_byte = hop.changes ? hop.longest_us_per_byte : hop.us_per_byte;
+      length[h] = (hop.fixed_us + contribution.bytes * us_per_byte) *
                   (1 + (heaviest_us_ > 0 ? load_us_[h] / heaviest_us_ : 0));
     }
     std::vector<GpuId> receivers;

@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <memory>
 #include <optional>
 
 #include "list_scheduler.hpp"
+#include "rondo/core/error.hpp"
 #include "rondo/core/rate_divisors.hpp"
 #include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
@@ -16,7 +19,7 @@ constexpr std::size_t kFewContributionsJoined = 3000;
 constexpr std::size_t kFewGpus = 64;
 
 bool may_join(const Instance& instance, const EngineOptions& options) {
-  return options.join && instance.topology->has_message_costs();
+  return options.join && instance.topology->has_message_costs() && !instance.topology->has_bandwidth_steps();
 }
 
 }  // namespace
@@ -33,6 +36,12 @@ PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, cons
   return [topology, whole, fitting](const Demand& demand, const EngineOptions& options) {
     ListRules rules = list_rules(options.policy, options.seed);
     rules.concurrency = options.concurrency;
+    if ((rules.fitting_rates || rules.joined) && topology->has_bandwidth_steps()) {
+      throw Error(ExitCode::unavailable,
+                  fmt::format("policy {} is for links whose bandwidth never changes, and '{}' has "
+                              "bandwidth_steps; choose another one",
+                              options.policy, topology->name()));
+    }
     if (rules.fitting_rates && !*fitting)
       fitting->emplace(*topology, HopTable::kMostPaths, fitting_divisor(*whole, options));
     const HopTable& hops = rules.fitting_rates ? **fitting : *whole;
@@ -53,6 +62,7 @@ EngineInfo list_engine() {
           // small. AllGather of many GPUs is left to what does not scan over all chunks.
           .applicable =
               [](const Instance& instance, const EngineOptions& options) {
+                if (instance.topology->has_bandwidth_steps()) return true;
                 if (instance.demand.is_unicast()) {
                   return instance.demand.contributions().size() <=
                          (may_join(instance, options) ? kFewContributionsJoined : kFewContributions);
@@ -62,7 +72,8 @@ EngineInfo list_engine() {
           .offers =
               [](const Instance& instance, const EngineOptions& options) {
                 const bool joins = may_join(instance, options);
-                const bool is_fitting = fitting_divisor(HopTable(*instance.topology), options) > 1;
+                const bool is_fitting = !instance.topology->has_bandwidth_steps() &&
+                                        fitting_divisor(HopTable(*instance.topology), options) > 1;
                 const bool is_large = instance.demand.contributions().size() > kFewContributions;
                 const bool joins_only = instance.demand.is_unicast() && is_large && joins;
                 return [=](const std::string& policy) {
@@ -76,6 +87,7 @@ EngineInfo list_engine() {
               [](const Demand& demand, const std::string&) {
                 return demand.num_deliveries() * (1 + static_cast<double>(demand.num_chunks()) / 1024);
               },
+          .heeds_bandwidth_steps = true,
           .supports_local_search = true,
           .traits = kContinuousTime,
           .prepare = prepare_list};

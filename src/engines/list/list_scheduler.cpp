@@ -143,6 +143,13 @@ void ListScheduler::fill_wakes() {
     wakes_.share(links);
   }
   wakes_.finish();
+  for (std::size_t l = 0; l < topology_.num_links(); ++l) {
+    for (const BandwidthStep& step : topology_.links()[l].bandwidth_steps) {
+      for (const double offset : wakes_.offsets_us(l))
+        events_.push(
+            {std::max(from_us_, step.from_us - offset), EventKind::link_free, static_cast<int>(l), 0});
+    }
+  }
 }
 
 void ListScheduler::resume(const PartialSchedule& partial) {
@@ -274,7 +281,7 @@ std::optional<Choice> ListScheduler::best_chunk(int h, std::size_t receiver, dou
       // Distances are looked up last: they are far apart in memory.
       if (!count && best && !best->fallback && key >= best->key) continue;
       const double bytes = demand_.bytes(ChunkId{c});
-      const bool fallback = holders_.better_wait(c, receiver, hop.duration_us(bytes), t_us);
+      const bool fallback = holders_.better_wait(c, receiver, timetable_.duration_us(hop, bytes, t_us), t_us);
       alternatives += fallback ? 0 : 1;
       if (fallback && ((best && !best->fallback) ||
                        (!rules_are_off_ &&
@@ -327,7 +334,8 @@ std::optional<Schedule> ListScheduler::run(const Deadline* deadline) {
         throw Error(ExitCode::unavailable, "list scheduling: " + std::to_string(missing_) +
                                                " deliveries have no path that the fabric's shared bandwidth "
                                                "allows; raise the groups' bandwidth "
-                                               "to at least that of one of their links");
+                                               "to at least that of one of their links, or keep links "
+                                               "up that there is no way around (bandwidth_steps)");
       }
       rules_are_off_ = true;
       std::fill(stalled_.begin(), stalled_.end(), 0);

@@ -192,6 +192,7 @@ EngineInfo spanning_engine() {
       .work = [](const Demand& demand, const std::string&) { return 2 * demand.num_deliveries(); },
       .combines = true,
       .spreads = false,
+      .heeds_bandwidth_steps = true,
       .traits = kContinuousTime,
       .prepare = prepare_spanning};
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "by_hand.hpp"
+#include "judged_schedules.hpp"
 #include "rondo/core/random.hpp"
 
 /// Sums over trees of links and through switches that add: every single change of a valid schedule that adds
@@ -137,7 +138,7 @@ SumScenario switched_sum(Random& random, Forwarding forwarding) {
 
 ReplayResult judge(const SumScenario& scenario) {
   const Topology topology(scenario.fabric);
-  return replay(topology, custom(topology, scenario.sums), scenario.sends);
+  return judged(topology, custom(topology, scenario.sums), scenario.sends);
 }
 
 bool is_source(const SumScenario& scenario, ChunkId chunk, NodeId node) {

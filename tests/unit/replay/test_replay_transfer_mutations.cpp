@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "judged_schedules.hpp"
 #include "random_transfers.hpp"
 #include "rondo/core/units.hpp"
 
@@ -15,7 +16,7 @@ namespace {
 
 ReplayResult judge(const Scenario& scenario, const std::vector<Send>& sends) {
   const Topology topology(scenario.fabric);
-  return replay(topology, custom(topology, scenario.parts), sends);
+  return judged(topology, custom(topology, scenario.parts), sends);
 }
 
 /// A scenario, its sends, and the group to which a change is applied.
