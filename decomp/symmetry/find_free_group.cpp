@@ -15,7 +15,7 @@ constexpr int kMaxAttempts = 256;
 /// Nodes of all listed elements together.
 constexpr std::size_t kMaxListedNodes = 64'000'000;
 /// Of the logarithm of a group's order.
-constexpr double kRounding = 1e-9;
+constexpr double kOrderRounding = 1e-9;
 
 using Nodes = std::vector<NodeId>;
 
@@ -204,7 +204,7 @@ class FreeGroupSearch {
     Generated best{FreeGroup::trivial(topology_), {}};
     const Symmetry symmetry = find_symmetry(topology_, pattern_, twin_labels(topology_));
     const std::size_t most = std::min(kMaxListedElements, kMaxListedNodes / topology_.num_nodes());
-    if (symmetry.log10_order > std::log10(static_cast<double>(most)) + kRounding)
+    if (symmetry.log10_order > std::log10(static_cast<double>(most)) + kOrderRounding)
       return std::move(best.group);
     const auto elements = listed(identity_nodes(topology_), symmetry.generators, most);
     if (!elements) return std::move(best.group);

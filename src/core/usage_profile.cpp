@@ -10,12 +10,12 @@ namespace rondo {
 namespace {
 
 /// Relative; amounts that sum to the capacity but for rounding fit.
-constexpr double kRounding = 1e-11;
+constexpr double kProfileRounding = 1e-11;
 
 }  // namespace
 
 double UsageProfile::room_from(double start_us, double occupied_us, double amount) const {
-  const double limit = capacity_ * (1 + kRounding) - amount;
+  const double limit = capacity_ * (1 + kProfileRounding) - amount;
   if (limit < 0) return std::numeric_limits<double>::infinity();
   start_us = std::max(start_us, forgotten_us_);
   for (;;) {
@@ -52,7 +52,7 @@ std::size_t UsageProfile::step_at(double t_us) {
 
 void UsageProfile::merge(std::size_t step) {
   const double before = step == 0 ? 0 : steps_[step - 1].used;
-  if (std::abs(steps_[step].used - before) <= kRounding * capacity_)
+  if (std::abs(steps_[step].used - before) <= kProfileRounding * capacity_)
     steps_.erase(steps_.begin() + static_cast<std::ptrdiff_t>(step));
 }
 

@@ -8,7 +8,7 @@ namespace rondo {
 namespace {
 
 /// Of one contribution.
-constexpr double kMostParts = 256;
+constexpr double kMostEvenParts = 256;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ std::optional<Demand> in_even_parts(const Demand& demand) {
     mean_bytes += c.bytes / static_cast<double>(contributions.size());
   std::vector<Contribution> parts;
   for (const Contribution& c : contributions) {
-    const double number = std::clamp(std::round(c.bytes / mean_bytes), 1.0, kMostParts);
+    const double number = std::clamp(std::round(c.bytes / mean_bytes), 1.0, kMostEvenParts);
     Contribution part = c;
     part.bytes = c.bytes / number;
     parts.insert(parts.end(), static_cast<std::size_t>(number), part);

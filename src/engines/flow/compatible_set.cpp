@@ -12,9 +12,9 @@ namespace {
 constexpr std::size_t kAttempts = 8;
 constexpr std::size_t kMostAttempts = 256;
 /// Shares that sum to a whole but for rounding fit.
-constexpr double kRounding = 1e-9;
-/// What is left of a resource that is taken, with the rounding of kRounding itself.
-constexpr double kNothing = 2 * kRounding;
+constexpr double kShareRounding = 1e-9;
+/// What is left of a resource that is taken, with the rounding of kShareRounding itself.
+constexpr double kNothing = 2 * kShareRounding;
 
 class Search {
  public:
@@ -32,8 +32,8 @@ class Search {
     first_part_.push_back(parts_.size());
     next_owner_.assign(parts_.size(), kNone);
     first_owner_.assign(index(resources), kNone);
-    left_.assign(index(resources), 1 + kRounding);
-    for (std::size_t r = 0; r < std::min(left_.size(), left.size()); ++r) left_[r] = left[r] + kRounding;
+    left_.assign(index(resources), 1 + kShareRounding);
+    for (std::size_t r = 0; r < std::min(left_.size(), left.size()); ++r) left_[r] = left[r] + kShareRounding;
     fill(0);
   }
 

@@ -45,9 +45,9 @@ class TreeTasks {
     for (const WeightedTree& tree : packing.trees) {
       TreeShape shape{tree.root, std::vector<std::vector<TreeShape::Behind>>(num_members), {}};
       shape.spread = shape.gather;
-      for (const TreeArc& arc : tree.gather)
+      for (const MemberArc& arc : tree.gather)
         shape.gather[index(arc.to)].push_back({arc.from, add_hop(topology, arc.links)});
-      for (const TreeArc& arc : tree.spread)
+      for (const MemberArc& arc : tree.spread)
         shape.spread[index(arc.from)].push_back({arc.to, add_hop(topology, arc.links)});
       shapes_.push_back(std::move(shape));
     }

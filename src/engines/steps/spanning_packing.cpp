@@ -47,15 +47,15 @@ class Rows {
   std::map<int, double> loads(const WeightedTree& tree) const {
     std::map<int, double> load;
     // What is listed both ways is used one way by sums and the other way by results.
-    for (const TreeArc& arc : tree.gather) add(arc, load);
+    for (const MemberArc& arc : tree.gather) add(arc, load);
     if (tree.root >= 0) {
-      for (const TreeArc& arc : tree.spread) add(arc, load);
+      for (const MemberArc& arc : tree.spread) add(arc, load);
     }
     return load;
   }
 
  private:
-  void add(const TreeArc& arc, std::map<int, double>& load) const {
+  void add(const MemberArc& arc, std::map<int, double>& load) const {
     for (const LinkId l : arc.links) {
       for (const int row : rows_of_[l.index()]) load[row] += us_per_byte_[index(row)];
     }
@@ -125,10 +125,10 @@ class PackingLoop {
     last_ = trees_.cheapest(rows_.link_costs(price), ++salt_, cost);
     bound_ = std::max(bound_, cost);
     std::vector<std::pair<int, int>> arcs{{last_.root, last_.root}};
-    for (const TreeArc& arc : last_.gather) arcs.emplace_back(arc.from, arc.to);
+    for (const MemberArc& arc : last_.gather) arcs.emplace_back(arc.from, arc.to);
     std::ranges::sort(arcs);
     const auto spreading = static_cast<std::ptrdiff_t>(arcs.size());
-    for (const TreeArc& arc : last_.spread) arcs.emplace_back(arc.from, arc.to);
+    for (const MemberArc& arc : last_.spread) arcs.emplace_back(arc.from, arc.to);
     std::sort(arcs.begin() + spreading, arcs.end());
     MasterColumn column;
     std::vector<LinkId> links;

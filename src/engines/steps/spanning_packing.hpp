@@ -11,7 +11,7 @@
 namespace rondo {
 
 /// From one GPU of a tree to another, through switches.
-struct TreeArc {
+struct MemberArc {
   int from = 0;  ///< members, by their positions
   int to = 0;
   std::vector<LinkId> links = {};
@@ -20,9 +20,9 @@ struct TreeArc {
 /// A tree, or two with one root, that this share of the data takes.
 struct WeightedTree {
   double weight = 0;
-  int root = -1;                     ///< -1: any; the tree's edges are then listed both ways
-  std::vector<TreeArc> gather = {};  ///< along which sums come to the root
-  std::vector<TreeArc> spread = {};  ///< along which results leave it
+  int root = -1;                       ///< -1: any; the tree's edges are then listed both ways
+  std::vector<MemberArc> gather = {};  ///< along which sums come to the root
+  std::vector<MemberArc> spread = {};  ///< along which results leave it
 };
 
 struct SpanningPacking {

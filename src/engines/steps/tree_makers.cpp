@@ -168,7 +168,7 @@ class RootedTrees : public TreeMaker {
     }
     cost /= 1 + kChance;
     const auto arcs = [&](const std::vector<int>& chosen) {
-      std::vector<TreeArc> links;
+      std::vector<MemberArc> links;
       for (const int a : chosen) {
         const Arc& arc = joined.arcs[index(a)];
         links.push_back({arc.src, arc.dst, paths_.path(arc.src, arc.dst)});
