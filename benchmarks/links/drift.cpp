@@ -6,7 +6,7 @@ namespace rondo::benchmarks {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr const char* kTable = "drift";
+constexpr const char* kDrift = "drift";
 
 struct DriftCase {
   const char* fabric;
@@ -18,18 +18,18 @@ struct DriftCase {
 /// anew, and from the first.
 void drift_case(LinkCases& cases, const DriftCase& c) {
   const std::string name = std::string(c.fabric) + " " + c.collective + " " + c.size;
-  if (!cases.wants(kTable, name)) return;
+  if (!cases.wants(kDrift, name)) return;
   const std::string problem =
       std::string("--topology ") + c.fabric + " --collective " + c.collective + " --size " + c.size;
   const fs::path kept = fs::temp_directory_path() / "rondo-benchmark-kept.h5";
   const std::string degraded = problem + " --degrade 0.05:0.5";
-  const auto whole = cases.solve(kTable, name + " (whole)", words(problem), kept);
+  const auto whole = cases.solve(kDrift, name + " (whole)", words(problem), kept);
   if (!whole) return;
-  const auto anew = cases.solve(kTable, name + " (anew)", words(degraded));
-  const auto from = cases.solve(kTable, name + " (--from)", words(degraded + " --from " + kept.string()));
+  const auto anew = cases.solve(kDrift, name + " (anew)", words(degraded));
+  const auto from = cases.solve(kDrift, name + " (--from)", words(degraded + " --from " + kept.string()));
   fs::remove(kept);
   if (!anew || !from) return;
-  cases.add(kTable, name,
+  cases.add(kDrift, name,
             {{"fabric", c.fabric},
              {"collective", c.collective},
              {"size", c.size},

@@ -5,7 +5,7 @@
 namespace rondo::benchmarks {
 namespace {
 
-constexpr const char* kTable = "fat_trees";
+constexpr const char* kFatTrees = "fat_trees";
 
 std::string fat_tree(int leaves, int uplink_GBps) {
   return fmt::format("fat_tree:leaves={},gpus=8,spines=2,link_GBps=50,uplink_GBps={}", leaves, uplink_GBps);
@@ -14,7 +14,7 @@ std::string fat_tree(int leaves, int uplink_GBps) {
 void all_to_all(LinkCases& cases, const std::string& fabric, int concurrency) {
   const std::string name = fmt::format("{} alltoall 1GB --concurrency {}", fabric, concurrency);
   cases.solve_row(
-      kTable, name,
+      kFatTrees, name,
       fmt::format("--topology {} --collective alltoall --size 1GB --concurrency {}", fabric, concurrency),
       {{"fabric", fabric}, {"concurrency", concurrency}});
 }
@@ -30,7 +30,7 @@ void fat_trees(LinkCases& cases) {
     all_to_all(cases, "dragonfly:groups=9", concurrency);
   }
   const std::string fabric = fat_tree(6, 100);
-  cases.solve_row(kTable, fabric + " allgather 1GB",
+  cases.solve_row(kFatTrees, fabric + " allgather 1GB",
                   fmt::format("--topology {} --collective allgather --size 1GB", fabric),
                   {{"fabric", fabric}});
 }

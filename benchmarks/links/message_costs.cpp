@@ -8,7 +8,7 @@
 namespace rondo::benchmarks {
 namespace {
 
-constexpr const char* kTable = "messages";
+constexpr const char* kMessages = "messages";
 /// As in Table 8 of TE-CCL, ascending.
 constexpr const char* kSizes[] = {"1KB", "4KB",  "16KB", "64KB",  "256KB", "1MB",
                                   "4MB", "16MB", "64MB", "256MB", "1GB"};
@@ -46,7 +46,7 @@ void message_costs(LinkCases& cases) {
         for (const std::string join : {"auto", "off"}) {
           more["join"] = join;
           cases.solve_row(
-              kTable, fabric + " " + collective + " " + size + " --join " + join,
+              kMessages, fabric + " " + collective + " " + size + " --join " + join,
               "--topology " + fabric + " --collective " + collective + " --size " + size + " --join " + join,
               more);
         }

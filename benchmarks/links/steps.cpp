@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-constexpr const char* kTable = "steps";
+constexpr const char* kSteps = "steps";
 
 /// Half of what AllGather of 1 GB takes on ndv2-2.
 constexpr double kMiddleUs = 20'000;
@@ -46,28 +46,28 @@ void steps(LinkCases& cases) {
   const fs::path kept = folder / "rondo-benchmark-kept.h5";
   const std::string problem = " --collective allgather --size 1GB";
   bool is_kept = false;
-  for (const StepsCase& c : {StepsCase{"NVLink 0 -> 3 at half its bandwidth", 0, 3, 0.5, 0},
-                             {"NVLink 0 -> 3 down for 10 ms", 0, 3, 0, kMiddleUs + 10'000},
-                             {"NVLink 0 -> 3 down for good", 0, 3, 0, 0},
+  for (const StepsCase& c : {StepsCase{"NVLink 9 -> 13 at half its bandwidth", 9, 13, 0.5, 0},
+                             {"NVLink 9 -> 13 down for 10 ms", 9, 13, 0, kMiddleUs + 10'000},
+                             {"NVLink 9 -> 13 down for good", 9, 13, 0, 0},
                              {"InfiniBand 0 -> 9 at half its bandwidth", 0, 9, 0.5, 0},
                              {"InfiniBand 0 -> 9 down for 10 ms", 0, 9, 0, kMiddleUs + 10'000}}) {
-    if (!cases.wants(kTable, c.what)) continue;
+    if (!cases.wants(kSteps, c.what)) continue;
     if (!is_kept)
-      is_kept = cases.solve(kTable, "ndv2-2", words("--topology ndv2-2" + problem), kept).has_value();
+      is_kept = cases.solve(kSteps, "ndv2-2", words("--topology ndv2-2" + problem), kept).has_value();
     const fs::path fabric = changing_fabric(c);
-    const auto aware = cases.solve(kTable, c.what, words("--topology " + fabric.string() + problem));
+    const auto aware = cases.solve(kSteps, c.what, words("--topology " + fabric.string() + problem));
     const fs::path replayed = folder / "rondo-benchmark-replayed.json";
     const int code = run_command({cases.options().rondo.string(), "replay", kept.string(), "--topology",
                                   fabric.string(), "--output", replayed.string()},
                                  nullptr);
-    if (code != 0 && code != 69) cases.fail(kTable, c.what, fmt::format("replay: exit code {}", code));
+    if (code != 0 && code != 69) cases.fail(kSteps, c.what, fmt::format("replay: exit code {}", code));
     Json unaware;  // null where the order does not work there
     if (code == 0) {
       std::ifstream file(replayed);
       unaware = Json::parse(file)["finish_us"];
     }
     if (aware)
-      cases.add(kTable, c.what,
+      cases.add(kSteps, c.what,
                 {{"wall_s", aware->wall_s}, {"report", aware->report}, {"unaware_finish_us", unaware}});
     fs::remove(replayed);
     fs::remove(fabric);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
@@ -49,6 +51,20 @@ std::optional<Schedule> adapted(const ProvenSchedule& kept, const Problem& probl
   return schedule_of(*plan, space);
 }
 
+/// The first send that a link without bandwidth from then on keeps for ever.
+void check_ends(const Schedule& schedule, const Topology& topology) {
+  const auto first = std::ranges::min_element(schedule.sends, {}, [](const Send& send) {
+    return std::pair(std::isfinite(send.end_us), send.start_us);
+  });
+  if (first == schedule.sends.end() || std::isfinite(first->end_us)) return;
+  const Link& link = topology.link(first->link);
+  throw Error(
+      ExitCode::unavailable,
+      fmt::format("in its own order the schedule does not work there: chunk {} never gets over link {} "
+                  "(node {} -> node {}), which stays down; rondo solve --from takes other paths",
+                  first->chunk.value, first->link.value, link.src.value, link.dst.value));
+}
+
 }  // namespace
 
 std::string missing_link(const ProvenSchedule& kept, const Topology& topology,
@@ -71,6 +87,7 @@ Schedule replayed_elsewhere(const ProvenSchedule& kept, const Topology& topology
                 missing + "; replay it on a fabric with that link, or rondo solve --from it there");
   }
   Schedule schedule = retimed({kept.topology, kept.schedule.sends, links}, topology, demand, concurrency);
+  check_ends(schedule, topology);
   const ReplayResult replayed = replay(topology, demand, schedule.sends);
   if (!replayed.valid()) {
     throw Error(

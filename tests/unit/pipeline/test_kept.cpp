@@ -134,6 +134,15 @@ TEST(Kept, GoesOnWithoutLinksThatAreGone) {
                [&] { solve_from(problem_of(rest, Collective::allreduce, 9e6), sums); });
 }
 
+TEST(Kept, SaysWhichLinkStaysDown) {
+  const Fabric ring = ring_of_three();
+  TopologyData data = ring->data();
+  data.links[0].bandwidth_steps = {{0, 1}, {500, 0}};
+  const ProvenSchedule kept = one_send(ring);
+  expect_error(ExitCode::unavailable, {"chunk 0", "link 0 (node 0 -> node 1)", "stays down", "--from"},
+               [&] { replayed_elsewhere(kept, Topology(std::move(data)), kept.demand, kAnyConcurrency); });
+}
+
 TEST(Kept, HasToMoveTheSameData) {
   const Fabric ring = generated("ring", {{"gpus", "4"}});
   const auto kept = solved(problem_of(ring, Collective::allgather, 4e6));
