@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "dealing.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/engines/engine_row.hpp"
@@ -25,19 +26,6 @@ const char* const kHalfRate =
     "half-rate";  // the same at half of the links' rates: two transfers share a link
 constexpr double kHalves = 2;
 
-/// Per chunk of a block its tree: as often as its weight says, and as evenly spaced as can be.
-std::vector<std::size_t> dealt(const std::vector<SteinerTree>& trees, std::size_t num_chunks) {
-  std::vector<std::size_t> tree_of(num_chunks);
-  std::vector<double> owed(trees.size(), 0);
-  for (std::size_t c = 0; c < num_chunks; ++c) {
-    for (std::size_t t = 0; t < trees.size(); ++t) owed[t] += trees[t].weight;
-    const auto most = std::ranges::max_element(owed);
-    *most -= 1;
-    tree_of[c] = static_cast<std::size_t>(most - owed.begin());
-  }
-  return tree_of;
-}
-
 /// What is done along all trees, and per task how far on its chunk stands among its block's, from 0 to 1.
 struct OutTasks {
   TaskGraph graph;
@@ -51,7 +39,9 @@ OutTasks tasks_along(const Topology& topology, const SteinerPacking& packing, co
   const auto chunks_each = static_cast<std::size_t>(demand.chunks_per_contribution());
   for (const SteinerBlock& block : packing.blocks) {
     const std::size_t num_chunks = block.contributions.size() * chunks_each;
-    const std::vector<std::size_t> tree_of = dealt(block.trees, num_chunks);
+    std::vector<double> shares;
+    for (const SteinerTree& tree : block.trees) shares.push_back(tree.weight);
+    const std::vector<std::size_t> tree_of = deal(shares, num_chunks);
     for (std::size_t k = 0; k < num_chunks; ++k) {
       const ChunkId chunk(block.contributions[k / chunks_each] * chunks_each + k % chunks_each);
       std::map<GpuId, int> brought_by;
