@@ -239,6 +239,8 @@ inline std::vector<BadInput> bad_inputs() {
        {},
        [](const fs::path& folder) { fs::create_symlink(folder, folder / "out/rounds"); }},
       bad_topology("control_characters", "\"latency_us\"", "\"\\u001b[2J\"", {"unknown key '?[2J'"}),
+      bad_option("from_nowhere", {{"from", "kept"}}, {"kept", "No such file"}, 66),
+      bad_option("from_no_schedule", {{"from", "t.json"}}, {"t.json"}, 65),
       bad_option("group_of_one", {{"group", "1"}}, {"--group is '1'", "at least two"}),
       bad_option("group_of_a_stranger", {{"group", "0,3"}}, {"--group", "GPU 3", "0 to 2"}),
       bad_option("group_names_twice", {{"group", "0-1,1"}}, {"--group", "GPU 1 twice"}),

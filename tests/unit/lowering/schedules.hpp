@@ -7,6 +7,7 @@
 
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
+#include "rondo/core/transfers.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/io/files.hpp"
@@ -24,7 +25,8 @@ inline Topology shipped(const std::string& name) {
 /// What the list engine makes of it, replayed.
 inline ProvenSchedule scheduled(const Topology& topology, const Demand& demand) {
   const auto shared = std::make_shared<const Topology>(topology);
-  const EngineResult result = prepare_list({shared, demand}, {}, {})(demand, {});
+  EngineResult result = prepare_list({shared, demand}, {}, {})(demand, {});
+  if (topology.has_message_costs()) number_transfers(topology, demand, result.schedule->sends);
   const ReplayResult replayed = replay(topology, demand, result.schedule->sends);
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
   return {.topology = topology, .demand = demand, .schedule = *result.schedule};
