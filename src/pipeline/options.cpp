@@ -170,10 +170,8 @@ std::vector<SolveOption> make_options() {
        all_engines, nullptr},
       {"from", "from", kSearch, "PATH",
        "begin with a schedule that was made before (FILE.h5, FILE.json, the folder of a run), for other "
-       "figures, "
-       "another size or without some links: it is timed anew and rerouted, and adapted with little work "
-       "unless "
-       "--gap or --time-limit asks for more",
+       "figures, another size or without some links: it is timed anew and rerouted, and adapted with little "
+       "work unless --gap or --time-limit asks for more",
        name_field(
            [](auto& o) -> auto& { return o.from; },
            [](const SolveOptions&, const std::string&, const std::string&) {}),

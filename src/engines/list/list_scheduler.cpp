@@ -10,6 +10,7 @@
 
 #include "chunk_set.hpp"
 #include "holder_table.hpp"
+#include "joined_chunks.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/core/random.hpp"
@@ -21,12 +22,6 @@
 
 namespace rondo {
 namespace {
-
-/// Of the chunks that may go together, those that do: what is left goes on in smaller and smaller parts, so
-/// that little has to be relayed at the end.
-constexpr double kShareTogether = 0.5;
-/// Chunks that together take no longer than this many message costs always go together.
-constexpr double kMessagesTogether = 2;
 
 class ListScheduler {
  public:
@@ -210,7 +205,7 @@ void ListScheduler::start_together(const Choice& first, double t_us) {
   const std::size_t receiver = hop.dst.index();
   const ChunkSet& there = holds_[hop.src.index()];
   const ChunkSet& wanted = lacks_[receiver];
-  std::vector<std::pair<std::uint64_t, ChunkId>> others;
+  std::vector<KeyedChunk> others;
   for (std::size_t w = 0; w < wanted.size(); ++w) {
     for (std::uint64_t bits = there[w] & wanted[w]; bits != 0; bits &= bits - 1) {
       const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
@@ -221,18 +216,10 @@ void ListScheduler::start_together(const Choice& first, double t_us) {
     }
   }
   std::ranges::sort(others);
-  std::vector<ChunkId> chunks = {ChunkId{std::size_t{first.chunk}}};
-  double bytes = demand_.bytes(chunks.front());
-  const double most = std::ceil(static_cast<double>(others.size() + 1) * kShareTogether);
-  const HopLink& part = *std::ranges::max_element(hop.links, {}, &HopLink::message_us);
-  for (const auto& [key, chunk] : others) {
-    const double more = bytes + demand_.bytes(chunk);
-    const bool is_short = more * part.us_per_byte <= kMessagesTogether * part.message_us;
-    if (!is_short && static_cast<double>(chunks.size()) >= most) break;
-    if (!timetable_.can_start(hop, more, t_us)) break;
-    bytes = more;
-    chunks.push_back(chunk);
-  }
+  const std::vector<ChunkId> chunks =
+      joined_chunks(hop, ChunkId{std::size_t{first.chunk}}, others, demand_, timetable_, t_us);
+  double bytes = 0;
+  for (const ChunkId chunk : chunks) bytes += demand_.bytes(chunk);
   // By chunk, as if each went alone: what turns out to be needless is left out by itself.
   std::vector<Send> together;
   const double arrival = timetable_.reserve(hop, chunks, bytes, t_us, together);
