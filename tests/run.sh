@@ -33,5 +33,6 @@ build_and_test() {
 }
 
 build_and_test release all
-[ $sanitize = no ] || build_and_test sanitize unit_tests --label-exclude 'cli|mpi|slurm|soak'
+# Long: whole searches, a minute and a half each under the sanitizers; what they call the other tests call as well.
+[ $sanitize = no ] || build_and_test sanitize unit_tests --label-exclude 'cli|mpi|slurm|soak|long'
 cat "$summaries"
