@@ -279,8 +279,12 @@ TEST(ExecuteXml, DependenciesHoldSendsBack) {
         tb(0, -1, 1, step(0, "r", "o0", "o0"))};
   };
   run(xml("broadcast", 1, gpus("depid=\"0\" deps=\"0\"")));
-  expect_in("gpu 2: byte 0 of the output is 0xa5",
-            refusal_of(xml("broadcast", 1, gpus("depid=\"-1\" deps=\"-1\""))));
+  // Without it the data is there in time once in a while.
+  const Program hasty = xml("broadcast", 1, gpus("depid=\"-1\" deps=\"-1\""));
+  const std::string text = refusal([&] {
+    for (int attempt = 0; attempt < 50; ++attempt) run(hasty);
+  });
+  expect_in("gpu 2: byte 0 of the output is 0xa5", text);
 }
 
 }  // namespace
