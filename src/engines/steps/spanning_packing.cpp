@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
+#include "link_rows.hpp"
 #include "rondo/core/index.hpp"
-#include "rondo/core/units.hpp"
 #include "tree_makers.hpp"
 
 namespace rondo {
@@ -16,54 +16,6 @@ constexpr double kEnough = 1e-4;        ///< relative distance of packing and bo
 constexpr double kSharpness = 0.5;      ///< growth of the prices of multiplicative weights
 constexpr double kUniformShare = 1e-6;  ///< of the prices: keeps paths over links that cost nothing short
 constexpr double kOldShare = 0.5;       ///< of the best prices so far in those that are priced next
-
-/// Rows of the master: links, then groups.
-class Rows {
- public:
-  explicit Rows(const Topology& topology)
-      : us_per_byte_(topology.num_links()), rows_of_(topology.num_links()) {
-    for (std::size_t l = 0; l < topology.num_links(); ++l) {
-      us_per_byte_[l] = transmission_us(1, topology.links()[l].bandwidth_GBps);
-      rows_of_[l].push_back(static_cast<int>(l));
-    }
-    for (const SharedBandwidth& group : topology.shared_bandwidth()) {
-      for (const LinkId l : group.links) rows_of_[l.index()].push_back(static_cast<int>(us_per_byte_.size()));
-      us_per_byte_.push_back(transmission_us(1, group.bandwidth_GBps));
-    }
-  }
-
-  std::size_t count() const { return us_per_byte_.size(); }
-
-  /// What a byte over each link costs at these prices.
-  std::vector<double> link_costs(const std::vector<double>& price) const {
-    std::vector<double> cost(rows_of_.size(), 0);
-    for (std::size_t l = 0; l < cost.size(); ++l) {
-      for (const int row : rows_of_[l]) cost[l] += price[index(row)] * us_per_byte_[index(row)];
-    }
-    return cost;
-  }
-
-  /// Of sums that come in along the tree and results that go out, each once.
-  std::map<int, double> loads(const WeightedTree& tree) const {
-    std::map<int, double> load;
-    // What is listed both ways is used one way by sums and the other way by results.
-    for (const MemberArc& arc : tree.gather) add(arc, load);
-    if (tree.root >= 0) {
-      for (const MemberArc& arc : tree.spread) add(arc, load);
-    }
-    return load;
-  }
-
- private:
-  void add(const MemberArc& arc, std::map<int, double>& load) const {
-    for (const LinkId l : arc.links) {
-      for (const int row : rows_of_[l.index()]) load[row] += us_per_byte_[index(row)];
-    }
-  }
-
-  std::vector<double> us_per_byte_;  ///< per row
-  std::vector<std::vector<int>> rows_of_;
-};
 
 std::vector<double> normalised(std::vector<double> price) {
   const double sum = std::accumulate(price.begin(), price.end(), 0.0);
@@ -80,7 +32,7 @@ class PackingLoop {
     // The greatest load of one tree is about 1, whatever the bandwidths.
     const std::vector<double> even = normalised(std::vector<double>(rows_.count(), 1.0));
     double cost = 0;
-    for (const auto& [row, load] : rows_.loads(trees_.cheapest(rows_.link_costs(even), 0, cost)))
+    for (const auto& [row, load] : loads(trees_.cheapest(rows_.link_costs(even), 0, cost)))
       unit_ = std::max(unit_, load);
   }
 
@@ -116,8 +68,24 @@ class PackingLoop {
       for (std::size_t r = 0; r < load.size(); ++r)
         price[r] = std::exp(kSharpness * (load[r] - most) / unit_);
       add_tree(normalised(std::move(price)));
-      for (const auto& [row, added] : rows_.loads(last_)) load[index(row)] += added;
+      for (const auto& [row, added] : loads(last_)) load[index(row)] += added;
     }
+  }
+
+  /// Of sums that come in along the tree and results that go out, each once.
+  std::map<int, double> loads(const WeightedTree& tree) const {
+    std::map<int, double> load;
+    const auto add = [&](const MemberArc& arc) {
+      for (const LinkId l : arc.links) {
+        for (const int row : rows_.of(l)) load[row] += rows_.us_per_byte(row);
+      }
+    };
+    // What is listed both ways is used one way by sums and the other way by results.
+    for (const MemberArc& arc : tree.gather) add(arc);
+    if (tree.root >= 0) {
+      for (const MemberArc& arc : tree.spread) add(arc);
+    }
+    return load;
   }
 
   bool add_tree(const std::vector<double>& price) {
@@ -132,7 +100,7 @@ class PackingLoop {
     std::sort(arcs.begin() + spreading, arcs.end());
     MasterColumn column;
     std::vector<LinkId> links;
-    for (const auto& [row, load] : rows_.loads(last_)) {
+    for (const auto& [row, load] : loads(last_)) {
       column.rows.push_back(row);
       column.loads.push_back(load / unit_);
     }
@@ -158,7 +126,7 @@ class PackingLoop {
 
   static constexpr std::size_t kWarmUp = 200;
 
-  Rows rows_;
+  LinkRows rows_;
   TreeMaker& trees_;
   std::unique_ptr<ColumnMaster> master_;
   double unit_ = 0;

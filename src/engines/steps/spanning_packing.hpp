@@ -42,8 +42,8 @@ SpanningPacking pack_spanning_trees(const Topology& topology, const std::vector<
                                     const Deadline& deadline);
 
 /// The same of pairs of trees with one root each, which need no edges that lead both ways: in-trees and
-/// out-trees may go over different links . Throws Error(unavailable) where no GPU
-/// reaches all others and is reached by all.
+/// out-trees may go over different links. Throws Error(unavailable) where no GPU reaches all others and is
+/// reached by all.
 SpanningPacking pack_rooted_trees(const Topology& topology, const std::vector<GpuId>& members,
                                   const MakeColumnMaster& make_master, int most_iterations,
                                   const Deadline& deadline);

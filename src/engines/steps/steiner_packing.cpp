@@ -10,9 +10,9 @@
 #include <set>
 #include <utility>
 
+#include "link_rows.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
-#include "rondo/core/units.hpp"
 
 namespace rondo {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 constexpr double kPromising = 1e-3;   ///< relative distance of packing and price that is worth more trees
 constexpr double kPriceGrowth = 4;    ///< of multiplicative weights, over the greatest load
 constexpr int kFirstRounds = 24;      ///< of trees by multiplicative weights, before the first master
-constexpr double kEvenShare = 1e-4;   ///< of the prices: keeps ways over links that cost nothing short
+constexpr double kEvenShare = 1e-4;   ///< of the prices: keeps paths over links that cost nothing short
 constexpr double kShareOfBest = 0.5;  ///< of the best prices so far in those that are used next
 constexpr double kShallowness = 0.1;  ///< the part of the cost from the root that counts again
 constexpr int kMostVainRounds = 12;   ///< in which no tree is new or the price does not rise
@@ -40,7 +40,7 @@ std::vector<SteinerBlock> blocks_of(const Demand& demand) {
   return result;
 }
 
-/// Grows a tree from a GPU: Dijkstra's algorithm from all GPUs of the tree at once. Some of the way from the
+/// Grows a tree from a GPU: Dijkstra's algorithm from all GPUs of the tree at once. Some of the path from the
 /// root counts as well, so that of trees that cost about the same the shallow one is taken: chunks are on
 /// their way for less time.
 class TreeGrowth {
@@ -57,15 +57,15 @@ class TreeGrowth {
     std::vector<std::vector<LinkId>> hops;
     while (!wanting.empty()) {
       const NodeId reached = nearest(in_tree, wanting, cost);
-      std::vector<std::vector<LinkId>> way;
+      std::vector<std::vector<LinkId>> path;
       for (NodeId node = reached; !in_tree[node.index()];) {
         const LinkId l = last_[node.index()];
-        if (topology_.is_gpu(node)) way.emplace_back();
-        way.back().push_back(l);
+        if (topology_.is_gpu(node)) path.emplace_back();
+        path.back().push_back(l);
         node = topology_.link(l).src;
       }
-      std::ranges::reverse(way);
-      for (std::vector<LinkId>& hop : way) {
+      std::ranges::reverse(path);
+      for (std::vector<LinkId>& hop : path) {
         std::ranges::reverse(hop);
         const NodeId end = topology_.link(hop.back()).dst;
         in_tree[end.index()] = 1;
@@ -108,28 +108,20 @@ class TreeGrowth {
   const Topology& topology_;
   std::vector<double> distance_;
   std::vector<LinkId> last_;
-  std::vector<double> from_root_;  ///< per GPU of the tree, what its way there counted for
+  std::vector<double> from_root_;  ///< per GPU of the tree, what its path there counted for
 };
 
 class SteinerLoop {
  public:
   SteinerLoop(const Topology& topology, const Demand& demand, const MakeColumnMaster& make_master)
-      : growth_(topology), rows_of_(topology.num_links()) {
+      : growth_(topology), rows_(topology) {
     packing_.blocks = blocks_of(demand);
     known_.resize(packing_.blocks.size());
-    for (std::size_t l = 0; l < topology.num_links(); ++l) {
-      rows_of_[l].push_back(static_cast<int>(l));
-      us_per_byte_.push_back(transmission_us(1, topology.links()[l].bandwidth_GBps));
-    }
-    for (const SharedBandwidth& group : topology.shared_bandwidth()) {
-      for (const LinkId l : group.links) rows_of_[l.index()].push_back(static_cast<int>(us_per_byte_.size()));
-      us_per_byte_.push_back(transmission_us(1, group.bandwidth_GBps));
-    }
-    even_.assign(us_per_byte_.size(), 1 / static_cast<double>(us_per_byte_.size()));
+    even_.assign(rows_.count(), 1 / static_cast<double>(rows_.count()));
     double bytes = 0;
     for (const SteinerBlock& block : packing_.blocks) bytes += block.bytes;
-    unit_us_ = bytes * *std::ranges::min_element(us_per_byte_);
-    master_ = make_master(static_cast<int>(us_per_byte_.size()), static_cast<int>(packing_.blocks.size()));
+    unit_us_ = bytes * rows_.least_us_per_byte();
+    master_ = make_master(static_cast<int>(rows_.count()), static_cast<int>(packing_.blocks.size()));
   }
 
   SteinerPacking run(int most_iterations, const Deadline& deadline) {
@@ -179,18 +171,10 @@ class SteinerLoop {
     const double bytes = packing_.blocks[column.block].bytes;
     for (const auto& hop : column.hops) {
       for (const LinkId l : hop) {
-        for (const int row : rows_of_[l.index()]) load[row] += bytes * us_per_byte_[index(row)] / unit_us_;
+        for (const int row : rows_.of(l)) load[row] += bytes * rows_.us_per_byte(row) / unit_us_;
       }
     }
     return load;
-  }
-
-  std::vector<double> link_costs(const std::vector<double>& price) const {
-    std::vector<double> cost(rows_of_.size(), 0);
-    for (std::size_t l = 0; l < cost.size(); ++l) {
-      for (const int row : rows_of_[l]) cost[l] += price[index(row)] * us_per_byte_[index(row)];
-    }
-    return cost;
   }
 
   /// Returns the loads.
@@ -214,7 +198,7 @@ class SteinerLoop {
 
   Round add_trees(const std::vector<double>& price) {
     Round round;
-    const std::vector<double> cost = link_costs(price);
+    const std::vector<double> cost = rows_.link_costs(price);
     for (std::size_t b = 0; b < packing_.blocks.size(); ++b) {
       for (const auto& [row, share] : add_tree(b, cost, round)) round.price += price[index(row)] * share;
     }
@@ -224,14 +208,14 @@ class SteinerLoop {
   /// Prices that grow with the loads so far spread the first trees over all links.
   void first_trees(const Deadline& deadline) {
     Round round;
-    std::vector<double> load(us_per_byte_.size(), 0);
+    std::vector<double> load(rows_.count(), 0);
     for (int i = 0; i < kFirstRounds && (i == 0 || !deadline.is_over()); ++i) {
       for (std::size_t b = 0; b < packing_.blocks.size(); ++b) {
         const double most = *std::ranges::max_element(load);
         std::vector<double> price(load.size(), 1);
         for (std::size_t r = 0; r < load.size() && most > 0; ++r)
           price[r] = std::exp(kPriceGrowth * (load[r] / most - 1));
-        for (const auto& [row, share] : add_tree(b, link_costs(mixed(price, even_, kEvenShare)), round))
+        for (const auto& [row, share] : add_tree(b, rows_.link_costs(mixed(price, even_, kEvenShare)), round))
           load[index(row)] += share;
       }
     }
@@ -251,9 +235,8 @@ class SteinerLoop {
   }
 
   TreeGrowth growth_;
+  LinkRows rows_;
   SteinerPacking packing_;
-  std::vector<std::vector<int>> rows_of_;  ///< per link: itself and its groups
-  std::vector<double> us_per_byte_;        ///< per row
   std::vector<double> even_;
   double unit_us_ = 1;
   std::unique_ptr<ColumnMaster> master_;
