@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "dealing.hpp"
-#include "gpu_ways.hpp"
+#include "gpu_paths.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "shapes.hpp"
@@ -35,7 +35,7 @@ class KnownTasks {
       : algorithm_(algorithm),
         members_(members),
         demand_(demand),
-        ways_(members.hops, demand.bytes(ChunkId{0})),
+        paths_(members.hops, demand.bytes(ChunkId{0})),
         position_(members.topology.num_gpus(), -1) {
     for (std::size_t m = 0; m < members.gpus.size(); ++m)
       position_[members.gpus[m].index()] = static_cast<int>(m);
@@ -71,9 +71,9 @@ class KnownTasks {
   GpuId gpu(int member) const { return members_.gpus[index(member)]; }
   const Hop& hop(int h) const { return members_.hops.hop(h); }
 
-  std::vector<int> way(int channel, int from, int to) {
+  std::vector<int> path(int channel, int from, int to) {
     if (algorithm_.hop) return {algorithm_.hop(channel, from, to)};
-    return ways_.between(gpu(from), gpu(to), static_cast<std::size_t>(channel + from + to));
+    return paths_.between(gpu(from), gpu(to), static_cast<std::size_t>(channel + from + to));
   }
 
   int add(int hop_number, ChunkId chunk, SendOp op, const std::vector<int>& causes, double rank) {
@@ -91,7 +91,7 @@ class KnownTasks {
     std::map<GpuId, int> reached{{gpu(root), -1}};
     for (const StepMessage& message : algorithm_.spread(channel, root)) {
       if (reached.contains(gpu(message.to))) continue;
-      const std::vector<int> hops = way(channel, message.from, message.to);
+      const std::vector<int> hops = path(channel, message.from, message.to);
       std::size_t begin = hops.size() - 1;
       while (!reached.contains(hop(hops[begin]).src)) --begin;
       for (std::size_t i = begin; i < hops.size(); ++i) {
@@ -110,7 +110,7 @@ class KnownTasks {
     std::map<GpuId, int> joined{{gpu(root), -1}};
     for (const StepMessage& message : gather_messages(channel, root)) {
       if (joined.contains(gpu(message.from))) continue;
-      const std::vector<int> hops = way(channel, message.from, message.to);
+      const std::vector<int> hops = path(channel, message.from, message.to);
       std::size_t end = 0;
       while (!joined.contains(hop(hops[end]).dst)) ++end;
       for (std::size_t i = end + 1; i-- > 0;) {
@@ -161,9 +161,9 @@ class KnownTasks {
     std::vector<TreeHop> route;
     for (const StepMessage& message :
          algorithm_.route(position(origin), position(demand_.destinations(chunk).front()))) {
-      for (const int h : way(0, message.from, message.to)) {
+      for (const int h : path(0, message.from, message.to)) {
         route.push_back({h, 0, message.step});
-        // A way over other GPUs that comes back to one was a detour.
+        // A path over other GPUs that comes back to one was a detour.
         const GpuId at = hop(h).dst;
         const auto there =
             std::ranges::find_if(route, [&](const TreeHop& t) { return hop(t.hop).dst == at; });
@@ -177,7 +177,7 @@ class KnownTasks {
   const KnownAlgorithm& algorithm_;
   const Members& members_;
   const Demand& demand_;
-  GpuWays ways_;
+  GpuPaths paths_;
   std::vector<int> position_;  ///< per GPU; -1: no member
   TaskGraph graph_;
   std::vector<double> rank_;   ///< per task

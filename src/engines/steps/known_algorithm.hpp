@@ -30,7 +30,7 @@ struct KnownAlgorithm {
   std::function<StepMessages(int channel, int root)> gather = nullptr;
   /// Where the `turn`-th chunk of a channel is summed up in AllReduce. Absent: at each member in turn.
   std::function<int(int channel, int turn)> root_of_sum = nullptr;
-  /// The way of what one member has for another. Absent: it does not do that.
+  /// The path of what one member has for another. Absent: it does not do that.
   std::function<StepMessages(int from, int to)> route = nullptr;
   /// The hop of the table from member to member; absent: of the fastest ones each in turn.
   std::function<int(int channel, int from, int to)> hop = nullptr;

@@ -1,4 +1,4 @@
-#include "gpu_ways.hpp"
+#include "gpu_paths.hpp"
 
 #include <fmt/format.h>
 
@@ -19,8 +19,8 @@ Digraph graph_of(const HopTable& hops) {
 
 }  // namespace
 
-GpuWays::GpuWays(const HopTable& hops, double bytes)
-    : hops_(hops), bytes_(bytes), fastest_(hops.num_gpus()), search_(graph_of(hops)) {
+GpuPaths::GpuPaths(const HopTable& hops, double bytes)
+    : hops_(hops), fastest_(hops.num_gpus()), search_(graph_of(hops)) {
   std::vector<double> length;
   for (std::size_t h = 0; h < hops.hops().size(); ++h) {
     const Hop& hop = hops.hops()[h];
@@ -34,27 +34,27 @@ GpuWays::GpuWays(const HopTable& hops, double bytes)
   search_.set_lengths(length);
 }
 
-int GpuWays::one_of(GpuId from, GpuId to, std::size_t turn) const {
+int GpuPaths::one_of(GpuId from, GpuId to, std::size_t turn) const {
   const std::vector<int>& equal = fastest_[from.index()].at(to.value);
   return equal[turn % equal.size()];
 }
 
-std::vector<int> GpuWays::between(GpuId from, GpuId to, std::size_t turn) {
+std::vector<int> GpuPaths::between(GpuId from, GpuId to, std::size_t turn) {
   if (fastest_[from.index()].contains(to.value)) return {one_of(from, to, turn)};
   const auto [paths, is_new] = paths_.try_emplace(from.value);
   if (is_new) paths->second = search_.from(from.value);
   if (!std::isfinite(paths->second.distance[to.index()])) {
     throw Error(ExitCode::unavailable,
-                fmt::format("no way leads from GPU {} to GPU {}; use --engine auto", from.value, to.value));
+                fmt::format("no path leads from GPU {} to GPU {}; use --engine auto", from.value, to.value));
   }
-  std::vector<int> way;
+  std::vector<int> path;
   for (GpuId at = to; at != from;) {
     const Hop& last = hops_.hop(paths->second.last_arc[at.index()]);
-    way.push_back(one_of(last.src, at, turn));
+    path.push_back(one_of(last.src, at, turn));
     at = last.src;
   }
-  std::ranges::reverse(way);
-  return way;
+  std::ranges::reverse(path);
+  return path;
 }
 
 }  // namespace rondo

@@ -8,21 +8,20 @@
 
 namespace rondo {
 
-/// Ways between GPUs: the hop that joins them or, where none does, the fastest one over other GPUs.
-class GpuWays {
+/// Paths between GPUs: the hop that joins them or, where none does, the fastest one over other GPUs.
+class GpuPaths {
  public:
   /// `bytes`: of a chunk.
-  GpuWays(const HopTable& hops, double bytes);
+  GpuPaths(const HopTable& hops, double bytes);
 
   /// Hops one after another; of equally fast ones between two GPUs the `turn`-th, around. Throws
-  /// Error(unavailable) where there is no way.
+  /// Error(unavailable) where there is no path.
   std::vector<int> between(GpuId from, GpuId to, std::size_t turn);
 
  private:
   int one_of(GpuId from, GpuId to, std::size_t turn) const;
 
   const HopTable& hops_;
-  double bytes_;
   std::vector<std::map<int, std::vector<int>>> fastest_;  ///< per source, by destination
   ShortestPathSearch search_;
   std::map<int, ShortestPaths> paths_;  ///< by source
