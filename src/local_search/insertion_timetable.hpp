@@ -20,7 +20,7 @@ class InsertionTimetable {
                      double finish_us = 0);
 
   /// The earliest start >= `not_before_us` of a chunk of `bytes` over `hop`; infinity where a group's shared
-  /// bandwidth is below what the hop needs, or a link is down for good.
+  /// bandwidth is below what the hop needs, or a link stays down.
   double earliest_start(const Hop& hop, double bytes, double not_before_us) const;
   void reserve(const Hop& hop, double bytes, double start_us);
   /// Of a chunk of `bytes` that starts the hop then, as time is read.

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "hops_by_path.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/core/replay.hpp"
@@ -164,32 +165,21 @@ bool JoinedPlacing::leave_out_needless() {
 }
 
 std::optional<JoinedPlan> joined_plan_of(const Schedule& schedule, PlanSpace& space) {
-  const Topology& topology = *space.topology;
   if (space.demand.has_several_sources()) return std::nullopt;
   const bool has_rates = std::ranges::any_of(schedule.sends, [](const Send& s) { return s.has_rate(); });
   if (has_rates) return std::nullopt;
-  std::map<std::vector<LinkId>, int> known;
-  for (std::size_t h = 0; h < space.hops.size(); ++h) {
-    std::vector<LinkId> path;
-    for (const HopLink& part : space.hops[h].links) path.push_back(part.link);
-    known.emplace(std::move(path), static_cast<int>(h));
-  }
-  const Transfers transfers = transfers_of(topology, space.demand, schedule.sends);
+  HopsByPath hops(space);
+  const Transfers transfers = transfers_of(*space.topology, space.demand, schedule.sends);
   /// By start and hop: of one number, or one that has none.
   std::map<std::tuple<double, int, int>, std::vector<ChunkId>> groups;
   std::size_t sends = 0;
   for (std::size_t d = 0; d < transfers.deliveries.size(); ++d) {
     const Delivery& delivery = transfers.deliveries[d];
-    std::vector<LinkId> path;
-    for (int s = delivery.last_send; s >= 0; s = transfers.continued[index(s)])
-      path.push_back(schedule.sends[index(s)].link);
-    std::ranges::reverse(path);
+    const std::vector<LinkId> path = path_of(delivery, transfers, schedule.sends);
     sends += path.size();
-    auto hop = known.find(path);
-    if (hop == known.end()) hop = known.emplace(path, space.add(make_hop(topology, path))).first;
     const std::int32_t number = schedule.sends[index(delivery.first_send)].transfer;
     const int which = number == kNoTransfer ? -1 - static_cast<int>(d) : number;
-    groups[{delivery.start_us, hop->second, which}].push_back(delivery.chunk);
+    groups[{delivery.start_us, hops.of(path), which}].push_back(delivery.chunk);
   }
   if (sends != schedule.sends.size()) return std::nullopt;  // what is copied is part of several paths
   JoinedPlan plan;

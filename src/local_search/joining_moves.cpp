@@ -174,8 +174,8 @@ void JoiningMoves::relax(GpuId from, double bytes, Random& random) {
   }
 }
 
-/// The earliest way to the target over transfers of the plan, which then take a little longer, or over links
-/// when they are free for good.
+/// The earliest path to the target over transfers of the plan, which then take a little longer, or over links
+/// once nothing more is on them.
 bool JoiningMoves::bring(ChunkId chunk, GpuId target, Random& random) {
   const Demand& demand = space_.demand;
   const double bytes = demand.bytes(chunk);

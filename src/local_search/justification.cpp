@@ -85,7 +85,7 @@ class ForwardPass {
     double start_us, arrival_us;
   };
 
-  /// A link is down for good before the plan is through.
+  /// A link goes down, and stays down, before the plan is through.
   TransferPlan never() const {
     TransferPlan plan = plan_;
     plan.quality = {kInfinity, kInfinity};

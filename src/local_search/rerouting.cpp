@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "hops_by_path.hpp"
 #include "insertion_timetable.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
@@ -21,28 +22,18 @@ constexpr int kNoHop = -1;
 /// Hops that the paths of all late transfers together may compare; afterwards those of one hop are enough.
 constexpr double kMostLooksAtPaths = 4e6;
 
-std::vector<LinkId> path_links(const Hop& hop) {
-  std::vector<LinkId> links;
-  for (const HopLink& part : hop.links) links.push_back(part.link);
-  return links;
-}
-
 /// Per hop of the kept plan the same one of `space`; kNoHop where a link is gone.
 std::vector<int> same_hops(const PlanSpace& kept, std::span<const LinkId> links, PlanSpace& space) {
-  std::map<std::vector<LinkId>, int> known;
-  for (std::size_t h = 0; h < space.hops.size(); ++h)
-    known.emplace(path_links(space.hops[h]), static_cast<int>(h));
+  HopsByPath hops(space);
   std::vector<int> same;
   for (const Hop& hop : kept.hops) {
-    std::vector<LinkId> path = path_links(hop);
+    std::vector<LinkId> path = path_of(hop);
     for (LinkId& link : path) link = links[link.index()];
     if (!std::ranges::all_of(path, &LinkId::valid)) {
       same.push_back(kNoHop);
       continue;
     }
-    auto at = known.find(path);
-    if (at == known.end()) at = known.emplace(path, space.add(make_hop(*space.topology, path))).first;
-    same.push_back(at->second);
+    same.push_back(hops.of(path));
   }
   return same;
 }
@@ -185,11 +176,8 @@ std::optional<TransferPlan> rerouted(const ProvenSchedule& kept, std::span<const
   if (std::ranges::find(same, kNoHop) != same.end()) {
     // A plan space of many GPUs has the hops of the schedule alone.
     const HopTable table(*space.topology);
-    std::map<std::vector<LinkId>, int> known;
-    for (const Hop& hop : space.hops) known.emplace(path_links(hop), 0);
-    for (const Hop& hop : table.hops()) {
-      if (known.emplace(path_links(hop), 0).second) space.add(hop);
-    }
+    HopsByPath hops(space);
+    for (const Hop& hop : table.hops()) hops.add(hop);
   }
   const std::vector<double> due = due_times(*plan, latest_starts(*plan, before));
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
+#include "hops_by_path.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/transfers.hpp"
@@ -70,28 +70,14 @@ PlanQuality quality_of(const std::vector<PlannedTransfer>& transfers, const Plan
 }
 
 std::optional<TransferPlan> plan_of(const Schedule& schedule, PlanSpace& space) {
-  const Topology& topology = *space.topology;
-  std::map<std::vector<LinkId>, int> known;
-  const auto links_of = [](const Hop& hop) {
-    std::vector<LinkId> links;
-    for (const HopLink& part : hop.links) links.push_back(part.link);
-    return links;
-  };
-  for (std::size_t h = 0; h < space.hops.size(); ++h)
-    known.emplace(links_of(space.hops[h]), static_cast<int>(h));
-
+  HopsByPath hops(space);
   TransferPlan plan;
-  const Transfers transfers = transfers_of(topology, space.demand, schedule.sends);
+  const Transfers transfers = transfers_of(*space.topology, space.demand, schedule.sends);
   std::size_t sends = 0;
   for (const Delivery& delivery : transfers.deliveries) {
-    std::vector<LinkId> path;
-    for (int s = delivery.last_send; s >= 0; s = transfers.continued[index(s)])
-      path.push_back(schedule.sends[index(s)].link);
-    std::ranges::reverse(path);
+    const std::vector<LinkId> path = path_of(delivery, transfers, schedule.sends);
     sends += path.size();
-    auto hop = known.find(path);
-    if (hop == known.end()) hop = known.emplace(path, space.add(make_hop(topology, path))).first;
-    plan.transfers.push_back({delivery.chunk, hop->second, delivery.cause, delivery.start_us});
+    plan.transfers.push_back({delivery.chunk, hops.of(path), delivery.cause, delivery.start_us});
     if (!times_equal(space.arrival_us(plan.transfers.back()), delivery.arrival_us)) return std::nullopt;
   }
   if (sends != schedule.sends.size()) return std::nullopt;  // what is copied is part of several paths
