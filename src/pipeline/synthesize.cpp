@@ -104,23 +104,26 @@ void check_bandwidth_steps(const Problem& problem) {
                           changing - links.begin(), problem.topology->name(), engine));
 }
 
-}  // namespace
+/// The problem as it is solved: uneven contributions in parts of about one size.
+Problem in_parts(const Problem& problem) {
+  Problem divided = problem;
+  if (std::optional<Demand> parts = in_even_parts(problem.demand)) divided.demand = *std::move(parts);
+  return divided;
+}
 
-void check_options(const Problem& problem) {
+void check_divided(const Problem& problem) {
   check_bandwidth_steps(problem);
   if (problem.start) chunks_of_kept(*problem.start, problem);
-  if (problem.demand.forbids_relays()) return check_options(on_members(problem));
+  if (problem.demand.forbids_relays()) return check_divided(on_members(problem));
   switch (problem.demand.kind()) {
     case DemandKind::reduction:
-      return check_options(transposed(problem));
+      return check_divided(transposed(problem));
     case DemandKind::all_reduction:
       return check_all_reduction(problem);
     default:
       if (works_in_rounds(problem)) check_rounds(problem);
   }
 }
-
-namespace {
 
 /// Collective. The main job for a problem as it is to be solved, in the end on all of a fabric and forwards
 /// in time.
@@ -161,11 +164,15 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
 
 }  // namespace
 
+void check_options(const Problem& problem) {
+  check_divided(in_parts(problem));
+}
+
 SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
   check_reachable(*problem.topology, problem.demand);
-  check_options(problem);
-  const std::optional<Demand> parts = in_even_parts(problem.demand);
-  return solve(parts ? Problem{problem.topology, *parts, problem.options} : problem, context);
+  const Problem divided = in_parts(problem);
+  check_divided(divided);
+  return solve(divided, context);
 }
 
 }  // namespace rondo

@@ -118,6 +118,18 @@ TEST(Kept, IsAdaptedToOtherFigures) {
   }
 }
 
+TEST(Kept, MayHaveUnevenCounts) {
+  const Fabric ring = generated("ring", {{"gpus", "4"}});
+  const CollectiveShape shape{.counts = {8e6, 0, 1e4, 1e6}};
+  Problem problem = problem_of(ring, Collective::allgather, 4e6);
+  problem.demand = make_demand(Collective::allgather, size_of_counts(Collective::allgather, shape, 4), 4, 1,
+                               GpuId{0}, shape);
+  const auto kept = solved(problem);
+  const SynthesisResult again = solve_from(problem, kept);
+  EXPECT_EQ(again.engine.substr(0, 5), "kept/");
+  EXPECT_LE(again.proven.schedule.finish_us, kept->schedule.finish_us * (1 + 1e-9));
+}
+
 TEST(Kept, GoesOnWithoutLinksThatAreGone) {
   const Fabric torus = generated("torus", {{"dims", "3x3"}});
   TopologyData data = torus->data();
