@@ -28,7 +28,7 @@ constexpr double kShareOfFirst = 0.6;
 
 /// Local search knows plans of data with one source. Where data has one destination as well, flows are better
 /// than what it finds; it is worth the work for a kept schedule, and where bandwidth changes.
-bool is_improved(const Problem& problem) {
+bool local_search_applies(const Problem& problem) {
   const DemandKind kind = problem.demand.kind();
   return kind == DemandKind::multicast ||
          (kind == DemandKind::unicast && (problem.start || problem.topology->has_bandwidth_steps()));
@@ -143,11 +143,11 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
 
   const double finish = result.schedule->finish_us;
   const Topology& topology = *problem_.topology;
-  Trial outcome{
-      candidate, finish, result.schedule->sends.size(), most_sends_on_a_link(*result.schedule, topology),
-      is_improved(problem_) &&
-          (demand.kind() == DemandKind::multicast || runner_.engine_of(candidate).supports_local_search) &&
-          (problem_.options.engine == "auto" || runner_.engine_of(candidate).supports_local_search)};
+  Trial outcome{candidate, finish, result.schedule->sends.size(),
+                most_sends_on_a_link(*result.schedule, topology),
+                local_search_applies(problem_) &&
+                    (runner_.engine_of(candidate).supports_local_search ||
+                     (problem_.options.engine == "auto" && demand.kind() == DemandKind::multicast))};
   // Of equal ones the earlier trial counts, as in run_batch, in whatever order a rank works on its parts.
   if (std::pair(merit(outcome), trial) < std::pair(now_.mine.merit, now_.mine.trial)) {
     const std::string whose =
@@ -327,7 +327,7 @@ bool is_adapted(const Problem& problem) {
 }
 
 bool may_improve(const Problem& problem) {
-  return problem.options.improve_work > 0 && is_improved(problem) &&
+  return problem.options.improve_work > 0 && local_search_applies(problem) &&
          find_engine_or_auto(problem.options.engine).supports_local_search;
 }
 

@@ -78,32 +78,6 @@ double parts_of(const Demand& demand) {
   return static_cast<double>(demand.contributions().front().destinations.size());
 }
 
-}  // namespace
-
-int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options) {
-  if (options.chunks > 0) return options.chunks;
-  double smallest = demand.contributions().front().bytes;
-  for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
-  // By counts some are tiny, and cutting those does no harm as long as most chunks are not.
-  if (!demand.shape().counts.empty()) smallest = mean_bytes(demand);
-  return static_cast<int>(std::clamp(std::floor(smallest / options.min_chunk_bytes), 1.0,
-                                     parts_of(demand) * kMostChunksOfImprovement));
-}
-
-std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options) {
-  if (options.chunks > 0) return {options.chunks};
-  const double parts = parts_of(demand);
-  const double most = std::min({parts > 1 ? parts * kMostChunksOfImprovement : kMostChunksOfSearch,
-                                static_cast<double>(most_chunks_of_improvement(demand, options)),
-                                std::floor(kMostSends / demand.num_deliveries())});
-  std::vector<int> counts{1};
-  for (int c = 2; c <= most; c *= 2) counts.push_back(c);
-  if (most > counts.back()) counts.push_back(static_cast<int>(most));
-  return counts;
-}
-
-namespace {
-
 /// Of one engine: where it cuts contributions into pieces, multiples of them.
 std::vector<int> counts_of(const EngineInfo& engine, const Demand& demand, const SolveOptions& options) {
   std::vector<int> counts = chunk_counts(demand, options);
@@ -176,13 +150,35 @@ std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo
 
 }  // namespace
 
+int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options) {
+  if (options.chunks > 0) return options.chunks;
+  double smallest = demand.contributions().front().bytes;
+  for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
+  // By counts some are tiny, and cutting those does no harm as long as most chunks are not.
+  if (!demand.shape().counts.empty()) smallest = mean_bytes(demand);
+  return static_cast<int>(std::clamp(std::floor(smallest / options.min_chunk_bytes), 1.0,
+                                     parts_of(demand) * kMostChunksOfImprovement));
+}
+
+std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options) {
+  if (options.chunks > 0) return {options.chunks};
+  const double parts = parts_of(demand);
+  const double most = std::min({parts > 1 ? parts * kMostChunksOfImprovement : kMostChunksOfSearch,
+                                static_cast<double>(most_chunks_of_improvement(demand, options)),
+                                std::floor(kMostSends / demand.num_deliveries())});
+  std::vector<int> counts{1};
+  for (int c = 2; c <= most; c *= 2) counts.push_back(c);
+  if (most > counts.back()) counts.push_back(static_cast<int>(most));
+  return counts;
+}
+
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options,
                                                   const std::vector<Trial>& trials) {
-  std::vector<std::vector<Candidate>> batches;
-  double work = 0;
   if (const EngineInfo* kept = engine_of_kept(engines))
     return batches_of_kept(engines, *kept, demand, options, trials);
+  std::vector<std::vector<Candidate>> batches;
+  double work = 0;
   std::vector<std::vector<int>> counts;
   std::size_t most_counts = 0;
   for (const EngineInfo& engine : engines) {
