@@ -23,22 +23,12 @@ double found_us(const Topology& topology, const Demand& demand) {
   return bound->us;
 }
 
-/// 0 -> 1 at 1 GB/s in 5 us, and over switch 2 in 4 us and, at 3 GB/s, 2 us.
-Topology two_ways(double message_us = 0) {
-  Fabric fabric(2);
-  const int sw = fabric.cut_through();
-  fabric.link(0, 1, 1, 5, message_us);
-  fabric.link(0, sw, 10, 4, message_us);
-  fabric.link(sw, 1, 3, 2, message_us);
-  return fabric.build();
-}
-
 TEST(TimeCuts, WaysJoinInOneByOne) {
-  const Topology topology = two_ways();
+  const Topology topology = two_paths();
   EXPECT_DOUBLE_EQ(found_us(topology, custom(topology, {part(0, 10 * kUs, {1})})), 33.0 / 4);
   EXPECT_DOUBLE_EQ(found_us(topology, custom(topology, {part(0, 0.5 * kUs, {1})})), 5.5);
   EXPECT_DOUBLE_EQ(found_us(topology, custom(topology, {part(0, 10 * kUs, {1}, 3)})), 33.0 / 4 + 3);
-  const Topology costly = two_ways(2);
+  const Topology costly = two_paths(2);
   EXPECT_DOUBLE_EQ(found_us(costly, custom(costly, {part(0, 10 * kUs, {1})})), 33.0 / 4 + 2);
   // Nothing where no time cut beats what is known.
   EXPECT_FALSE(found(topology, custom(topology, {part(0, 10 * kUs, {1})}), 8.25));
@@ -71,7 +61,7 @@ TEST(TimeCuts, StepsAreApproached) {
 }
 
 TEST(TimeCuts, OfSumsAndOfSources) {
-  const Topology forwards = two_ways();
+  const Topology forwards = two_paths();
   const Topology backwards = transposed(forwards);
   const Demand scatter = custom(backwards, {part(1, 10 * kUs, {0})});
   const Demand sum = custom(backwards, {sum_of({0, 1}, 10 * kUs, {0})});

@@ -29,19 +29,9 @@ void expect_tight(const Topology& topology, const Demand& demand, TimeCutCertifi
   expect_refused(topology, demand, cut, "from open to closed");
 }
 
-/// 0 -> 1 at 1 GB/s in 5 us, and over switch 2 in 4 us and, at 3 GB/s, 2 us.
-Topology two_ways(double message_us = 0) {
-  Fabric fabric(2);
-  const int sw = fabric.cut_through();
-  fabric.link(0, 1, 1, 5, message_us);
-  fabric.link(0, sw, 10, 4, message_us);
-  fabric.link(sw, 1, 3, 2, message_us);
-  return fabric.build();
-}
-
 TEST(TimeCut, WaysJoinInWhenTheirFirstByteHasArrived) {
   // (T - 5) x 1 + (T - 6) x 3 KB. The cut around 0 and the switch gives 7.5 us.
-  const Topology topology = two_ways();
+  const Topology topology = two_paths();
   const Demand demand = custom(topology, {part(0, 10 * kUs, {1})});
   expect_tight(topology, demand, time_cut(1, {0, 33.0 / 4, 4}));
   EXPECT_DOUBLE_EQ(sound_bound_of(topology, demand, cut({0, 2}, 10 * kUs)), 7.5);
@@ -53,7 +43,7 @@ TEST(TimeCut, WaysJoinInWhenTheirFirstByteHasArrived) {
 }
 
 TEST(TimeCut, NothingLeavesBeforeItIsReady) {
-  const Topology topology = two_ways();
+  const Topology topology = two_paths();
   const auto late = [&](double ready_us) { return custom(topology, {part(0, 10 * kUs, {1}, ready_us)}); };
   expect_tight(topology, late(3), time_cut(1, {3, 33.0 / 4 + 3, 7}));
   expect_refused(topology, late(2.9), time_cut(1, {3, 11, 7}), "nothing that GPU 1 wants");
@@ -61,7 +51,7 @@ TEST(TimeCut, NothingLeavesBeforeItIsReady) {
 
 TEST(TimeCut, MessageCostsCountWhereATransferBegins) {
   // Of the two links from GPU 0, not of the one from the switch.
-  const Topology topology = two_ways(2);
+  const Topology topology = two_paths(2);
   expect_tight(topology, custom(topology, {part(0, 10 * kUs, {1})}), time_cut(1, {0, 33.0 / 4 + 2, 6}));
   Fabric fabric(2);
   fabric.link(0, fabric.store_and_forward(1e9), 1, 1, 2);
@@ -150,8 +140,8 @@ TEST(TimeCut, DataOfSeveralHoldersStartsOpenIfAllAreOpen) {
 }
 
 TEST(TimeCut, OfASourceInTheTransposedProblem) {
-  // Links of two_ways() turned round: GPU 1 scatters, or every GPU has a part in GPU 0's sum.
-  const Topology topology = transposed(two_ways());
+  // Links of two_paths() turned round: GPU 1 scatters, or every GPU has a part in GPU 0's sum.
+  const Topology topology = transposed(two_paths());
   const Demand scatter = custom(topology, {part(1, 10 * kUs, {0})});
   const Demand reduce = custom(topology, {sum_of({0, 1}, 10 * kUs, {0})});
   for (const Demand& demand : {scatter, reduce}) {
