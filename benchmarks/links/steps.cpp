@@ -19,7 +19,7 @@ struct StepsCase {
   const char* what;
   int src, dst;     ///< of the link
   double factor;    ///< of its bandwidth, from the middle on
-  double until_us;  ///< 0: for good
+  double until_us;  ///< 0: it stays so
 };
 
 /// ndv2-2 some link of which changes, as a file.
@@ -48,7 +48,7 @@ void steps(LinkCases& cases) {
   bool is_kept = false;
   for (const StepsCase& c : {StepsCase{"NVLink 9 -> 13 at half its bandwidth", 9, 13, 0.5, 0},
                              {"NVLink 9 -> 13 down for 10 ms", 9, 13, 0, kMiddleUs + 10'000},
-                             {"NVLink 9 -> 13 down for good", 9, 13, 0, 0},
+                             {"NVLink 9 -> 13 down, and stays down", 9, 13, 0, 0},
                              {"InfiniBand 0 -> 9 at half its bandwidth", 0, 9, 0.5, 0},
                              {"InfiniBand 0 -> 9 down for 10 ms", 0, 9, 0, kMiddleUs + 10'000}}) {
     if (!cases.wants(kSteps, c.what)) continue;

@@ -107,9 +107,8 @@ Command solve_command() {
           "  rondo solve --topology ndv2-2 --collective allgather --size 1GB --output runs/a\n"
           "  mpirun -n 4 rondo solve --topology torus:dims=8x8 --collective alltoall --size 64MB --gap 1% "
           "--output runs/b\n"
-          "  rondo solve --from runs/a --topology ndv2-2 --degrade 0.05:0.5 --collective allgather --size "
-          "1GB "
-          "--output runs/d\n"
+          "  rondo solve --from runs/a --topology ndv2-2 --degrade 0.05:0.5 --collective allgather "
+          "--size 1GB --output runs/d\n"
           "  rondo solve --config jobs/quickstart.cfg --engine list --chunks 16 --output runs/c\n",
       .options = option_groups,
       .run = solve};

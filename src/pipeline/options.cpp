@@ -222,8 +222,7 @@ std::vector<SolveOption> make_options() {
            [](auto& o) -> auto& { return o.concurrency; }, kAnyConcurrency, kMostConcurrency),
        [](const EngineInfo& engine) { return engine.traits.shares_links; }, nullptr},
       {"join", "join", kSearch, "auto|off",
-       "auto: where messages cost, chunks that take the same way may go in one transfer, for one message "
-       "cost",
+       "auto: where messages cost, chunks that take the same path may go in one transfer, for one cost",
        choice_field(
            [](auto& o) -> auto& { return o.join; }, {"auto", "off"}, std::vector<char>{1, 0}),
        [](const EngineInfo& engine) { return !engine.works_in_rounds && !engine.combines; }, why_join_idle},

@@ -25,9 +25,9 @@ struct Bounds {
 /// and their complements besides, since with latency another cut may give more); for unicast demand a
 /// metric: the duals of the steady-state flow, or the prices of a balanced routing where the flow was too
 /// large to be solved; for sums that several want partitions; at last a time cut, if it proves more than all
-/// these. For sums for one GPU each all this is done on
-/// the transposed problem, which `steady` is then of. Past the limits' seconds weaker bounds do. Throws
-/// Error(bad_data) where nothing has to move. Collective where tools.on_all_ranks.
+/// these. For sums for one GPU each all this is done on the transposed problem, which `steady` is then of.
+/// Past the limits' seconds weaker bounds do. Throws Error(bad_data) where nothing has to move. Collective
+/// where tools.on_all_ranks.
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry = true,
                     const SolveLimits& limits = {});
 

@@ -55,9 +55,9 @@ struct RoundRecord {
   std::int64_t chunks = 1;  ///< a contribution
   double begin_us = 0;
   double end_us = 0;
-  std::vector<Send> sends =
-      {};  ///< chosen for good, sorted as in a Schedule: those of transfers that start in [begin_us, end_us)
-  RoundState state = {};  ///< at end_us
+  std::vector<Send> sends = {};  ///< never chosen anew, sorted as in a Schedule: those of transfers that
+                                 ///< start in [begin_us, end_us)
+  RoundState state = {};         ///< at end_us
   /// The rest of the best complete schedule that is known, where it is not what the round before left of its
   /// own.
   std::optional<std::vector<Send>> plan = std::nullopt;

@@ -12,8 +12,7 @@ struct Arborescence {
 };
 
 /// The cheapest tree along which `root` reaches all nodes (Chu, Liu 1965; Edmonds 1967). `cost` holds one
-/// value
-/// >= 0 an arc.
+/// value >= 0 an arc.
 Arborescence cheapest_arborescence(const Digraph& graph, const std::vector<double>& cost, int root);
 
 }  // namespace rondo

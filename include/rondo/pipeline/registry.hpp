@@ -9,8 +9,7 @@
 /// rondo/decomp/decomposition.hpp.
 namespace rondo {
 
-/// "list", "queue", "trees", "flow", "lp", "milp", "rounds", "spanning", "steiner"; `auto` is the pipeline's
-/// own.
+/// One row per engine, in the order in which --help lists them; `auto` is the pipeline's own.
 const std::vector<EngineInfo>& engine_registry();
 /// Throws Error(usage) listing the known names.
 const EngineInfo& find_engine(const std::string& name);
