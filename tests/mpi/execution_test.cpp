@@ -268,23 +268,25 @@ TEST(ExecuteXml, AllReduceAddsAndFuses) {
   }
 }
 
+// GPU 1 sends scratch on only after it has received into it.
 TEST(ExecuteXml, DependenciesHoldSendsBack) {
-  // GPU 1 sends scratch on only after it has received into it; without the dependency it would send what was
-  // there.
-  const auto gpus = [](const std::string& dependency) {
-    return std::vector<std::string>{
-        tb(0, 1, -1, step(0, "s", "i0", "o0")) + tb(1, -1, -1, step(0, "cpy", "i0", "o0")),
-        tb(0, -1, 0, step(0, "r", "s0", "s0") + step(1, "cpy", "s0", "o0")) +
-            tb(1, 2, -1, step(0, "s", "s0", "o0", 1, dependency)),
-        tb(0, -1, 1, step(0, "r", "o0", "o0"))};
-  };
-  run(xml("broadcast", 1, gpus("depid=\"0\" deps=\"0\"")));
-  // Without it the data is there in time once in a while.
-  const Program hasty = xml("broadcast", 1, gpus("depid=\"-1\" deps=\"-1\""));
-  const std::string text = refusal([&] {
-    for (int attempt = 0; attempt < 50; ++attempt) run(hasty);
-  });
-  expect_in("gpu 2: byte 0 of the output is 0xa5", text);
+  run(xml("broadcast", 1,
+          {tb(0, 1, -1, step(0, "s", "i0", "o0")) + tb(1, -1, -1, step(0, "cpy", "i0", "o0")),
+           tb(0, -1, 0, step(0, "r", "s0", "s0") + step(1, "cpy", "s0", "o0")) +
+               tb(1, 2, -1, step(0, "s", "s0", "o0", 1, "depid=\"0\" deps=\"0\"")),
+           tb(0, -1, 1, step(0, "r", "o0", "o0"))}));
+}
+
+// Without the dependency it sends what was there; GPU 0 waits until it has done so.
+TEST(ExecuteXml, AMissingDependencyShowsInTheBytes) {
+  expect_in("gpu 2: byte 0 of the output is 0xa5",
+            refusal_of(xml("broadcast", 1,
+                           {tb(0, 1, 1, step(0, "r", "s0", "s0") + step(1, "s", "i0", "o0")) +
+                                tb(1, -1, -1, step(0, "cpy", "i0", "o0")),
+                            tb(0, -1, 0, step(0, "r", "s0", "s0") + step(1, "cpy", "s0", "o0")) +
+                                tb(1, 2, -1, step(0, "s", "s0", "o0")) +
+                                tb(2, 0, -1, step(0, "s", "i0", "o0", 1, "depid=\"1\" deps=\"0\"")),
+                            tb(0, -1, 1, step(0, "r", "o0", "o0"))})));
 }
 
 }  // namespace
