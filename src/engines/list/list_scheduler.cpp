@@ -43,7 +43,7 @@ class ListScheduler {
     }
   };
 
-  void fill_wakes();
+  void wake_when_bandwidth_changes();
   void wake_when_free(const Send& send);
   void start(const Move& move);
   void start_together(const Choice& first, double t_us);
@@ -97,7 +97,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       random_(rules.seed),
       timetable_(topology, rules.concurrency),
       holders_(hops, demand, deliveries, rules),
-      wakes_(topology.num_links()),
+      wakes_(make_wake_table(topology, hops, holders_.chunk_sizes())),
       smallest_bytes_(*std::ranges::min_element(holders_.chunk_sizes())),
       lacking_bytes_(num_gpus_, 0.0),
       stalled_(hops.hops().size(), 0),
@@ -105,7 +105,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
   const auto chunks_each = static_cast<std::size_t>(demand.chunks_per_contribution());
   for (std::size_t g = 0; g < num_gpus_; ++g)
     in_GBps_.push_back(goodput_into_GBps(topology, GpuId{g}, smallest_bytes_));
-  fill_wakes();
+  wake_when_bandwidth_changes();
   joins_ = rules.joined && topology.has_message_costs();
 
   holds_.assign(num_gpus_, no_chunks(num_chunks_));
@@ -125,19 +125,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
   }
 }
 
-void ListScheduler::fill_wakes() {
-  for (const Hop& hop : hops_.hops()) {
-    for (const HopLink& part : hop.links) {
-      for (const double bytes : holders_.chunk_sizes())
-        wakes_.add(part.link.index(), part.offset_us_of(bytes), hop.dst.value);
-    }
-  }
-  for (const SharedBandwidth& group : topology_.shared_bandwidth()) {
-    std::vector<std::size_t> links;
-    for (const LinkId l : group.links) links.push_back(l.index());
-    wakes_.share(links);
-  }
-  wakes_.finish();
+void ListScheduler::wake_when_bandwidth_changes() {
   for (std::size_t l = 0; l < topology_.num_links(); ++l) {
     for (const BandwidthStep& step : topology_.links()[l].bandwidth_steps) {
       for (const double offset : wakes_.offsets_us(l))

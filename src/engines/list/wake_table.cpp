@@ -33,4 +33,22 @@ void WakeTable::finish() {
   }
 }
 
+WakeTable make_wake_table(const Topology& topology, const HopTable& hops,
+                          std::span<const double> chunk_bytes) {
+  WakeTable wakes(topology.num_links());
+  for (const Hop& hop : hops.hops()) {
+    for (const HopLink& part : hop.links) {
+      for (const double bytes : chunk_bytes)
+        wakes.add(part.link.index(), part.offset_us_of(bytes), hop.dst.value);
+    }
+  }
+  for (const SharedBandwidth& group : topology.shared_bandwidth()) {
+    std::vector<std::size_t> links;
+    for (const LinkId l : group.links) links.push_back(l.index());
+    wakes.share(links);
+  }
+  wakes.finish();
+  return wakes;
+}
+
 }  // namespace rondo

@@ -4,6 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "rondo/core/hops.hpp"
+#include "rondo/core/topology.hpp"
+
 namespace rondo {
 
 /// What to look at again when a link falls idle.
@@ -33,5 +36,9 @@ class WakeTable {
   std::vector<Waiting> links_;
   std::vector<std::pair<std::size_t, Waiting>> shared_;  ///< links and what they wait for besides their own
 };
+
+/// Of links and GPUs; hops carry chunks of these sizes, in bytes.
+WakeTable make_wake_table(const Topology& topology, const HopTable& hops,
+                          std::span<const double> chunk_bytes);
 
 }  // namespace rondo
