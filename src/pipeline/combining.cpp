@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -23,11 +24,15 @@ namespace {
 /// Of the time that is left: for the first half, then for the second.
 constexpr double kShareOfSpreading = 0.3;
 constexpr double kShareOfGathering = 0.45;
+/// Before both, for engines that go first.
+constexpr double kShareOfQuickOnes = 0.2;
 /// Halves this near to the bound of the whole leave other engines nothing worth their time, unless --gap asks
 /// for more: little on small fabrics, more where trees of many GPUs take long.
 constexpr double kNearEnough = 3e-3;
 constexpr double kNearEnoughOfMany = 2e-2;
 constexpr std::size_t kManyGpus = 64;
+/// What halves do not better by enough for their time.
+constexpr double kNothingBetter = 1e-4;
 
 /// One half of a problem: sums of GPUs for one of them each, or what that one then has for the others.
 struct Halves {
@@ -188,6 +193,95 @@ bool is_asked(const Problem& problem, bool combines) {
   return problem.options.engine == "auto" || engine.combines == combines;
 }
 
+/// The steps for sums of several GPUs each; the best schedule of all counts.
+class AllReduction {
+ public:
+  AllReduction(const Problem& problem, const Bounds& bounds, const Toolbox& tools, StopRule& rule,
+               const RunContext& context)
+      : problem_(problem), bounds_(bounds), tools_(tools), rule_(rule), context_(context) {}
+
+  Exploration run() {
+    const bool is_auto = problem_.options.engine == "auto";
+    if (problem_.start) {
+      try_engines(
+          problem_, [](const EngineInfo&) { return true; }, false);
+      if (rule_.stop(finish_us())) return std::move(found_);
+    } else if (is_auto) {
+      try_quick_ones();
+      if (is_within(kNothingBetter)) return std::move(found_);
+    }
+    // Sums are transposed in halves, which bandwidth that changes does not allow.
+    if (is_asked(problem_, false) && !problem_.topology->has_bandwidth_steps()) try_halves();
+    const double near = problem_.topology->num_gpus() > kManyGpus ? kNearEnoughOfMany : kNearEnough;
+    if (is_asked(problem_, true) && !problem_.start && !is_within(near))
+      try_engines(
+          problem_, [is_auto](const EngineInfo& engine) { return !is_auto || !engine.goes_first; }, false);
+    if (found_.best.found.schedule) return std::move(found_);
+    throw Error(ExitCode::unavailable,
+                fmt::format("engine {} does not know sums of this shape (as many GPUs have to want each, and "
+                            "--chunks has to be a multiple of their number); use --engine auto",
+                            problem_.options.engine));
+  }
+
+ private:
+  double finish_us() const {
+    return found_.best.found.schedule ? found_.best.found.schedule->finish_us : kInfinity;
+  }
+  /// Or within --gap.
+  bool is_within(double gap) const {
+    if (!found_.best.found.schedule) return false;
+    const double enough_us =
+        problem_.options.gap ? rule_.enough_us() : std::max(rule_.enough_us(), rule_.bound().us * (1 + gap));
+    return finish_us() <= enough_us || context_.interrupted();
+  }
+
+  void try_quick_ones() {
+    Problem quick = problem_;
+    if (quick.options.time_limit_s) {
+      const double now_s = context_.seconds();
+      quick.options.time_limit_s =
+          now_s + kShareOfQuickOnes * std::max(0.0, *quick.options.time_limit_s - now_s);
+    }
+    const Checkpoints::Prefix names(context_.checkpoints(), "quick-");
+    try_engines(quick, &EngineInfo::goes_first, true);
+  }
+
+  void try_halves() {
+    std::optional<Incumbent> halves = solve_in_halves(problem_, context_);
+    if (!halves) return;
+    const SynthesisResult::Candidate candidate{halves->engine, halves->chunks,
+                                               halves->found.schedule->finish_us};
+    keep_better({{}, std::move(*halves), {candidate}});
+  }
+
+  template <class Which>
+  void try_engines(const Problem& problem, const Which& which, bool others_follow) {
+    try {
+      EngineRunner runner(problem, bounds_, tools_, context_,
+                          [&](const EngineInfo& engine) { return std::invoke(which, engine); });
+      if (!runner.engines().empty()) keep_better(explore(problem, runner, rule_, context_));
+    } catch (const Error& error) {
+      // What an engine does not support matters where nothing else is there.
+      const bool matters = !others_follow && !found_.best.found.schedule;
+      if (matters || error.code() != ExitCode::unavailable) throw;
+    }
+  }
+
+  void keep_better(Exploration other) {
+    std::vector<SynthesisResult::Candidate> candidates = std::move(found_.candidates);
+    std::ranges::copy(other.candidates, std::back_inserter(candidates));
+    if (other.best.found.schedule->finish_us < finish_us()) found_ = std::move(other);
+    found_.candidates = std::move(candidates);
+  }
+
+  const Problem& problem_;
+  const Bounds& bounds_;
+  const Toolbox& tools_;
+  StopRule& rule_;
+  const RunContext& context_;
+  Exploration found_;
+};
+
 }  // namespace
 
 Problem transposed(const Problem& problem) {
@@ -244,44 +338,7 @@ void check_all_reduction(const Problem& problem) {
 
 Exploration explore_all_reduction(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
                                   StopRule& rule, const RunContext& context) {
-  Exploration found;
-  if (problem.start) {
-    EngineRunner runner(problem, bounds, tools, context);
-    found = explore(problem, runner, rule, context);
-    if (rule.stop(found.best.found.schedule->finish_us)) return found;
-  }
-  std::optional<Incumbent> halves;
-  // Sums are transposed in halves, which bandwidth that changes does not allow.
-  if (is_asked(problem, false) && !problem.topology->has_bandwidth_steps())
-    halves = solve_in_halves(problem, context);
-  if (is_asked(problem, true) && !problem.start) {
-    const double near = problem.topology->num_gpus() > kManyGpus ? kNearEnoughOfMany : kNearEnough;
-    const double enough_us = problem.options.gap ? rule.enough_us() : rule.bound().us * (1 + near);
-    const bool is_enough =
-        halves && (halves->found.schedule->finish_us <= enough_us || context.interrupted());
-    if (!is_enough) {
-      try {
-        EngineRunner runner(problem, bounds, tools, context);
-        if (!runner.engines().empty()) found = explore(problem, runner, rule, context);
-      } catch (const Error& error) {
-        // What an engine does not support matters where nothing else is there.
-        if (!halves || error.code() != ExitCode::unavailable) throw;
-      }
-    }
-  }
-  if (!halves) {
-    if (found.best.found.schedule) return found;
-    throw Error(ExitCode::unavailable,
-                fmt::format("engine {} does not know sums of this shape (as many GPUs have to want each, and "
-                            "--chunks has to be a multiple of their number); use --engine auto",
-                            problem.options.engine));
-  }
-  const double finish_us = halves->found.schedule->finish_us;
-  found.candidates.push_back({halves->engine, halves->chunks, finish_us});
-  if (!found.best.found.schedule || finish_us <= found.best.found.schedule->finish_us) {
-    found.best = std::move(*halves);
-  }
-  return found;
+  return AllReduction(problem, bounds, tools, rule, context).run();
 }
 
 }  // namespace rondo

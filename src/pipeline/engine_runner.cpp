@@ -13,7 +13,7 @@
 namespace rondo {
 
 EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
-                           const RunContext& context)
+                           const RunContext& context, const std::function<bool(const EngineInfo&)>& which)
     : problem_(problem), tools_(tools), context_(context), instance_(problem.instance()) {
   const SolveOptions& asked = problem.options;
   options_.seed = asked.seed;
@@ -30,7 +30,8 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   for (const EngineInfo& engine : engine_registry()) {
     if (combines ? !engine.combines : !engine.spreads) continue;
     const bool schedules = engine.heeds_bandwidth_steps || !problem.topology->has_bandwidth_steps();
-    const bool applicable = asked.engine == "auto" && schedules && engine.applicable(instance_, options_);
+    const bool applicable =
+        asked.engine == "auto" && schedules && which(engine) && engine.applicable(instance_, options_);
     if (!applicable && asked.engine != engine.name) continue;
     engines_.push_back(engine);
     if (engine.offers) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,7 +16,10 @@ namespace rondo {
 class EngineRunner {
  public:
   /// Collective where tools.on_all_ranks: all engines are prepared at once, by all ranks together.
-  EngineRunner(const Problem& problem, const Bounds& bounds, const Toolbox& tools, const RunContext& context);
+  /// `which`: of the engines that `auto` tries, those to leave in.
+  EngineRunner(
+      const Problem& problem, const Bounds& bounds, const Toolbox& tools, const RunContext& context,
+      const std::function<bool(const EngineInfo&)>& which = [](const EngineInfo&) { return true; });
 
   /// The one asked for, or those that are applicable; and what gives the kept schedule, where there is one.
   const std::vector<EngineInfo>& engines() const { return engines_; }

@@ -82,7 +82,7 @@ double parts_of(const Demand& demand) {
 std::vector<int> counts_of(const EngineInfo& engine, const Demand& demand, const SolveOptions& options) {
   std::vector<int> counts = chunk_counts(demand, options);
   const int pieces = engine.pieces && options.chunks == 0 ? engine.pieces(demand) : 1;
-  if (pieces == 1) return counts;
+  if (pieces == 1 || (pieces > counts.back() && parts_of(demand) == 1)) return counts;
   const int most = std::max(pieces, counts.back());
   counts.clear();
   // Half as many again, too: shares of rings are often thirds.

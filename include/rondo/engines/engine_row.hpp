@@ -46,6 +46,8 @@ struct EngineInfo {
   /// Does demand of kind all_reduction (AllReduce). Engines that do not are used for its halves.
   bool combines = false;
   bool spreads = true;  ///< does other demand
+  /// Has so little work that `auto` tries it on an AllReduce before its halves.
+  bool goes_first = false;
   /// Into how many pieces at least it cuts a contribution: it is tried in multiples of them. Absent: one.
   std::function<int(const Demand&)> pieces = {};
   bool takes_seeds = true;             ///< other seeds give other schedules

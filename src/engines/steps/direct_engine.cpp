@@ -22,8 +22,10 @@ KnownAlgorithm directly(const Members& members) {
 }  // namespace
 
 EngineInfo direct_engine() {
-  return known_engine(
-      "direct", "from every GPU straight to every other; AllReduce in two such steps, a part at each GPU",
+  return quick_engine(
+      known_engine("direct",
+                   "from every GPU straight to every other; AllReduce in two such steps, a part at each GPU",
+                   directly),
       directly);
 }
 

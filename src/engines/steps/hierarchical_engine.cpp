@@ -84,16 +84,18 @@ StepMessages route(const Chassis& chassis, int from, int to) {
 }  // namespace
 
 EngineInfo hierarchical_engine() {
-  return known_engine(
-      "hierarchical",
-      "between GPUs of the same place in their chassis, and within every chassis; AllReduce in four such "
-      "steps",
-      [](const Members& members) -> KnownAlgorithm {
-        const Chassis chassis = chassis_of(members);
-        const bool binomially = members.has_one_root;
-        return {.spread = [chassis, binomially](int, int root) { return spread(chassis, root, binomially); },
-                .route = [chassis](int from, int to) { return route(chassis, from, to); }};
-      });
+  const MakeAlgorithm by_chassis = [](const Members& members) -> KnownAlgorithm {
+    const Chassis chassis = chassis_of(members);
+    const bool binomially = members.has_one_root;
+    return {.spread = [chassis, binomially](int, int root) { return spread(chassis, root, binomially); },
+            .route = [chassis](int from, int to) { return route(chassis, from, to); }};
+  };
+  return quick_engine(
+      known_engine("hierarchical",
+                   "between GPUs of the same place in their chassis, and within every chassis; AllReduce in "
+                   "four such steps",
+                   by_chassis),
+      by_chassis);
 }
 
 }  // namespace rondo

@@ -11,6 +11,7 @@
 #include "gpu_paths.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/engines/plain_allgather.hpp"
 #include "shapes.hpp"
 #include "task_scheduler.hpp"
 
@@ -19,6 +20,13 @@ namespace {
 
 /// More than an algorithm has: chunks of one turn go before those of the next.
 constexpr double kStepsOfTurn = 1 << 20;
+
+/// Times the lower bound: where other engines come nearer.
+constexpr double kPromising = 1.01;
+/// Beyond them finding rings takes longer than others do; in AllGather, where others are quick as well,
+/// sooner.
+constexpr std::size_t kMostQuickMembers = 64;
+constexpr std::size_t kMostQuickMembersOfAllgather = 16;
 
 /// A hop of a tree, and the place in the tree's list of the next one towards the root; -1: none.
 struct TreeHop {
@@ -66,7 +74,45 @@ class KnownTasks {
   const TaskGraph& graph() const { return graph_; }
   const std::vector<double>& ranks() const { return rank_; }
 
+  /// Before which the algorithm does not end, in however many chunks: what the busiest link or group has to
+  /// carry, and the latencies of the longest way.
+  double least_us() {
+    const Topology& topology = members_.topology;
+    std::vector<double> busy_us(topology.num_links(), 0);
+    double longest_us = 0;
+    for (int channel = 0; channel < static_cast<int>(algorithm_.shares.size()); ++channel) {
+      const double bytes = algorithm_.shares[index(channel)] * demand_.size_bytes() / members_.count();
+      for (int turn = 0; turn < members_.count(); ++turn) {
+        const bool is_given = members_.combine && algorithm_.root_of_sum;
+        const int root = is_given ? algorithm_.root_of_sum(channel, turn) : turn;
+        double way_us = add_loads(spread_tree(channel, root), bytes, busy_us);
+        if (members_.combine) way_us += add_loads(gather_tree(channel, root), bytes, busy_us);
+        longest_us = std::max(longest_us, way_us);
+      }
+    }
+    double least_us = std::max(longest_us, *std::ranges::max_element(busy_us));
+    for (const SharedBandwidth& group : topology.shared_bandwidth()) {
+      double group_us = 0;
+      for (const LinkId l : group.links)
+        group_us += busy_us[l.index()] * topology.link(l).bandwidth_GBps / group.bandwidth_GBps;
+      least_us = std::max(least_us, group_us);
+    }
+    return least_us;
+  }
+
  private:
+  /// Returns the latency of the tree's longest way.
+  double add_loads(const HopTree& tree, double bytes, std::vector<double>& busy_us) const {
+    std::vector<double> far_us(tree.size());
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      far_us[i] = hop(tree[i].hop).fixed_us;
+      if (tree[i].towards_root >= 0) far_us[i] += far_us[index(tree[i].towards_root)];
+      for (const HopLink& part : hop(tree[i].hop).links)
+        busy_us[part.link.index()] += part.share * part.us_per_byte * bytes;
+    }
+    return *std::ranges::max_element(far_us);
+  }
+
   int position(GpuId g) const { return position_[g.index()]; }
   GpuId gpu(int member) const { return members_.gpus[index(member)]; }
   const Hop& hop(int h) const { return members_.hops.hop(h); }
@@ -245,6 +291,31 @@ EngineInfo known_engine(std::string name, std::string help, MakeAlgorithm make,
     };
   };
   return engine;
+}
+
+EngineInfo quick_engine(EngineInfo known, MakeAlgorithm make, bool in_allgather) {
+  known.goes_first = true;
+  known.applicable = [make, in_allgather](const Instance& instance, const EngineOptions& options) {
+    const Demand& demand = instance.demand;
+    const std::vector<GpuId> gpus = members_of(demand);
+    const bool combine = demand.kind() == DemandKind::all_reduction;
+    if (combine) {
+      if (!is_plain_all_reduce(demand) || gpus.size() > kMostQuickMembers) return false;
+    } else if (!in_allgather || !is_plain_allgather(instance) || gpus.size() > kMostQuickMembersOfAllgather) {
+      return false;
+    }
+    try {
+      const HopTable hops(*instance.topology);
+      const Members members(*instance.topology, hops, gpus, combine, false);
+      const KnownAlgorithm algorithm = make(members);
+      const Demand split = demand.with_chunks(combine ? members.count() : 1);
+      return KnownTasks(algorithm, members, split).least_us() <= kPromising * options.bound_us;
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::unavailable) throw;
+      return false;
+    }
+  };
+  return known;
 }
 
 }  // namespace rondo

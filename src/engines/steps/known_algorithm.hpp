@@ -55,6 +55,10 @@ EngineInfo known_engine(
     std::string name, std::string help, MakeAlgorithm make,
     std::function<int(int num_members)> pieces = [](int n) { return n; });
 
+/// The same row; `auto` tries it on an AllReduce, before all others, where links and latencies might let it
+/// end about at the lower bound. `in_allgather`: and on an AllGather of few GPUs, among the others.
+EngineInfo quick_engine(EngineInfo known, MakeAlgorithm make, bool in_allgather = false);
+
 /// A binomial tree over `count` members, in ceil(log2 count) steps: messages go ever nearer.
 StepMessages binomial(int root, int count);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "known_algorithm.hpp"
 #include "rings.hpp"
@@ -13,6 +14,7 @@ namespace rondo {
 namespace {
 
 constexpr std::size_t kMostRings = 16;
+constexpr int kPiecesOfSpreading = 6;  ///< goes evenly over one, two, three or six rings
 
 struct Rings {
   std::vector<Ring> rings;
@@ -72,11 +74,15 @@ KnownAlgorithm along_rings(const Members& members) {
 }  // namespace
 
 EngineInfo ring_engine() {
-  return known_engine(
-      "ring",
-      "rings of the greatest bandwidth through all GPUs, several at once; AllGather, Broadcast, "
-      "AllReduce",
-      along_rings);
+  EngineInfo engine =
+      known_engine("ring",
+                   "rings of the greatest bandwidth through all GPUs, several at once; AllGather, Broadcast, "
+                   "AllReduce",
+                   along_rings);
+  engine.pieces = [of_sums = engine.pieces](const Demand& demand) {
+    return demand.kind() == DemandKind::all_reduction ? of_sums(demand) : kPiecesOfSpreading;
+  };
+  return quick_engine(std::move(engine), along_rings, true);
 }
 
 }  // namespace rondo

@@ -69,6 +69,24 @@ TEST(AllReduce, OfAMeshNeedsMoreThanItsHalvesOneAfterTheOther) {
   EXPECT_GT(halves.proven.schedule.finish_us, 1.2 * whole.proven.schedule.finish_us);
 }
 
+// Halves one after the other end a latency and a chunk's time later than the bound says.
+TEST(AllReduce, EndsAtItsBoundByKnownAlgorithmsWhereTheseDo) {
+  const SynthesisResult ring = combine(generated("ring", {{"gpus", "8"}}), "allreduce", 16e6);
+  EXPECT_EQ(ring.engine, "ring");
+  EXPECT_NEAR(ring.proven.schedule.finish_us, 280.5, 1e-6);
+  const SynthesisResult pairs = combine(generated("full", {{"gpus", "8"}}), "allreduce", 1e6);
+  EXPECT_EQ(pairs.engine, "direct");
+  EXPECT_NEAR(pairs.proven.schedule.finish_us, 5.5, 1e-6);
+}
+
+TEST(AllReduce, LeavesKnownAlgorithmsOutWhereLinksCannotEndThemInTime) {
+  const SynthesisResult mesh = combine(generated("mesh", {{"dims", "2x3"}}), "allreduce", 1e8);
+  for (const auto& candidate : mesh.candidates) {
+    EXPECT_NE(candidate.engine, "direct");
+    EXPECT_NE(candidate.engine, "hierarchical");
+  }
+}
+
 TEST(AllReduce, TakesTheChunksThatAreAskedForOrSaysWhyNot) {
   SolveOptions options;
   options.chunks = 5;
