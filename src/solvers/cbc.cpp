@@ -39,6 +39,21 @@ class CbcStopHandler final : public CbcEventHandler {
   const StopRule& rule_;
 };
 
+/// CLP 1.17 aborts on an assertion (coin-or/Clp issue 288) where it crunches what preprocessing has left
+/// fewer than three rows of.
+class SafeClp final : public OsiClpSolverInterface {
+ public:
+  OsiSolverInterface* clone(bool copy_data) const override {
+    return copy_data ? new SafeClp(*this) : new SafeClp;  // CBC owns it
+  }
+  void resolve() override {
+    constexpr unsigned int kNoCrunch = 2048;
+    constexpr int kFewestRows = 3;
+    if (getNumRows() < kFewestRows) setSpecialOptions(specialOptions() | kNoCrunch);
+    OsiClpSolverInterface::resolve();
+  }
+};
+
 /// CBC takes a start by column names only.
 std::vector<std::pair<std::string, double>> named_start(const OsiSolverInterface& osi,
                                                         const std::vector<double>& start) {
@@ -88,7 +103,7 @@ class CbcBackend final : public Solver {
       return make_clp_solver()->solve(model, limits, start);
     }
     const StopRule rule(limits, limits.max_iterations);
-    OsiClpSolverInterface osi;
+    SafeClp osi;
     osi.messageHandler()->setLogLevel(0);
     osi.getModelPtr()->setLogLevel(0);
     osi.loadProblem(coin_matrix(model), model.column_lower.data(), model.column_upper.data(),
