@@ -30,3 +30,4 @@ rondo_imported(nauty nauty/traces.h nauty)
 set_property(TARGET Rondo::nauty PROPERTY INTERFACE_COMPILE_DEFINITIONS _Thread_local=thread_local)
 # LEMON 1.3 is header-only for what we use (max-flow, shortest paths); its headers predate our warnings and C++20.
 rondo_imported(lemon lemon/preflow.h lemon)
+rondo_imported(cadical cadical.hpp cadical)

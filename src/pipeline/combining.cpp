@@ -76,6 +76,8 @@ std::optional<Problem> half(const Problem& problem, const Demand& demand, int pa
   SolveOptions& options = half.options;
   if (options.chunks % parts != 0) return std::nullopt;
   options.chunks /= parts;
+  options.steps /= 2;
+  options.step_rounds /= 2;
   if (options.time_limit_s) {
     const double now_s = context.seconds();
     options.time_limit_s = now_s + share * std::max(0.0, *options.time_limit_s - now_s);
@@ -193,6 +195,23 @@ bool is_asked(const Problem& problem, bool combines) {
   return problem.options.engine == "auto" || engine.combines == combines;
 }
 
+/// Collective. What an engine's refusal of a half says of the whole: nothing about other ways to add up.
+std::optional<Incumbent> halves_answered(const Problem& problem, const RunContext& context) {
+  const bool answers = find_engine_or_auto(problem.options.engine).answers;
+  try {
+    std::optional<Incumbent> halves = solve_in_halves(problem, context);
+    if (halves && answers) {
+      for (const char* figure : {"steps", "rounds", "step_cost_us"}) halves->found.metrics[figure] *= 2;
+    }
+    return halves;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::unavailable || !answers) throw;
+    throw Error(error.code(),
+                fmt::format("in halves, sums and then what spreads them, of {} steps and {} rounds each: {}",
+                            problem.options.steps / 2, problem.options.step_rounds / 2, error.what()));
+  }
+}
+
 /// The steps for sums of several GPUs each; the best schedule of all counts.
 class AllReduction {
  public:
@@ -247,7 +266,7 @@ class AllReduction {
   }
 
   void try_halves() {
-    std::optional<Incumbent> halves = solve_in_halves(problem_, context_);
+    std::optional<Incumbent> halves = halves_answered(problem_, context_);
     if (!halves) return;
     const SynthesisResult::Candidate candidate{halves->engine, halves->chunks,
                                                halves->found.schedule->finish_us};

@@ -24,6 +24,10 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   options_.concurrency = asked.concurrency;
   options_.join = asked.join;
   options_.symmetry = asked.symmetry;
+  options_.steps = asked.steps;
+  options_.rounds = asked.step_rounds;
+  options_.max_conflicts = asked.max_conflicts;
+  options_.proof = asked.proof;
   options_.steady = bounds.steady;
   options_.bound_us = bounds.best().us;
   const bool combines = problem.demand.kind() == DemandKind::all_reduction;

@@ -199,13 +199,14 @@ void Explorer::run_batch(const std::vector<Candidate>& batch) {
 /// Collective. Engines that do not support a problem say so at once, or where they have not begun to solve.
 bool Explorer::ran_out_of_time(const Error& error) {
   return error.code() == ExitCode::unavailable && problem_.options.time_limit_s &&
+         !find_engine_or_auto(problem_.options.engine).answers &&
          rule_.time_share() >= kTimeOfRefusals;
 }
 
 /// Collective. A time limit came before any schedule: list scheduling may take the rest of the time.
 void Explorer::fall_back() {
   if (!problem_.options.time_limit_s || std::isfinite(best_finish_us()) || context_.interrupted()) return;
-  if (problem_.options.engine == "list") return;
+  if (problem_.options.engine == "list" || find_engine_or_auto(problem_.options.engine).answers) return;
   if (first_error_ && !ran_out_of_time(*first_error_)) return;
   rule_.hit("time");
   falls_back_ = true;

@@ -11,6 +11,7 @@
 #include "rondo/decomp/decomposition.hpp"
 #include "rondo/pipeline/lp_solvers.hpp"
 #include "rondo/pipeline/registry.hpp"
+#include "step_options.hpp"
 
 namespace rondo {
 namespace {
@@ -301,7 +302,11 @@ std::vector<SolveOption> make_options() {
 }  // namespace
 
 const std::vector<SolveOption>& solve_options() {
-  static const std::vector<SolveOption> table = make_options();
+  static const std::vector<SolveOption> table = [] {
+    std::vector<SolveOption> all = make_options();
+    for (SolveOption& option : step_options()) all.push_back(std::move(option));
+    return all;
+  }();
   return table;
 }
 

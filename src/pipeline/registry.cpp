@@ -22,13 +22,14 @@ EngineInfo recursive_engine();
 EngineInfo bruck_engine();
 EngineInfo hierarchical_engine();
 EngineInfo exchange_engine();
+EngineInfo steps_engine();
 
 const std::vector<EngineInfo>& engine_registry() {
   static const std::vector<EngineInfo> engines{
-      list_engine(),      queue_engine(), trees_engine(),        flow_engine(),
-      lp_engine(),        milp_engine(),  rounds_engine(),       spanning_engine(),
-      steiner_engine(),   ring_engine(),  tree_engine(),         direct_engine(),
-      recursive_engine(), bruck_engine(), hierarchical_engine(), exchange_engine()};
+      list_engine(),     queue_engine(),  trees_engine(),     flow_engine(),    lp_engine(),
+      milp_engine(),     rounds_engine(), spanning_engine(),  steiner_engine(), ring_engine(),
+      tree_engine(),     direct_engine(), recursive_engine(), bruck_engine(),   hierarchical_engine(),
+      exchange_engine(), steps_engine()};
   return engines;
 }
 
@@ -50,7 +51,8 @@ const EngineInfo& find_engine_or_auto(const std::string& name) {
 }
 
 Toolbox make_toolbox() {
-  return {all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master};
+  return {all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master,
+          make_cadical_solver()};
 }
 
 }  // namespace rondo

@@ -16,6 +16,7 @@
 #include "rondo/pipeline/registry.hpp"
 #include "round_steps.hpp"
 #include "shared_bounds.hpp"
+#include "step_options.hpp"
 #include "time_shares.hpp"
 #include "without_relays.hpp"
 
@@ -113,6 +114,7 @@ Problem in_parts(const Problem& problem) {
 
 void check_divided(const Problem& problem) {
   check_bandwidth_steps(problem);
+  check_steps(problem);
   if (problem.start) chunks_of_kept(*problem.start, problem);
   if (problem.demand.forbids_relays()) return check_divided(on_members(problem));
   switch (problem.demand.kind()) {

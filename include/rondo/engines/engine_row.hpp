@@ -53,6 +53,7 @@ struct EngineInfo {
   bool takes_seeds = true;             ///< other seeds give other schedules
   bool heeds_bandwidth_steps = false;  ///< schedules on links whose bandwidth changes
   bool supports_local_search = false;  ///< also where it is asked for by name, not as one of `auto`
+  bool answers = false;                ///< a question, where no schedule of another engine would be an answer
   EngineTraits traits;
   Engine prepare = nullptr;
   bool works_in_rounds = false;  ///< by round_steps.hpp, on all ranks at once; then `prepare` is absent

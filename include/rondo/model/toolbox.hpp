@@ -12,6 +12,7 @@
 #include "rondo/model/column_master.hpp"
 #include "rondo/model/formulation.hpp"
 #include "rondo/model/round_model.hpp"
+#include "rondo/model/satisfiability.hpp"
 #include "rondo/model/solver.hpp"
 
 namespace rondo {
@@ -68,6 +69,7 @@ struct Toolbox {
   std::shared_ptr<const Solver> lp;
   std::shared_ptr<const Solver> milp;
   MakeColumnMaster column_master = nullptr;
+  std::shared_ptr<const SatSolver> sat = nullptr;
   LpMethod method = LpMethod::by_size;
   /// Collective, where it is there: the steady-state flow by Dantzig-Wolfe columns over all ranks.
   std::function<FlowByColumns(const Instance&)> flow_by_columns = nullptr;

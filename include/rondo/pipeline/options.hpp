@@ -40,6 +40,10 @@ struct SolveOptions {
   std::string decompose = "none";         ///< one of decompositions()
   int parts = 0;                          ///< 0 = the decomposition's own choice
   RoundOptions rounds = {};
+  int steps = 0;                    ///< of engine steps; 0 = not given
+  int step_rounds = 0;              ///< of all steps together; 0 = not given
+  std::int64_t max_conflicts = -1;  ///< of the satisfiability solver; -1 = none
+  std::string proof = {};           ///< file for the proof that there is no algorithm; "" = none
 
   /// The gap that ends a search. Without --gap a finish time this near to the bound counts as optimal.
   double gap_to_meet() const { return gap.value_or(1e-6); }

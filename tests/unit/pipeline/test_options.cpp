@@ -43,7 +43,11 @@ const Texts& other_values() {
                          {"gamma", "0"},
                          {"start", "none"},
                          {"round-columns", "10"},
-                         {"round-work", "1"}};
+                         {"round-work", "1"},
+                         {"steps", "3"},
+                         {"rounds", "4"},
+                         {"max-conflicts", "9"},
+                         {"proof", "none.drat"}};
   return all;
 }
 
@@ -190,9 +194,10 @@ TEST(Options, ValuesOutOfRangeAreRefusedByName) {
                   {"decompose", "magic"}, {"parts", "-1"},
                   {"round-epochs", "-1"}, {"gamma", "x"},
                   {"start", "maybe"},     {"round-columns", "0"},
-                  {"round-work", "nan"}};
+                  {"round-work", "nan"},  {"steps", "0"},
+                  {"rounds", "0"},        {"max-conflicts", "-1"}};
   for (const SolveOption& option : solve_options()) {
-    if (option.name == "from") continue;  // any path; whether a schedule is there the command line finds out
+    if (option.name == "from" || option.name == "proof") continue;  // any path; opening it tells more
     ASSERT_EQ(bad.count(option.name), 1U) << option.name;
     SolveOptions options = options_of("list", {});
     try {
