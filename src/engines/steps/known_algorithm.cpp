@@ -22,7 +22,7 @@ namespace {
 constexpr double kStepsOfTurn = 1 << 20;
 
 /// Times the lower bound: where other engines come nearer.
-constexpr double kPromising = 1.01;
+constexpr double kNearItsBound = 1.01;
 /// Beyond them finding rings takes longer than others do; in AllGather, where others are quick as well,
 /// sooner.
 constexpr std::size_t kMostQuickMembers = 64;
@@ -309,7 +309,7 @@ EngineInfo quick_engine(EngineInfo known, MakeAlgorithm make, bool in_allgather)
       const Members members(*instance.topology, hops, gpus, combine, false);
       const KnownAlgorithm algorithm = make(members);
       const Demand split = demand.with_chunks(combine ? members.count() : 1);
-      return KnownTasks(algorithm, members, split).least_us() <= kPromising * options.bound_us;
+      return KnownTasks(algorithm, members, split).least_us() <= kNearItsBound * options.bound_us;
     } catch (const Error& error) {
       if (error.code() != ExitCode::unavailable) throw;
       return false;
