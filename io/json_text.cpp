@@ -11,7 +11,7 @@
 namespace rondo {
 namespace {
 
-constexpr std::size_t kMaxDepth = 32;            // the formats need 5
+constexpr std::size_t kMostNested = 32;          // the formats need 5
 constexpr std::size_t kMaxKeysOfObject = 1'000;  // objects are searched linearly
 constexpr std::size_t kMaxReasonBytes = 200;
 
@@ -105,8 +105,8 @@ class DocumentBuilder final : public nlohmann::json_sax<Json> {
   }
 
   bool open(Json empty) {
-    if (open_.size() >= kMaxDepth)
-      refuse(fmt::format("nested deeper than {} levels in {}", kMaxDepth, place()));
+    if (open_.size() >= kMostNested)
+      refuse(fmt::format("nested deeper than {} levels in {}", kMostNested, place()));
     open_.push_back({place_value(std::move(empty)), ""});
     return true;
   }

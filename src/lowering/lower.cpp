@@ -68,7 +68,7 @@ void check_options(const LoweringOptions& options) {
 }
 
 /// What stays the same however the connections are dealt over threadblocks.
-struct Parts {
+struct Prepared {
   Layout layout;
   lowering::Traffic traffic;
   Program program;  ///< without GPUs and channels
@@ -97,7 +97,7 @@ std::vector<Delivery> moved(const ProvenSchedule& proven) {
   return std::move(transfers.deliveries);
 }
 
-Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
+Prepared prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
   const Executor& executor = *options.executor;
   const Collective coll = known_coll(proven.demand, executor);
   const auto spelled = msccl::spelling(executor, coll);
@@ -118,11 +118,11 @@ Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
     deliveries = lowering::needed_in_order(
         proven.demand, lowering::limit_peers(proven.topology, std::move(deliveries), *options.max_peers));
   }
-  Parts parts = {.layout = Layout(proven.demand, {.in_place = options.in_place,
-                                                  .in_turn = coll == Collective::custom,
-                                                  .instances = options.instances}),
-                 .traffic = {},
-                 .program = {}};
+  Prepared parts = {.layout = Layout(proven.demand, {.in_place = options.in_place,
+                                                     .in_turn = coll == Collective::custom,
+                                                     .instances = options.instances}),
+                    .traffic = {},
+                    .program = {}};
   parts.traffic = lowering::merge(deliveries, parts.layout, executor.count);
   parts.program.name = name_of(proven, options);
   parts.program.protocol = options.protocol;
@@ -137,7 +137,7 @@ Parts prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
   return parts;
 }
 
-Program build(const Parts& parts, const LoweringOptions& options, int batches_per_tb) {
+Program build(const Prepared& parts, const LoweringOptions& options, int batches_per_tb) {
   const int num_gpus = parts.layout.num_gpus();
   const auto lowered = [&](Order order) -> std::optional<std::pair<Plan, StepGraph>> {
     const auto plan = lowering::connect(parts.traffic, num_gpus, *options.executor, batches_per_tb, order);
@@ -175,7 +175,7 @@ Program build(const Parts& parts, const LoweringOptions& options, int batches_pe
 Program lower(const ProvenSchedule& proven, const LoweringOptions& options) {
   check_options(options);
   const Executor& executor = *options.executor;
-  const Parts parts = prepare(proven, options);
+  const Prepared parts = prepare(proven, options);
   const int max_steps = std::min(options.max_steps.value_or(executor.steps), executor.steps);
   int batches_per_tb = max_steps;
   for (int attempt = 1;; ++attempt) {
