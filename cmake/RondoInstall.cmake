@@ -3,7 +3,7 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS rondo RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY jobs/topologies DESTINATION ${CMAKE_INSTALL_DATADIR}/rondo)
+install(DIRECTORY jobs/topologies jobs/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/rondo)
 install(PROGRAMS slurm/solve.sbatch slurm/scaling.sbatch slurm/submit.sh DESTINATION ${CMAKE_INSTALL_DATADIR}/rondo/slurm)
 install(DIRECTORY slurm/modulefiles DESTINATION ${CMAKE_INSTALL_DATADIR})
 

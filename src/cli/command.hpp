@@ -31,6 +31,7 @@ Command reassemble_command();
 Command verify_command();
 Command replay_command();
 Command bound_command();
+Command compare_command();
 Command export_command();
 Command execute_command();
 Command check_xml_command();
@@ -38,6 +39,7 @@ Command info_command();
 Command topology_list_command();
 Command topology_show_command();
 Command topology_generate_command();
+Command topology_compose_command();
 Command topology_check_command();
 
 /// All commands, in the order of `rondo --help`.

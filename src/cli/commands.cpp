@@ -4,13 +4,22 @@ namespace rondo::cli {
 
 const std::vector<Command>& commands() {
   static const std::vector<Command> all = {
-      solve_command(),          resume_command(),
-      reassemble_command(),     verify_command(),
-      replay_command(),         bound_command(),
-      export_command(),         execute_command(),
-      check_xml_command(),      info_command(),
-      topology_list_command(),  topology_show_command(),
-      topology_check_command(), topology_generate_command(),
+      solve_command(),
+      resume_command(),
+      reassemble_command(),
+      verify_command(),
+      replay_command(),
+      bound_command(),
+      compare_command(),
+      export_command(),
+      execute_command(),
+      check_xml_command(),
+      info_command(),
+      topology_list_command(),
+      topology_show_command(),
+      topology_check_command(),
+      topology_generate_command(),
+      topology_compose_command(),
   };
   return all;
 }

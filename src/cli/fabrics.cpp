@@ -82,7 +82,9 @@ OptionGroup fabric_options(Option seed) {
   return {
       "Fabric",
       {{"topology", "NAME|FILE|SPEC", "",
-        "a shipped fabric (rondo topology list), a JSON file, or a generated one such as "
+        "a shipped fabric or machine (rondo topology list), a JSON file, NCCL's topology XML "
+        "(NCCL_TOPO_DUMP_FILE), the output of (nvidia-smi -L; nvidia-smi topo -m), or a generated one such "
+        "as "
         "torus:dims=8x8,bandwidth_GBps=50"},
        {"degrade", "FRACTION:FACTOR", "",
         "multiply the bandwidth of a random FRACTION of the links by FACTOR, or each by one from a range: "

@@ -1,22 +1,30 @@
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "command.hpp"
 #include "describe_topology.hpp"
 #include "fabrics.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
+#include "rondo/io/machine.hpp"
 #include "rondo/io/read_as.hpp"
 #include "rondo/io/topology_files.hpp"
+#include "rondo/pictures/pictures.hpp"
 #include "table.hpp"
 
-/// `rondo topology list | show | check | generate`.
+/// `rondo topology list | show | check | generate | compose`.
 namespace rondo::cli {
 namespace {
 
 std::string list(const Settings&) {
   std::string text = "Shipped:\n";
   for (const std::string& name : shipped_topologies()) {
+    text += fmt::format("  {}\n", topology_line(load_topology(name)));
+  }
+  text += "\nShipped machines (alone; rondo topology compose joins several):\n";
+  for (const std::string& name : shipped_machines()) {
     text += fmt::format("  {}\n", topology_line(load_topology(name)));
   }
   text += "\nGenerated (FAMILY:NAME=VALUE,NAME=VALUE; defaults in brackets):\n";
@@ -37,11 +45,31 @@ std::vector<OptionGroup> no_options() {
 }
 
 std::vector<OptionGroup> show_options() {
-  return {fabric_options()};
+  return {fabric_options(),
+          {"Output", {{"svg", "FILE", "", "draw it too: the wider a link, the more bandwidth"}}}};
 }
 
 std::string show(const Settings& settings) {
-  return describe_topology(changed_topology(load_topology(settings.text("topology")), settings));
+  const Topology topology = changed_topology(load_topology(settings.text("topology")), settings);
+  if (settings.has("svg")) write_text_file(settings.text("svg"), topology_picture(topology));
+  return describe_topology(topology);
+}
+
+std::vector<OptionGroup> compose_options() {
+  return {{"Machines",
+           {{"node", "NAME|FILE", "",
+             "a shipped machine (rondo topology list), or NCCL's topology XML (NCCL_TOPO_DUMP_FILE) of one"},
+            {"nodes", "N", "", "how many of them"},
+            {"network", "NAME:PARAMETERS", "rails", networks_help()}}},
+          {"Output", {{"output", "FILE", "", "file to write; replaced if it exists"}}}};
+}
+
+std::string compose_machines(const Settings& settings) {
+  const std::string& output = settings.text("output");
+  const auto nodes = static_cast<int>(settings.integer("nodes", 1, std::numeric_limits<int>::max()));
+  const Topology topology = compose(load_machine(settings.text("node")), nodes, settings.text("network"));
+  write_text_file(output, format_json(topology_to_json(topology)));
+  return fmt::format("wrote {}: {}\n", output, topology_line(topology));
 }
 
 std::vector<OptionGroup> check_options() {
@@ -87,7 +115,7 @@ Command topology_show_command() {
           .positional = "topology",
           .notes =
               "Examples:\n"
-              "  rondo topology show ndv2-2\n"
+              "  rondo topology show ndv2-2 --svg ndv2.svg\n"
               "  rondo topology show torus:dims=4x4x4 --degrade 0.1:0.5 --seed 1\n",
           .options = show_options,
           .run = on_root_alone(show)};
@@ -115,6 +143,22 @@ Command topology_generate_command() {
               "  rondo topology generate dgx1 --degrade 0.1:0.5 --output damaged.json\n",
           .options = generate_options,
           .run = on_root_alone(generate)};
+}
+
+Command topology_compose_command() {
+  return {.name = "topology compose",
+          .arguments = "--node NAME|FILE --nodes N --network NAME:PARAMETERS --output FILE",
+          .summary = "join equal machines by a network, and write the fabric as a JSON file",
+          .positional = "",
+          .notes =
+              "A GPU reaches the network by the NICs that are nearest to it on its buses. What GPUs share of "
+              "PCIe is\nshared bandwidth. GPUs are numbered machine by machine, in each as NCCL does.\n\n"
+              "Examples:\n"
+              "  rondo topology compose --node dgx-h100 --nodes 4 --network rails --output h100.json\n"
+              "  rondo topology compose --node node.xml --nodes 16 --network "
+              "fat_tree:nodes_per_leaf=4,spines=4,oversubscription=2 --output cluster.json\n",
+          .options = compose_options,
+          .run = on_root_alone(compose_machines)};
 }
 
 }  // namespace rondo::cli

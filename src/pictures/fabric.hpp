@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,10 +54,22 @@ TopologyDrawing draw_fabric(const Topology& topology, const Places& places);
 /// Share of the time up to `end_us` that the links transmit, averaged over them.
 double utilisation(const std::vector<LinkId>& links, const std::vector<LinkLoad>& loads, double end_us);
 
+/// How links that are drawn as one look.
+struct LinkPaint {
+  double weight = 0;  ///< the heavier, the wider
+  double share = 0;   ///< in [0, 1]: the colour
+  std::string words = {};
+};
+using LinkPainter = std::function<LinkPaint(const std::vector<LinkId>& links)>;
+/// By what a schedule makes of them; `loads` must outlive it.
+LinkPainter paint_of(const std::vector<LinkLoad>& loads, double end_us);
+/// By their bandwidth; `topology` must outlive it.
+LinkPainter paint_of(const Topology& topology);
+
 /// The drawing as SVG elements, each with a title. Links carry data-link="position in `links`"; of more than
-/// kMostDrawnLinks those with the most bytes are drawn.
+/// kMostDrawnLinks the heaviest are drawn.
 inline constexpr std::size_t kMostDrawnLinks = 4000;
-std::string fabric_svg(const TopologyDrawing& drawing, const std::vector<LinkLoad>& loads, double end_us);
+std::string fabric_svg(const TopologyDrawing& drawing, const LinkPainter& paint);
 
 /// The colour of a utilisation in [0, 1], and the steps that a legend shows.
 std::string utilisation_colour(double share);

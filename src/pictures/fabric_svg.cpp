@@ -16,6 +16,9 @@ namespace {
 constexpr std::array<const char*, kColourSteps> kColours = {"#d9dee6", "#c6dbb4", "#9fd0a0", "#66bdb0",
                                                             "#3a9fbe", "#2b74b3", "#284f9c", "#1a1f6b"};
 
+/// The colour of links that are drawn without a schedule.
+constexpr double kPlainShare = 0.5;
+
 /// A curve from rim to rim that bends to its right, so that the two directions of a pair stay apart.
 std::string curve(const DrawnNode& from, const DrawnNode& to) {
   const double dx = to.at.x - from.at.x;
@@ -60,22 +63,19 @@ std::string load_words(const std::vector<LinkId>& links, const std::vector<LinkL
                      format_size(bytes_of(links, loads)), percent(utilisation(links, loads, end_us)));
 }
 
-std::string link_element(const TopologyDrawing& drawing, std::size_t index,
-                         const std::vector<LinkLoad>& loads, double most_bytes, double most_width,
-                         double end_us) {
+std::string link_element(const TopologyDrawing& drawing, std::size_t index, const LinkPaint& paint,
+                         double most_weight, double most_width) {
   const DrawnLink& link = drawing.links[index];
   const DrawnNode& from = drawing.nodes[static_cast<std::size_t>(link.src)];
   const DrawnNode& to = drawing.nodes[static_cast<std::size_t>(link.dst)];
   const bool goes_round = link.round.x != 0 || link.round.y != 0;
-  const double bytes = bytes_of(link.links, loads);
-  const double width = bytes > 0 ? most_width * (0.2 + 0.8 * bytes / most_bytes) : 0.6;
-  const std::string colour = utilisation_colour(bytes > 0 ? utilisation(link.links, loads, end_us) : 0);
+  const double width = paint.weight > 0 ? most_width * (0.2 + 0.8 * paint.weight / most_weight) : 0.6;
   return fmt::format(
       "<path data-link=\"{}\" d=\"{}\" stroke=\"{}\" stroke-width=\"{}\"{}><title>{} → {}: {}</title>"
       "</path>\n",
-      index, goes_round ? stubs(from, to, link.round) : curve(from, to), colour, coordinate(width),
-      bytes > 0 ? "" : " stroke-dasharray=\"3 3\"", markup(from.label), markup(to.label),
-      load_words(link.links, loads, end_us));
+      index, goes_round ? stubs(from, to, link.round) : curve(from, to),
+      utilisation_colour(paint.weight > 0 ? paint.share : 0), coordinate(width),
+      paint.weight > 0 ? "" : " stroke-dasharray=\"3 3\"", markup(from.label), markup(to.label), paint.words);
 }
 
 /// The largest letters with which a name fits into its node.
@@ -85,13 +85,13 @@ double fitting_letters(const DrawnNode& node) {
 }
 
 /// `letters`: the size of the names. Where one does not fit into its node it stands below.
-std::string node_element(const DrawnNode& node, double letters, const std::vector<LinkLoad>& loads,
-                         double end_us) {
-  const double share = node.inside.empty() ? 0 : utilisation(node.inside, loads, end_us);
+std::string node_element(const DrawnNode& node, double letters, const LinkPainter& paint) {
+  const LinkPaint inner = node.inside.empty() ? LinkPaint{} : paint(node.inside);
+  const double share = inner.share;
   const std::string fill =
       node.is_group ? utilisation_colour(share) : (node.is_switch ? "#fff3d6" : "#ffffff");
   std::string title = markup(node.label);
-  if (!node.inside.empty()) title += ", inside: " + load_words(node.inside, loads, end_us);
+  if (!node.inside.empty()) title += ", inside: " + inner.words;
   std::string text = fmt::format("<g><title>{}</title>", title);
   if (node.is_switch) {
     text += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"3\"",
@@ -136,28 +136,44 @@ double utilisation(const std::vector<LinkId>& links, const std::vector<LinkLoad>
   return busy / (end_us * std::max(1.0, static_cast<double>(links.size())));
 }
 
-std::string fabric_svg(const TopologyDrawing& drawing, const std::vector<LinkLoad>& loads, double end_us) {
+LinkPainter paint_of(const std::vector<LinkLoad>& loads, double end_us) {
+  return [&loads, end_us](const std::vector<LinkId>& links) -> LinkPaint {
+    return {bytes_of(links, loads), utilisation(links, loads, end_us), load_words(links, loads, end_us)};
+  };
+}
+
+LinkPainter paint_of(const Topology& topology) {
+  return [&topology](const std::vector<LinkId>& links) -> LinkPaint {
+    double GBps = 0;
+    for (const LinkId link : links) GBps += topology.link(link).bandwidth_GBps;
+    return {GBps, kPlainShare,
+            fmt::format("{}{} GB/s", links.size() > 1 ? count_of(links.size(), "link") + ": " : std::string(),
+                        short_number(GBps))};
+  };
+}
+
+std::string fabric_svg(const TopologyDrawing& drawing, const LinkPainter& paint) {
   std::string text = "<g fill=\"#f4f6f9\" stroke=\"#b8c0cc\">\n";
   for (const DrawnPlace& place : drawing.places) {
     text += fmt::format("<circle cx=\"{}\" cy=\"{}\" r=\"{}\"/>\n", coordinate(place.at.x),
                         coordinate(place.at.y), coordinate(place.radius));
   }
   text += "</g>\n<g fill=\"none\">\n";
-  std::vector<double> bytes;
-  for (const DrawnLink& link : drawing.links) bytes.push_back(bytes_of(link.links, loads));
-  std::vector<std::size_t> order(bytes.size());  // the busiest on top
+  std::vector<LinkPaint> paints;
+  for (const DrawnLink& link : drawing.links) paints.push_back(paint(link.links));
+  std::vector<std::size_t> order(paints.size());  // the heaviest on top
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return bytes[a] < bytes[b]; });
+                   [&](std::size_t a, std::size_t b) { return paints[a].weight < paints[b].weight; });
   if (order.size() > kMostDrawnLinks) order.erase(order.begin(), order.end() - kMostDrawnLinks);
   // A crowd of links is drawn thinner.
   const double most_width = std::clamp(550.0 / static_cast<double>(order.size() + 1), 1.2, 5.5);
   for (const std::size_t i : order) {
-    text += link_element(drawing, i, loads, std::max(bytes[order.back()], 1e-300), most_width, end_us);
+    text += link_element(drawing, i, paints[i], std::max(paints[order.back()].weight, 1e-300), most_width);
   }
   text += "</g>\n<g>\n";
   const double letters = letters_for(drawing.nodes);
-  for (const DrawnNode& node : drawing.nodes) text += node_element(node, letters, loads, end_us);
+  for (const DrawnNode& node : drawing.nodes) text += node_element(node, letters, paint);
   text +=
       "</g>\n<g font-size=\"12\" text-anchor=\"middle\" fill=\"#333\" paint-order=\"stroke\" stroke=\"#fff\" "
       "stroke-width=\"4\">\n";

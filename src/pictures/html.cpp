@@ -241,12 +241,13 @@ std::string html_page(const PictureSubject& subject) {
   fill(page, "bound", bound_section(proven));
   fill(page, "fabric-words", fabric_words(fabric));
   fill(page, "fabric",
-       fabric.nodes.empty() ? ""
-                            : fmt::format("<svg role=\"img\" aria-label=\"The fabric with the load of its "
-                                          "links\" viewBox=\"0 0 {0} {1}\" style=\"max-width:{2}px\" "
-                                          "font-family=\"Helvetica, Arial, sans-serif\">\n{3}</svg>",
-                                          coordinate(fabric.width), coordinate(fabric.height),
-                                          coordinate(1.6 * fabric.width), fabric_svg(fabric, loads, end_us)));
+       fabric.nodes.empty()
+           ? ""
+           : fmt::format("<svg role=\"img\" aria-label=\"The fabric with the load of its "
+                         "links\" viewBox=\"0 0 {0} {1}\" style=\"max-width:{2}px\" "
+                         "font-family=\"Helvetica, Arial, sans-serif\">\n{3}</svg>",
+                         coordinate(fabric.width), coordinate(fabric.height), coordinate(1.6 * fabric.width),
+                         fabric_svg(fabric, paint_of(loads, end_us))));
   fill(page, "producer", markup(proven.producer.empty() ? producer() : proven.producer));
   fill(page, "script", kPageScript);
 

@@ -17,7 +17,9 @@ constexpr double kLeft = 90;
 constexpr double kRight = 20;
 constexpr double kTop = 40;
 constexpr double kBottom = 50;
-constexpr const char* kColours[] = {"#1f5fa8", "#c04b2c", "#2f8a4c"};
+constexpr double kLegend = 120;  ///< to the right of the plot
+constexpr const char* kColours[] = {"#1f5fa8", "#c04b2c", "#2f8a4c", "#8a5ab8",
+                                    "#b8860b", "#2a9aa8", "#c2528f", "#555555"};
 
 /// A logarithmic axis: values to positions.
 class Axis {
@@ -89,7 +91,7 @@ std::string drawn(const Plot& plot, double top) {
     svg += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"1.5\"/>\n", points,
                        colour);
     svg += fmt::format("<g fill=\"{}\">{}</g>\n", colour,
-                       text_at(right - 6, top + kTop + 16 + 16 * static_cast<double>(i), "end", line.name));
+                       text_at(right + 8, top + kTop + 16 + 16 * static_cast<double>(i), "start", line.name));
   }
   return svg;
 }
@@ -108,7 +110,7 @@ std::string svg_of(const std::vector<Plot>& plots) {
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
       "font-family=\"sans-serif\" font-size=\"12\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n"
       "{2}</svg>\n",
-      kWidth, height, body);
+      kWidth + kLegend, height, body);
 }
 
 }  // namespace rondo::pictures

@@ -4,6 +4,7 @@
 
 #include "fabric.hpp"
 #include "places.hpp"
+#include "rondo/core/error.hpp"
 #include "rondo/pictures/pictures.hpp"
 #include "text.hpp"
 #include "timeline_svg.hpp"
@@ -83,10 +84,30 @@ std::string svg_picture(const PictureSubject& subject) {
          head +
          fmt::format("<g transform=\"translate({} {}) scale({:.4g})\">\n", coordinate(left), coordinate(y),
                      scale) +
-         fabric_svg(fabric, loads, end_us) +
+         fabric_svg(fabric, paint_of(loads, end_us)) +
          fmt::format("</g>\n<g transform=\"translate({} {})\">\n", coordinate(kMargin),
                      coordinate(timeline_top)) +
          timeline.elements + "</g>\n</svg>\n";
+}
+
+std::string topology_picture(const Topology& topology) {
+  const TopologyDrawing drawing = draw_fabric(topology, places_of(topology));
+  if (drawing.nodes.empty()) {
+    throw Error(ExitCode::unavailable,
+                fmt::format("'{}' has {} nodes, too many for a drawing of them; draw one with fewer",
+                            topology.name(), topology.num_nodes()));
+  }
+  const double scale = std::min({(kWidth - 2 * kMargin) / drawing.width, 1000 / drawing.height, 1.6});
+  const double top = 52;
+  return fmt::format(
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
+             "role=\"img\" aria-labelledby=\"title\" font-family=\"Helvetica, Arial, sans-serif\">\n"
+             "<title id=\"title\">{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"
+             "<text x=\"{3}\" y=\"34\" font-size=\"19\" font-weight=\"bold\">{2}</text>\n"
+             "<g transform=\"translate({4} {5}) scale({6:.4g})\">\n",
+             coordinate(kWidth), coordinate(top + scale * drawing.height + kMargin), markup(topology.name()),
+             coordinate(kMargin), coordinate((kWidth - scale * drawing.width) / 2), coordinate(top), scale) +
+         fabric_svg(drawing, paint_of(topology)) + "</g>\n</svg>\n";
 }
 
 }  // namespace rondo

@@ -160,6 +160,7 @@ std::string why_parts_idle(const SolveOptions& options, bool) {
 
 std::vector<SolveOption> make_options() {
   const std::vector<std::string> solve_and_bound{"solve", "bound"};
+  const std::vector<std::string> solve_and_compare{"solve", "compare"};
   const std::string pdhg_range = "within 1e-9 and 0.01";
   return {
       {"engine", "engine", kSearch, "NAME", help_of_engines(),
@@ -194,7 +195,7 @@ std::vector<SolveOption> make_options() {
       {"gap", "gap", kStop, "G", "finish / lower bound - 1 that is good enough: 0.01 or 1%",
        number_field(
            [](auto& o) -> auto& { return o.gap; }, fraction()),
-       all_engines, why_gap_idle},
+       all_engines, why_gap_idle, solve_and_compare},
       {"time-limit", "time_limit_s", kStop, "S",
        "wall time in seconds; the schedule may then differ from run to run",
        number_field(
@@ -216,12 +217,12 @@ std::vector<SolveOption> make_options() {
       {"seed", "seed", "", "N", "seed of all that is random",
        whole_field(
            [](auto& o) -> auto& { return o.seed; }, 0, kMostOfAll),
-       all_engines, nullptr},
+       all_engines, nullptr, solve_and_compare},
       {"concurrency", "concurrency", kSearch, "N",
        "transfers at a time on a link of a GPU, where links are faster than what they carry; 0: any",
        whole_field(
            [](auto& o) -> auto& { return o.concurrency; }, kAnyConcurrency, kMostConcurrency),
-       [](const EngineInfo& engine) { return engine.traits.shares_links; }, nullptr},
+       [](const EngineInfo& engine) { return engine.traits.shares_links; }, nullptr, solve_and_compare},
       {"join", "join", kSearch, "auto|off",
        "auto: where messages cost, chunks that take the same path may go in one transfer, for one cost",
        choice_field(

@@ -85,6 +85,12 @@ inline BadInput bad_demand(const std::string& name, const std::string& demand, W
           {{"t.json", topology()}, {"d.json", demand}}};
 }
 
+inline BadInput bad_compare(const std::string& name, Words more, Words in_message, int exit_code = 64) {
+  Words words{"compare", "--topology", "t.json"};
+  words.insert(words.end(), more.begin(), more.end());
+  return {name, words, exit_code, std::move(in_message), {{"t.json", topology()}}};
+}
+
 /// Of the three GPUs; without --size.
 inline BadInput bad_counts(const std::string& name, const std::string& counts, Words in_message,
                            std::map<std::string, std::string> options = {}) {
@@ -297,6 +303,43 @@ inline std::vector<BadInput> bad_inputs() {
                    [](const fs::path& path) { damage(path, -1); }),
       bad_schedule("half_to_export", {"export", "out", "--output", "s.json"}, cut_in_half),
       bad_schedule("half_to_solve", solve("t.json"), cut_in_half, {"schedule.h5", "--force"}),
+      {"compare_without_size",
+       {"compare", "--topology", "t.json"},
+       64,
+       {"--size is missing"},
+       {{"t.json", topology()}}},
+      bad_compare("compare_one_size_twice", {"--size", "1KB,2KB,1000B"}, {"--size", "1000B twice"}),
+      bad_compare("compare_an_unknown_collective", {"--size", "1KB", "--collective", "allgather,scan"},
+                  {"scan"}),
+      bad_compare("compare_a_custom_collective", {"--size", "1KB", "--collective", "custom"},
+                  {"custom", "--demand"}),
+      bad_compare("compare_no_collective", {"--size", "1KB", "--collective", "allgather,"}, {"''"}),
+      bad_compare("compare_a_root_of_none", {"--size", "1KB", "--root", "1"}, {"--root", "root"}),
+      bad_compare("compare_forces_nothing", {"--size", "1KB", "--force"}, {"--force", "--json"}),
+      bad_compare("compare_into_another_file", {"--size", "1KB", "--json", "t.json"}, {"t.json"}, 65),
+      {"machine_without_gpus", solve("m.xml"), 65, {"m.xml line 1", "no GPU"}, {{"m.xml", "<system/>"}}},
+      {"matrix_without_names",
+       solve("m.txt"),
+       65,
+       {"m.txt", "nvidia-smi -L"},
+       {{"m.txt", "  GPU0 GPU1\nGPU0 X SYS\nGPU1 SYS X\n"}}},
+      {"compose_an_unknown_machine",
+       {"topology", "compose", "--node", "dgx-h10", "--nodes", "2", "--output", "f.json"},
+       66,
+       {"dgx-h10", "did you mean 'dgx-h100'"}},
+      {"compose_a_fabric",
+       {"topology", "compose", "--node", "t.json", "--nodes", "2", "--output", "f.json"},
+       65,
+       {"t.json", "NCCL_TOPO_DUMP_FILE"},
+       {{"t.json", topology()}}},
+      {"compose_no_nodes",
+       {"topology", "compose", "--node", "dgx1v", "--nodes", "0", "--output", "f.json"},
+       64,
+       {"--nodes", "'0'"}},
+      {"compose_an_unknown_network",
+       {"topology", "compose", "--node", "dgx1v", "--nodes", "2", "--network", "tails", "--output", "f.json"},
+       64,
+       {"'tails'", "did you mean 'rails'"}},
       {"unknown_export_format",
        {"export", "s.h5", "--format", "xml", "--output", "s.xml"},
        64,

@@ -17,9 +17,14 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-const Words kCommands = {"solve",         "resume",         "reassemble",       "verify", "bound",
-                         "export",        "execute",        "check-xml",        "info",   "topology list",
-                         "topology show", "topology check", "topology generate"};
+const Words kCommands = {"solve",           "resume",
+                         "reassemble",      "verify",
+                         "bound",           "compare",
+                         "export",          "execute",
+                         "check-xml",       "info",
+                         "topology list",   "topology show",
+                         "topology check",  "topology generate",
+                         "topology compose"};
 
 Json read_json(const fs::path& path) {
   return Json::parse(read_file(path));

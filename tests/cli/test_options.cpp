@@ -135,12 +135,15 @@ TEST(Commands, EveryOptionAlwaysCountsOrHasARule) {
       {"bound",
        {"topology", "degrade", "without", "switch-forwarding", "collective", "size", "demand", "group",
         "json"}},
+      {"compare",
+       {"topology", "degrade", "without", "switch-forwarding", "collective", "size", "json", "html", "svg"}},
       {"export", {"path", "format", "output"}},
       {"execute", {"path", "bytes", "repeat", "slots"}},
       {"check-xml", {"path", "executor", "fifo-depth", "max-findings"}},
       {"info", {"path"}},
       {"topology list", {}},
-      {"topology show", {"topology", "degrade", "without", "switch-forwarding"}},
+      {"topology show", {"topology", "degrade", "without", "switch-forwarding", "svg"}},
+      {"topology compose", {"node", "nodes", "network", "output"}},
       {"topology check", {"file"}},
       {"topology generate", {"topology", "degrade", "without", "switch-forwarding", "output"}}};
   for (const Command& command : commands()) {
@@ -173,6 +176,7 @@ TEST(Commands, OptionsThatOthersLeaveNothingAreRefused) {
       {"bound", {"--seed", "1"}},
       {"topology show", {"--seed", "1"}},
       {"topology generate", {"--seed", "1", "--degrade", "0.5:0.5", "--degrade-seed", "2"}},
+      {"compare", {"--force"}},
       {"export", {"--placement", "in-place"}},
       {"export", {"--instances", "2", "--format", "svg"}}};
   for (const auto& [name, arguments] : cases) {

@@ -43,6 +43,7 @@ struct EngineInfo {
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&, const std::string& policy)> work =
       [](const Demand& demand, const std::string&) { return demand.num_deliveries(); };
+  bool is_known_algorithm = false;  ///< one of NCCL and MPI, to compare with
   /// Does demand of kind all_reduction (AllReduce). Engines that do not are used for its halves.
   bool combines = false;
   bool spreads = true;  ///< does other demand

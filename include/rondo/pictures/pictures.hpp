@@ -33,6 +33,10 @@ std::string trace_json(const PictureSubject& subject);
 /// shows utilisation over time.
 std::string svg_picture(const PictureSubject& subject);
 
+/// One SVG 1.1 image of the topology alone: width of a link by its bandwidth. Throws Error(unavailable)
+/// beyond 4,000 nodes.
+std::string topology_picture(const Topology& topology);
+
 /// One HTML page that needs nothing but itself: result, bound and certificate in words, a timeline that
 /// zooms, the topology, the utilisation of the links, and a chunk's path. At most about 5 MB: where not
 /// all sends fit, those of chunks spread evenly over the demand stay, and the rest is in

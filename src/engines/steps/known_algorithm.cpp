@@ -261,6 +261,7 @@ StepMessages binomial(int root, int count) {
 EngineInfo known_engine(std::string name, std::string help, MakeAlgorithm make,
                         std::function<int(int num_members)> pieces) {
   EngineInfo engine{.name = name, .help = std::move(help), .traits = kContinuousTime};
+  engine.is_known_algorithm = true;
   engine.combines = true;
   engine.work = [](const Demand& demand, const std::string&) { return 2 * demand.num_deliveries(); };
   engine.pieces = [pieces](const Demand& demand) {

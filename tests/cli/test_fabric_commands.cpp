@@ -1,0 +1,136 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "program.hpp"
+
+/// What an operator asks of a fabric: how it compares, and what it is made of.
+namespace rondo::test {
+namespace {
+
+using Json = nlohmann::json;
+
+Json read_json(const std::filesystem::path& path) {
+  return Json::parse(read_file(path));
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+const std::string kRing = "compare --topology ring:gpus=4,bandwidth_GBps=10,latency_us=1 ";
+
+const Json& result_of(const Json& row, const std::string& engine) {
+  for (const Json& result : row["results"]) {
+    if (result["engine"] == engine) return result;
+  }
+  throw std::runtime_error("no result of " + engine);
+}
+
+using Compare = ProgramTest;
+
+TEST_F(Compare, GivesWhatSolveGives) {
+  const std::string out = succeed(split(
+      kRing + "--collective allgather,alltoall --size 3KB,30KB --json c.json --html c.html --svg c.svg"));
+  const Json rows = read_json(at("c.json"))["rows"];
+  ASSERT_EQ(rows.size(), 4U);
+  EXPECT_EQ(rows[1]["size_bytes"], 30000);
+  for (const char* engine : {"auto", "ring", "direct"}) {
+    succeed(split(
+        "solve --topology ring:gpus=4,bandwidth_GBps=10,latency_us=1 --collective allgather --size 30KB "
+        "--force --output out --engine " +
+        std::string(engine)));
+    const Json report = read_json(at("out/report.json"));
+    const Json& result = result_of(rows[1], engine);
+    EXPECT_EQ(result["finish_us"], report["finish_us"]) << engine;
+    EXPECT_EQ(result["made_by"], report["engine"]);
+    EXPECT_EQ(rows[1]["lower_bound_us"], report["lower_bound_us"]);
+  }
+  double best = 1e9;
+  for (const char* engine : {"ring", "direct", "recursive", "bruck", "hierarchical"}) {
+    if (result_of(rows[1], engine).contains("finish_us"))
+      best = std::min(best, result_of(rows[1], engine)["finish_us"].get<double>());
+  }
+  EXPECT_DOUBLE_EQ(rows[1]["gain"].get<double>(),
+                   best / result_of(rows[1], "auto")["finish_us"].get<double>());
+  // AllToAll is not for rings, and the table says so.
+  EXPECT_TRUE(result_of(rows[3], "ring").contains("refused"));
+  EXPECT_TRUE(contains(out, "- alltoall: engine ring"));
+  EXPECT_FALSE(contains(out, "--engine"));
+  EXPECT_TRUE(contains(out, "of 4 rows"));
+  EXPECT_TRUE(contains(read_file(at("c.html")), "alltoall: finish time against size"));
+  EXPECT_TRUE(contains(read_file(at("c.html")), "of 4 rows"));
+  EXPECT_TRUE(read_file(at("c.svg")).starts_with("<svg"));
+}
+
+TEST_F(Compare, GoesOnWithWhatItsFileHolds) {
+  const std::string first = succeed(split(kRing + "--collective allgather --size 3KB --json c.json"));
+  const std::string kept = read_file(at("c.json"));
+  EXPECT_EQ(succeed(split(kRing + "--collective allgather --size 3KB --json c.json")), first);
+  EXPECT_EQ(read_file(at("c.json")), kept);  // nothing was computed, nothing was written
+  succeed(split(kRing + "--collective broadcast,allgather --size 3KB --json c.json"), 2);
+  const Json rows = read_json(at("c.json"))["rows"];
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0], Json::parse(kept)["rows"][0]);
+  EXPECT_TRUE(result_of(rows[1], "tree").contains("finish_us"));
+}
+
+TEST_F(Compare, RefusesTheFileOfAnotherFabricOrADamagedOne) {
+  succeed(split(kRing + "--collective allgather --size 3KB --json c.json"));
+  const std::string kept = read_file(at("c.json"));
+  const Outcome other = rondo(split("compare --topology ring:gpus=5 --size 3KB --json c.json"));
+  EXPECT_EQ(other.exit_code, 65) << other.err;
+  EXPECT_TRUE(contains(other.err, "topology")) << other.err;
+  EXPECT_TRUE(contains(other.err, "--force")) << other.err;
+  const Outcome options = rondo(split(kRing + "--size 3KB --json c.json --seed 1"));
+  EXPECT_EQ(options.exit_code, 65) << options.err;
+  EXPECT_EQ(read_file(at("c.json")), kept);
+  std::string damaged = kept;
+  damaged[damaged.find("finish_us") + 12] ^= 4;
+  write_file(at("c.json"), damaged);
+  const Outcome broken = rondo(split(kRing + "--collective allgather --size 3KB --json c.json"));
+  EXPECT_EQ(broken.exit_code, 65) << broken.err;
+  succeed(split(kRing + "--collective allgather --size 3KB --json c.json --force"));
+  EXPECT_EQ(read_file(at("c.json")), kept);
+}
+
+TEST_F(Compare, LosesNothingThatWasFinishedWhenItIsKilled) {
+  const auto arguments = split(
+      "compare --topology torus:dims=4x4 --collective alltoall,allgather --size 1MB,4MB,16MB --json c.json");
+  Json before;
+  {
+    Process process(arguments, 1, at(""));
+    for (int wait = 0;
+         wait < 600 && !(std::filesystem::exists(at("c.json")) && read_json(at("c.json"))["rows"].size() > 1);
+         ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    process.signal(SIGKILL);
+    process.wait();
+    before = read_json(at("c.json"));
+  }
+  ASSERT_GT(before["rows"].size(), 1U);
+  succeed(split("compare --topology torus:dims=4x4 --collective alltoall --size 1MB --json c.json"));
+  EXPECT_EQ(read_json(at("c.json"))["rows"][0], before["rows"][0]);
+}
+
+using Machines = ProgramTest;
+
+TEST_F(Machines, AreComposedDrawnAndSolved) {
+  const std::string out =
+      succeed(split("topology compose --node dgx1v --nodes 2 --network rails --output two.json"));
+  EXPECT_TRUE(contains(out, "16 GPUs")) << out;
+  const std::string shown = succeed(split("topology show two.json --svg two.svg"));
+  EXPECT_TRUE(contains(shown, "WP-08437-002")) << shown;
+  EXPECT_TRUE(contains(read_file(at("two.svg")), "c1g7"));
+  EXPECT_TRUE(contains(read_file(at("two.svg")), "GB/s"));
+  EXPECT_TRUE(contains(succeed(split("topology check two.json")), "valid"));
+  succeed(split(
+      "solve --topology two.json --collective allgather --size 1MB --engine list --gap 100% --output out"));
+  succeed({"verify", "out"});
+  EXPECT_TRUE(contains(succeed(split("topology list")), "gb200-nvl72"));
+}
+
+}  // namespace
+}  // namespace rondo::test
