@@ -96,7 +96,10 @@ class SwitchPairing {
     for (const int in : entering_[key(out, at)]) {
       if (first_send_[index(in)] < 0 || !can_continue(send(in), send(out), topology_.node(at).forwarding))
         continue;
-      if (best < 0 || is_better(in, best)) best = in;
+      // What is added up goes on together, on however many links: all of them continue the first that enters.
+      const bool is_added = send(in).op == SendOp::reduce && topology_.node(at).reduce &&
+                            topology_.node(at).forwarding == Forwarding::cut_through;
+      if (best < 0 || (!is_added && is_better(in, best))) best = in;
     }
     if (best < 0) return false;
     ++uses_[index(best)];
@@ -123,7 +126,10 @@ class SwitchPairing {
         if (!can_continue(send(in), send(out), topology_.node(dst(in)).forwarding)) continue;
         if (joined < 0 || send(out).start_us < send(joined).start_us) joined = out;
       }
-      if (joined >= 0) added_to_[joined].push_back(in);
+      if (joined < 0) continue;
+      for (const int out : outs->second) {
+        if (continued_[index(out)] == continued_[index(joined)]) added_to_[out].push_back(in);
+      }
     }
   }
 
@@ -147,7 +153,7 @@ class SwitchPairing {
   std::vector<int> continued_;
   std::vector<int> first_send_;
   std::vector<int> added_into_;
-  std::unordered_map<int, std::vector<int>> added_to_;            ///< what added_into_ says, turned round
+  std::unordered_map<int, std::vector<int>> added_to_;            ///< per send what is added to it
   std::vector<int> uses_;                                         ///< how many sends continue it
   std::unordered_map<std::uint64_t, std::vector<int>> entering_;  ///< per chunk and switch, by start
 };
@@ -288,9 +294,10 @@ void number_transfers(const Topology& topology, const Demand& demand, std::vecto
 std::vector<Send> pruned(const Topology& topology, const Demand& demand, std::span<const Send> sends) {
   const Transfers transfers = transfers_of(topology, demand, sends);
   const std::vector<char> needed = needed_deliveries(demand, transfers.deliveries);
-  std::unordered_multimap<int, int> added;
+  std::unordered_multimap<int, int> added;  // to the send that the sum continues
   for (std::size_t s = 0; s < transfers.added_into.size(); ++s) {
-    if (transfers.added_into[s] >= 0) added.emplace(transfers.added_into[s], static_cast<int>(s));
+    if (const int into = transfers.added_into[s]; into >= 0)
+      added.emplace(transfers.continued[index(into)], static_cast<int>(s));
   }
   std::vector<char> is_kept(sends.size(), 0);
   for (std::size_t d = 0; d < needed.size(); ++d) {

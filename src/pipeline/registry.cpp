@@ -23,13 +23,14 @@ EngineInfo bruck_engine();
 EngineInfo hierarchical_engine();
 EngineInfo exchange_engine();
 EngineInfo steps_engine();
+EngineInfo switch_engine();
 
 const std::vector<EngineInfo>& engine_registry() {
   static const std::vector<EngineInfo> engines{
       list_engine(),     queue_engine(),  trees_engine(),     flow_engine(),    lp_engine(),
       milp_engine(),     rounds_engine(), spanning_engine(),  steiner_engine(), ring_engine(),
       tree_engine(),     direct_engine(), recursive_engine(), bruck_engine(),   hierarchical_engine(),
-      exchange_engine(), steps_engine()};
+      exchange_engine(), steps_engine(),  switch_engine()};
   return engines;
 }
 

@@ -39,8 +39,8 @@ struct Delivery {
 struct Transfers {
   /// Per send the one that it continues, which brings the chunk to the switch; -1 where it leaves a GPU.
   std::vector<int> continued;
-  /// Per send that a switch adds to the one that `continued` names: the send that carries the sum on, -1 for
-  /// others. Empty where no switch adds.
+  /// Per send that a switch adds to the one that `continued` names: the send that carries the sum on, of
+  /// several the first, -1 for others. Empty where no switch adds.
   std::vector<int> added_into;
   std::vector<Delivery> deliveries;  ///< by start, then by first and by last send
 };

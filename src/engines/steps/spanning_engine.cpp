@@ -41,9 +41,9 @@ struct TreeShape {
 
 class TreeTasks {
  public:
-  TreeTasks(const Topology& topology, const SpanningPacking& packing, std::size_t num_members) {
+  TreeTasks(const Topology& topology, const SpanningPacking& packing) {
     for (const WeightedTree& tree : packing.trees) {
-      TreeShape shape{tree.root, std::vector<std::vector<TreeShape::Behind>>(num_members), {}};
+      TreeShape shape{tree.root, std::vector<std::vector<TreeShape::Behind>>(topology.num_gpus()), {}};
       shape.spread = shape.gather;
       for (const MemberArc& arc : tree.gather)
         shape.gather[index(arc.to)].push_back({arc.from, add_hop(topology, arc.links)});
@@ -62,7 +62,10 @@ class TreeTasks {
     auto& known = centres_[{tree, bytes}];
     if (known.empty()) {
       std::vector<double> far(shapes_[tree].spread.size());
-      for (std::size_t m = 0; m < far.size(); ++m) far[m] = depth_us(tree, static_cast<int>(m), -1, bytes);
+      for (std::size_t m = 0; m < far.size(); ++m) {
+        const bool is_in_tree = !shapes_[tree].spread[m].empty();
+        far[m] = is_in_tree ? depth_us(tree, static_cast<int>(m), -1, bytes) : kInfinity;
+      }
       const double least = *std::ranges::min_element(far);
       for (std::size_t m = 0; m < far.size(); ++m) {
         if (far[m] <= least * (1 + 1e-9)) known.push_back(static_cast<int>(m));
@@ -120,7 +123,7 @@ class TreeTasks {
 
 Schedule schedule_along(const Topology& topology, const SpanningPacking& packing, const Demand& demand,
                         const EngineOptions& options) {
-  TreeTasks tasks(topology, packing, demand.contributions().front().sources.size());
+  TreeTasks tasks(topology, packing);
   std::vector<double> shares;
   for (const WeightedTree& tree : packing.trees) shares.push_back(tree.weight);
   const std::vector<std::size_t> tree_of = deal(shares, demand.num_chunks());
@@ -139,26 +142,32 @@ Schedule schedule_along(const Topology& topology, const SpanningPacking& packing
   return schedule_tasks(topology, demand, tasks.graph(), rank, options.seed, options.concurrency);
 }
 
-/// Edges that lead both ways where they do, and pairs of trees where those do better: not for many GPUs, for
-/// each of which as a root the cheapest pair is found in every iteration.
+/// Edges that lead both ways where they do, pairs of trees where those do better, and trees over relays: the
+/// last two not for many GPUs, of which every iteration tries each as a root.
 SpanningPacking pack(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
   const Topology& topology = *instance.topology;
   const std::vector<GpuId>& members = instance.demand.contributions().front().sources;
   const Deadline deadline = Deadline(options.limits).after(kShareOfPacking);
-  std::optional<SpanningPacking> both_ways;
-  try {
-    both_ways = pack_spanning_trees(topology, members, tools.column_master, kMostPackingIterations, deadline);
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::unavailable || members.size() > kMostRoots) throw;
-  }
-  const double bytes = instance.demand.size_bytes();
-  const bool is_enough = both_ways && (members.size() > kMostRoots ||
-                                       both_ways->us_per_byte * bytes <= options.bound_us * (1 + kNearBound));
-  if (is_enough) return *std::move(both_ways);
-  SpanningPacking rooted =
-      pack_rooted_trees(topology, members, tools.column_master, kMostPackingIterations, deadline);
-  if (!both_ways || rooted.us_per_byte < both_ways->us_per_byte * (1 - kNearBound)) return rooted;
-  return *std::move(both_ways);
+  const double enough_us = options.bound_us * (1 + kNearBound);
+  std::optional<SpanningPacking> best;
+  std::optional<Error> refusal;
+  const auto try_packing = [&](const auto& pack_trees) {
+    if (best && best->us_per_byte * instance.demand.size_bytes() <= enough_us) return;
+    try {
+      SpanningPacking found =
+          pack_trees(topology, members, tools.column_master, kMostPackingIterations, deadline);
+      if (!best || found.us_per_byte < best->us_per_byte * (1 - kNearBound)) best = std::move(found);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::unavailable) throw;
+      refusal = error;
+    }
+  };
+  try_packing(pack_spanning_trees);
+  if (members.size() <= kMostRoots) try_packing(pack_rooted_trees);
+  if (members.size() < topology.num_gpus() && topology.num_gpus() <= kMostRoots)
+    try_packing(pack_relay_trees);
+  if (!best) throw *refusal;
+  return *std::move(best);
 }
 
 }  // namespace

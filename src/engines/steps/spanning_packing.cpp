@@ -42,16 +42,18 @@ class PackingLoop {
     MasterSolution solution;
     for (; iteration_ < most_iterations; ++iteration_) {
       solution = master_->solve({});
-      if (solution.status != SolveStatus::optimal || solution.theta * unit_ <= bound_ * (1 + kEnough) ||
-          deadline.is_over())
-        break;
+      const bool is_optimum = trees_.is_exact() && solution.theta * unit_ <= greatest_cost_ * (1 + kEnough);
+      if (solution.status != SolveStatus::optimal || is_optimum || deadline.is_over()) break;
       std::vector<double> price = normalised(solution.row_price);
       for (std::size_t r = 0; r < price.size(); ++r)
         price[r] = (1 - kOldShare) * price[r] + kOldShare * best_price[r];
-      const double before = bound_;
+      const double before = greatest_cost_;
       const bool is_new = add_tree(price);
-      if (bound_ > before) best_price = price;
-      if (!is_new && !add_tree(normalised(solution.row_price))) break;
+      if (greatest_cost_ > before) best_price = price;
+      // Trees that need not be the cheapest at mixed prices may miss what the master's own ask for.
+      const bool asks_twice = !is_new || !trees_.is_exact();
+      const bool is_new_at_own = asks_twice && add_tree(normalised(solution.row_price));
+      if (!is_new && !is_new_at_own) break;
     }
     if (solution.weight.size() != columns_.size()) solution = master_->solve({});
     return result(solution);
@@ -91,7 +93,7 @@ class PackingLoop {
   bool add_tree(const std::vector<double>& price) {
     double cost = 0;
     last_ = trees_.cheapest(rows_.link_costs(price), ++salt_, cost);
-    bound_ = std::max(bound_, cost);
+    greatest_cost_ = std::max(greatest_cost_, cost);
     std::vector<std::pair<int, int>> arcs{{last_.root, last_.root}};
     for (const MemberArc& arc : last_.gather) arcs.emplace_back(arc.from, arc.to);
     std::ranges::sort(arcs);
@@ -113,7 +115,7 @@ class PackingLoop {
   SpanningPacking result(const MasterSolution& solution) {
     SpanningPacking packing;
     packing.us_per_byte = solution.theta * unit_;
-    packing.bound_us_per_byte = bound_;
+    if (trees_.is_exact()) packing.bound_us_per_byte = greatest_cost_;
     packing.iterations = iteration_;
     for (std::size_t c = 0; c < columns_.size() && c < solution.weight.size(); ++c) {
       if (solution.weight[c] <= 1e-9) continue;
@@ -130,7 +132,7 @@ class PackingLoop {
   TreeMaker& trees_;
   std::unique_ptr<ColumnMaster> master_;
   double unit_ = 0;
-  double bound_ = 0;  ///< us a byte
+  double greatest_cost_ = 0;  ///< of a cheapest tree, at whatever prices; us a byte
   int iteration_ = 0;
   std::uint64_t salt_ = 0;
   WeightedTree last_;
@@ -151,6 +153,13 @@ SpanningPacking pack_rooted_trees(const Topology& topology, const std::vector<Gp
                                   const MakeColumnMaster& make_master, int most_iterations,
                                   const Deadline& deadline) {
   const auto trees = make_rooted_trees(topology, members);
+  return PackingLoop(topology, *trees, make_master).run(most_iterations, deadline);
+}
+
+SpanningPacking pack_relay_trees(const Topology& topology, const std::vector<GpuId>& members,
+                                 const MakeColumnMaster& make_master, int most_iterations,
+                                 const Deadline& deadline) {
+  const auto trees = make_relay_trees(topology, members);
   return PackingLoop(topology, *trees, make_master).run(most_iterations, deadline);
 }
 

@@ -28,7 +28,7 @@ struct WeightedTree {
 struct SpanningPacking {
   std::vector<WeightedTree> trees = {};  ///< heaviest first; the weights sum to 1
   double us_per_byte = 0;                ///< in which the links carry the data along all trees
-  double bound_us_per_byte = 0;          ///< no packing takes less
+  double bound_us_per_byte = 0;          ///< no packing takes less; 0: not known
   int iterations = 0;
 };
 
@@ -47,5 +47,11 @@ SpanningPacking pack_spanning_trees(const Topology& topology, const std::vector<
 SpanningPacking pack_rooted_trees(const Topology& topology, const std::vector<GpuId>& members,
                                   const MakeColumnMaster& make_master, int most_iterations,
                                   const Deadline& deadline);
+
+/// The same of trees that may go over GPUs that are no members, and are used both ways. Ends of arcs are GPU
+/// numbers. The trees that are priced need not be the cheapest, and so the packing need not be the optimum.
+SpanningPacking pack_relay_trees(const Topology& topology, const std::vector<GpuId>& members,
+                                 const MakeColumnMaster& make_master, int most_iterations,
+                                 const Deadline& deadline);
 
 }  // namespace rondo

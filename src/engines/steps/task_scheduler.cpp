@@ -153,12 +153,19 @@ int TaskGraph::add(int hop, ChunkId chunk, SendOp op, const std::vector<int>& ca
 
 void SumMarks::mark(const Hop& hop, SendOp op, std::span<Send> sends) {
   const bool is_numbered = hop.links.size() > 1;
+  const bool is_added_up = std::ranges::count_if(sends, [&](const Send& send) {
+                             return topology_.is_gpu(topology_.link(send.link).src);
+                           }) > 1;
   if (is_numbered) ++transfer_;
   for (Send& send : sends) {
     const Node& from = topology_.node(topology_.link(send.link).src);
     if (from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward) ++transfer_;
     if (is_numbered) send.transfer = transfer_;
-    if (topology_.is_gpu(topology_.link(send.link).dst)) send.op = op;
+    if (topology_.is_gpu(topology_.link(send.link).dst)) {
+      send.op = op;
+    } else if (is_added_up) {
+      send.op = SendOp::reduce;
+    }
   }
 }
 

@@ -38,8 +38,9 @@ class SumMarks {
  public:
   explicit SumMarks(const Topology& topology) : topology_(topology) {}
 
-  /// Of one chunk's sends over `hop`: the last one has `op`, and those through switches have numbers, since
-  /// which of the sends that meet there belong together is not free.
+  /// Of one chunk's sends over `hop`: those that enter GPUs have `op`, several that enter a switch are added
+  /// up there, and those through switches have numbers, since which of the sends that meet there belong
+  /// together is not free.
   void mark(const Hop& hop, SendOp op, std::span<Send> sends);
 
  private:

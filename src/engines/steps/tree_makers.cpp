@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -15,6 +16,37 @@ namespace rondo {
 namespace {
 
 constexpr double kChance = 1e-6;  ///< relative difference that chance makes between equal costs
+constexpr double kAlike = 1e-3;   ///< relative difference of arcs that make no dearer a tree
+
+/// Members of the tree hang as near to its root as arcs allow that cost no more than theirs, or hardly:
+/// chunks are on their way for less time.
+void make_shallow(const Digraph& graph, const std::vector<double>& cost, int root, std::vector<int>& arcs) {
+  std::vector<int> into(index(graph.num_nodes), -1);
+  for (const int a : arcs) into[index(graph.arcs[index(a)].dst)] = a;
+  std::vector<int> depth(into.size());
+  const auto measure = [&] {
+    for (std::size_t v = 0; v < into.size(); ++v) {
+      depth[v] = 0;
+      for (int a = into[v]; a >= 0; a = into[index(graph.arcs[index(a)].src)]) ++depth[v];
+    }
+  };
+  measure();
+  for (bool is_changed = true; is_changed;) {
+    is_changed = false;
+    for (std::size_t a = 0; a < graph.arcs.size(); ++a) {
+      const auto [from, to] = graph.arcs[a];
+      // What is nearer to the root by two hangs on another branch, or above.
+      if (to == root || depth[index(from)] + 1 >= depth[index(to)] ||
+          cost[a] > cost[index(into[index(to)])] * (1 + kAlike))
+        continue;
+      into[index(to)] = static_cast<int>(a);
+      measure();
+      is_changed = true;
+    }
+  }
+  arcs.clear();
+  std::ranges::copy_if(into, std::back_inserter(arcs), [](int a) { return a >= 0; });
+}
 
 /// Cheapest paths between members through nodes that are no GPUs.
 class PathsBetween {
@@ -167,6 +199,8 @@ class RootedTrees : public TreeMaker {
                   "one to all and from all to it; use --engine auto");
     }
     cost /= 1 + kChance;
+    make_shallow(joined, out_cost, tree.root, best_out.arcs);
+    make_shallow(backwards, in_cost, tree.root, best_in.arcs);
     const auto arcs = [&](const std::vector<int>& chosen) {
       std::vector<MemberArc> links;
       for (const int a : chosen) {
@@ -192,7 +226,105 @@ class RootedTrees : public TreeMaker {
   PathsBetween paths_;
 };
 
+std::vector<GpuId> all_gpus(const Topology& topology) {
+  std::vector<GpuId> gpus;
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g) gpus.push_back(GpuId(g));
+  return gpus;
+}
+
+class RelayTrees : public TreeMaker {
+ public:
+  RelayTrees(const Topology& topology, const std::vector<GpuId>& members)
+      : members_(members), gpus_(all_gpus(topology)), paths_(topology, gpus_), both_(gpus_.size()) {}
+
+  bool is_exact() const override { return false; }
+
+  WeightedTree cheapest(const std::vector<double>& link_cost, std::uint64_t salt, double& cost) override {
+    const auto one_way = paths_.costs(link_cost);
+    for (std::size_t a = 0; a < gpus_.size(); ++a) {
+      both_[a].resize(gpus_.size());
+      for (std::size_t b = 0; b < gpus_.size(); ++b) {
+        const auto pair = std::min(a, b) * gpus_.size() + std::max(a, b);
+        const std::uint64_t bits = mix_bits(salt + 0x9e3779b97f4a7c15ULL * (pair + 1));
+        both_[a][b] =
+            (one_way[a][b] + one_way[b][a]) * (1 + kChance * static_cast<double>(bits >> 11) * 0x1p-53);
+      }
+    }
+    cost = std::numeric_limits<double>::infinity();
+    std::vector<std::pair<int, int>> edges;
+    for (const GpuId start : members_) {
+      double its_cost = 0;
+      auto its_edges = grown_from(start.value, its_cost);
+      if (its_cost >= cost) continue;
+      cost = its_cost;
+      edges = std::move(its_edges);
+    }
+    if (!std::isfinite(cost)) {
+      throw Error(ExitCode::unavailable,
+                  "trees over relays need GPUs that links and switches connect both ways; use --engine auto");
+    }
+    WeightedTree tree;
+    for (const auto& [a, b] : edges) {
+      tree.gather.push_back({a, b, paths_.path(a, b)});
+      tree.gather.push_back({b, a, paths_.path(b, a)});
+    }
+    tree.spread = tree.gather;
+    return tree;
+  }
+
+ private:
+  /// Prim's algorithm from all GPUs of the tree at once, until the next member is reached.
+  std::vector<std::pair<int, int>> grown_from(int start, double& cost) const {
+    const std::size_t count = gpus_.size();
+    std::vector<char> in_tree(count, 0);
+    in_tree[index(start)] = 1;
+    std::vector<char> is_wanted(count, 0);
+    for (const GpuId g : members_) is_wanted[g.index()] = g.value != start;
+    std::vector<std::pair<int, int>> edges;
+    for (std::size_t joined = 1; joined < members_.size(); ++joined) {
+      std::vector<double> far(count, std::numeric_limits<double>::infinity());
+      std::vector<int> from(count, -1);
+      std::vector<char> is_done(count, 0);
+      for (std::size_t g = 0; g < count; ++g) far[g] = in_tree[g] != 0 ? 0 : far[g];
+      int reached = -1;
+      while (reached < 0) {
+        std::size_t next = count;
+        for (std::size_t g = 0; g < count; ++g) {
+          if (is_done[g] == 0 && std::isfinite(far[g]) && (next == count || far[g] < far[next])) next = g;
+        }
+        if (next == count) {
+          cost = std::numeric_limits<double>::infinity();
+          return {};
+        }
+        is_done[next] = 1;
+        if (is_wanted[next] != 0) reached = static_cast<int>(next);
+        for (std::size_t g = 0; g < count; ++g) {
+          if (far[next] + both_[next][g] >= far[g]) continue;
+          far[g] = far[next] + both_[next][g];
+          from[g] = static_cast<int>(next);
+        }
+      }
+      cost += far[index(reached)];
+      is_wanted[index(reached)] = 0;
+      for (int g = reached; in_tree[index(g)] == 0; g = from[index(g)]) {
+        in_tree[index(g)] = 1;
+        edges.emplace_back(from[index(g)], g);
+      }
+    }
+    return edges;
+  }
+
+  const std::vector<GpuId>& members_;
+  std::vector<GpuId> gpus_;
+  PathsBetween paths_;
+  std::vector<std::vector<double>> both_;  ///< per GPU and GPU, there and back
+};
+
 }  // namespace
+
+std::unique_ptr<TreeMaker> make_relay_trees(const Topology& topology, const std::vector<GpuId>& members) {
+  return std::make_unique<RelayTrees>(topology, members);
+}
 
 std::unique_ptr<TreeMaker> make_spanning_trees(const Topology& topology, const std::vector<GpuId>& members) {
   return std::make_unique<SpanningTrees>(topology, members);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "by_hand.hpp"
 #include "rondo/core/transfers.hpp"
 
@@ -214,6 +216,29 @@ TEST(Sums, ThatASwitchAddsComeFromEveryGpuThatGives) {
   EXPECT_EQ(transfers.added_into, (std::vector<int>{-1, 2, -1}));
   EXPECT_EQ(rows(transfers), (Rows{{0, 2, 0, 3, 0, 2, -1}, {1, 2, 0, 3, 1, 2, -1}}));
   EXPECT_EQ(pruned(topology, demand, sends).size(), 3U);
+}
+
+// Of each GPU's deliveries the first one takes the place of what is there, the others are added to it.
+TEST(Sums, ThatASwitchAddsAndCopiesComeFromAllToAll) {
+  Node adds = kCutThrough;
+  adds.reduce = true;
+  const Topology topology = star(adds);
+  const Demand demand = sum_of(3, 3, {0, 1, 2});
+  std::vector<Send> sends;
+  for (int up = 0; up < 3; ++up) sends.push_back(with(SendOp::reduce, send(0, up, 0, 1, 2)));
+  for (int down = 3; down < 6; ++down) sends.push_back(send(0, down, 1, 2, 3));
+  for (Send& one : sends) one.transfer = 7;
+  const Transfers transfers = transfers_of(topology, demand, sends);
+  EXPECT_EQ(transfers.continued, (std::vector<int>{-1, -1, -1, 0, 0, 0}));
+  std::map<std::pair<int, int>, int> from_to;
+  std::map<int, int> copies;
+  for (const Delivery& delivery : transfers.deliveries) {
+    ++from_to[{delivery.src.value, delivery.dst.value}];
+    copies[delivery.dst.value] += delivery.op == SendOp::copy ? 1 : 0;
+  }
+  EXPECT_EQ(from_to.size(), 9U);
+  EXPECT_EQ(copies, (std::map<int, int>{{0, 1}, {1, 1}, {2, 1}}));
+  EXPECT_EQ(pruned(topology, demand, sends).size(), 6U);
 }
 
 TEST(Pruning, KeepsFirstArrivalsAtDestinationsAndTheirCauses) {

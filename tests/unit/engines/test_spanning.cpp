@@ -15,6 +15,7 @@
 
 namespace rondo {
 EngineInfo spanning_engine();
+EngineInfo switch_engine();
 
 namespace {
 
@@ -88,6 +89,31 @@ TEST(SpanningPacking, RootedTreesNeedNoLinksBack) {
   EXPECT_THROW(pack(*ring), Error);
 }
 
+// Around a GPU that takes no part: it adds up what it passes on, so that every link carries the data once.
+TEST(SpanningPacking, TreesGoOverRelays) {
+  std::vector<Link> links;
+  for (int g = 1; g < 4; ++g) {
+    links.push_back(link(0, g));
+    links.push_back(link(g, 0));
+  }
+  const auto topology = fabric({gpu(), gpu(), gpu(), gpu()}, links);
+  const std::vector<GpuId> members{GpuId{1}, GpuId{2}, GpuId{3}};
+  const SpanningPacking packing = pack_relay_trees(*topology, members, make_clp_column_master, 400, {});
+  EXPECT_NEAR(packing.us_per_byte, 1e-3, 1e-9);
+  EXPECT_EQ(packing.trees.front().gather.size(), 2 * 3U);
+  EXPECT_THROW(pack_spanning_trees(*topology, members, make_clp_column_master, 400, {}), Error);
+
+  Toolbox tools{all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master};
+  CollectiveShape shape;
+  shape.group = members;
+  const Demand demand = make_demand(Collective::allreduce, 1e9, 4, 1, GpuId{0}, shape);
+  const PreparedEngine engine = spanning_engine().prepare({topology, demand}, {}, tools);
+  const Demand split = demand.with_chunks(64);
+  const ReplayResult replayed = replay(*topology, split, engine(split, {}).schedule->sends);
+  EXPECT_TRUE(replayed.valid()) << replayed.violation.value_or("");
+  EXPECT_LE(replayed.finish_us, 1.1 * 1e6);
+}
+
 // MODEL's figures of buffer per second: mesh 3x3 75, mesh 4x4 80, star of three at 1 GB/s 0.75.
 TEST(SpanningPacking, ReachesTheStrengthOfMeshesAndStars) {
   EXPECT_NEAR(1e-3 / pack(*generated("mesh", {{"dims", "3x3"}})).us_per_byte, 75, 0.01);
@@ -108,6 +134,49 @@ TEST(SpanningEngine, MakesSchedulesThatTheReplayAcceptsAndNearlyReachesThePackin
     EXPECT_GE(replayed.finish_us, result.metrics.at("tree_throughput_us"));
     EXPECT_LE(replayed.finish_us, 1.2 * result.metrics.at("tree_throughput_us"));
   }
+}
+
+EngineResult through_switches(const std::shared_ptr<const Topology>& topology, const Demand& demand) {
+  Toolbox tools{all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master};
+  const PreparedEngine engine = switch_engine().prepare({topology, demand.with_chunks(1)}, {}, tools);
+  EngineResult result = engine(demand, {});
+  const ReplayResult replayed = replay(*topology, demand, result.schedule->sends);
+  EXPECT_TRUE(replayed.valid()) << replayed.violation.value_or("");
+  EXPECT_DOUBLE_EQ(replayed.finish_us, result.schedule->finish_us);
+  return result;
+}
+
+// Everyone sends the buffer once and gets the sum back at the same time: 1000 us and two latencies.
+TEST(SwitchEngine, OneSwitchAddsAndCopiesAtOnce) {
+  TopologyData data = star(4)->data();
+  data.nodes.back().reduce = true;
+  const auto topology = std::make_shared<const Topology>(data);
+  const EngineResult result = through_switches(topology, make_demand(Collective::allreduce, kMB, 4, 1));
+  EXPECT_NEAR(result.schedule->finish_us, 1002, 1e-6);
+  EXPECT_EQ(result.schedule->sends.size(), 8U);
+}
+
+// Of every rail a quarter of the buffer goes out of each box: 1 us and 2.5 us of latency thrice, and 1000 us
+// of the network cards, of which the first chunk's way within its box is not yet a part.
+TEST(SwitchEngine, ChassisAddUpBeforeTheRailsDo) {
+  const auto topology = generated("rails", {{"boxes", "3"}, {"gpus", "4"}, {"reduce", "true"}});
+  const double card_us = 1e8 / 4 / 25e3;
+  const EngineResult result = through_switches(topology, make_demand(Collective::allreduce, 1e8, 12, 480));
+  EXPECT_GE(result.schedule->finish_us, card_us);
+  EXPECT_LE(result.schedule->finish_us, 1.01 * card_us + 5);
+}
+
+TEST(SwitchEngine, IsRefusedWhereSwitchesDoNotAddOrLinksDiffer) {
+  const auto refuses = [](const std::shared_ptr<const Topology>& topology) {
+    const Demand demand = make_demand(Collective::allreduce, kMB, topology->num_gpus(), 1);
+    EXPECT_FALSE(switch_engine().applicable({topology, demand}, {}));
+    EXPECT_THROW(through_switches(topology, demand), Error);
+  };
+  refuses(star(4));
+  TopologyData data = star(4)->data();
+  data.nodes.back().reduce = true;
+  data.links.front().latency_us = 2;
+  refuses(std::make_shared<const Topology>(data));
 }
 
 }  // namespace
