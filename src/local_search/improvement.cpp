@@ -43,6 +43,9 @@ constexpr double kTriesPerStart = 12;
 constexpr double kSecondsPerTransferOfStart = 2e-5;
 /// A finish time this near to the least one for that many whole chunks cannot be improved at this level.
 constexpr double kAtLeast = 1 + 1e-9;
+/// Of a try that has found nothing to change.
+constexpr double kNoTime = std::numeric_limits<double>::infinity();
+constexpr PlanQuality kNoQuality{kNoTime, kNoTime};
 
 class Improver {
  public:
@@ -281,7 +284,8 @@ class Improver {
   void play_round() {
     auto found = best_of_parts(communicator_, kTriesPerRound, [&](std::size_t i) {
       const std::uint64_t seed = mix_bits(task_.seed + 1) + state_.rounds * kTriesPerRound + i;
-      TransferPlan plan = neighbour_of(incumbent_, space_, task_.bound_us, seed);
+      TransferPlan plan =
+          neighbour_of(incumbent_, space_, task_.bound_us, seed).value_or(TransferPlan{{}, kNoQuality});
       const PlanQuality quality = plan.quality;
       return std::pair(quality, std::move(plan));
     });

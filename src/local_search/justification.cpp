@@ -156,10 +156,8 @@ class ForwardPass {
 
 }  // namespace
 
-TransferPlan placed_forward(const TransferPlan& plan, const PlanSpace& space, const std::vector<double>& key,
-                            const PlanFreedom& freedom) {
-  // A transfer that precedes its cause in the order is placed right after the cause.
-  std::vector<int> order = order_of(key);
+std::vector<int> causal_order(const TransferPlan& plan, const std::vector<double>& key) {
+  const std::vector<int> order = order_of(key);
   std::vector<char> listed(order.size(), 0);
   WaitingList waiting(order.size());
   std::vector<int> causal;
@@ -175,7 +173,12 @@ TransferPlan placed_forward(const TransferPlan& plan, const PlanSpace& space, co
     for (int next = waiting.first_of(i); next != kNobody; next = waiting.after(next)) self(self, next);
   };
   for (const int i : order) list(list, i);
-  return ForwardPass(plan, space, freedom).run(causal);
+  return causal;
+}
+
+TransferPlan placed_forward(const TransferPlan& plan, const PlanSpace& space, const std::vector<double>& key,
+                            const PlanFreedom& freedom) {
+  return ForwardPass(plan, space, freedom).run(causal_order(plan, key));
 }
 
 std::vector<double> latest_starts(const TransferPlan& plan, const PlanSpace& space) {

@@ -2,99 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 #include "rondo/core/index.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/local_search/justification.hpp"
+#include "selection.hpp"
 
 namespace rondo {
 namespace {
-
-/// A neighbour that is later than the incumbent by more than this share of the gap in us is not justified.
-constexpr double kHopeless = 0.5;
 
 /// Limits on the hops that all free transfers together may compare, in all and per transfer. A comparison
 /// costs about as much as placing a transfer, and a GPU behind switches has a hop from every other GPU.
 constexpr double kMostLooks = 2e6;
 constexpr double kLooksPerTransfer = 4;
-
-/// 2^x with x uniform in [least, most).
-double power_of_two(Random& random, double least, double most) {
-  return std::exp2(least + (most - least) * random.unit());
-}
-
-bool one_in(Random& random, std::size_t n) {
-  return random.below(n) == 0;
-}
-
-/// A random GPU whose last arrival is within `within_us` of the finish time.
-GpuId late_gpu(const TransferPlan& plan, const PlanSpace& space, double within_us, Random& random) {
-  std::vector<char> late(space.topology->num_gpus(), 0);
-  for (const PlannedTransfer& t : plan.transfers) {
-    if (space.arrival_us(t) >= plan.quality.finish_us - within_us) late[space.hop(t).dst.index()] = 1;
-  }
-  const auto count = static_cast<std::size_t>(std::ranges::count(late, 1));
-  std::size_t skip = random.below(count);
-  std::size_t g = 0;
-  while (late[g] == 0 || skip-- > 0) ++g;
-  return GpuId{g};
-}
-
-/// The random choice of the transfers that are freed.
-class Selection {
- public:
-  Selection(const SurveyedPlan& incumbent, const PlanSpace& space, double chunk_us, Random& random)
-      : incumbent_(incumbent), space_(space), topology_(*space.topology) {
-    const double finish = incumbent.plan.quality.finish_us;
-    const double width = one_in(random, 6) ? 2 * finish : finish * power_of_two(random, -6, 0);
-    from_us_ = random.unit() * (finish + width) - width;
-    until_us_ = from_us_ + width;
-    kind_ = static_cast<Kind>(random.below(kKinds));
-    slack_us_ = chunk_us * power_of_two(random, -3, 3);
-    gpu_ = late_gpu(incumbent.plan, space, chunk_us, random);
-    chunk_classes_ = 2 + random.below(6);
-    salt_ = random.next();
-  }
-
-  bool operator()(std::size_t i) const {
-    const PlannedTransfer& t = incumbent_.plan.transfers[i];
-    if (t.start_us < from_us_ || t.start_us > until_us_) return false;
-    const Hop& hop = space_.hop(t);
-    switch (kind_) {
-      case Kind::all:
-        return true;
-      case Kind::critical:
-        return incumbent_.latest_start_us[i] - t.start_us <= slack_us_;
-      case Kind::gpu:
-        return hop.src == gpu_ || hop.dst == gpu_;
-      case Kind::chassis:
-        return same_chassis(hop.src) || same_chassis(hop.dst);
-      case Kind::chunks:
-        return mix_bits(t.chunk.index() + salt_) % chunk_classes_ == 0;
-    }
-    return false;
-  }
-
- private:
-  enum class Kind : std::uint8_t { all, critical, gpu, chassis, chunks };
-  static constexpr std::size_t kKinds = 5;
-
-  bool same_chassis(GpuId g) const {
-    const auto& chassis = topology_.node(topology_.node_of(gpu_)).chassis;
-    return g == gpu_ || (chassis && topology_.node(topology_.node_of(g)).chassis == chassis);
-  }
-
-  const SurveyedPlan& incumbent_;
-  const PlanSpace& space_;
-  const Topology& topology_;
-  double from_us_, until_us_;
-  Kind kind_;
-  double slack_us_;
-  GpuId gpu_;
-  std::size_t chunk_classes_;
-  std::uint64_t salt_;
-};
 
 /// Changes the hops of given transfers, without moving them in time: rewire() takes a hop from another GPU
 /// that holds the chunk, change_heads() reverses a hop.
@@ -260,19 +180,13 @@ SurveyedPlan survey(TransferPlan plan, const PlanSpace& space) {
   return surveyed;
 }
 
-TransferPlan neighbour_of(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,
-                          std::uint64_t seed) {
-  Random random(mix_bits(seed));
+std::optional<TransferPlan> rearranged(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,
+                                       Random& random) {
   const auto& transfers = incumbent.plan.transfers;
-  const double finish = incumbent.plan.quality.finish_us;
-  const auto finished = [&](TransferPlan plan) {
-    if (plan.quality.finish_us - finish > kHopeless * (finish - bound_us)) return plan;
-    return justified(plan, space);
+  const auto finished = [&](const TransferPlan& plan) {
+    return justified_if_near(plan, incumbent, space, bound_us);
   };
-  double chunk_us = 0;  // mean duration of a transfer
-  for (const PlannedTransfer& t : transfers)
-    chunk_us += space.duration_us(t) / static_cast<double>(transfers.size());
-
+  const double chunk_us = mean_duration_us(incumbent.plan, space);
   const Selection selected(incumbent, space, chunk_us, random);
   const double disorder_us = one_in(random, 3) ? 0 : chunk_us * power_of_two(random, -3, 4);
   const double free_share = one_in(random, 5) ? 0 : one_in(random, 3) ? 1 : power_of_two(random, -6, 0);
@@ -321,6 +235,14 @@ TransferPlan neighbour_of(const SurveyedPlan& incumbent, const PlanSpace& space,
     for (const double load : incumbent.load) freedom.price.push_back(dearness * std::pow(load, exponent));
   }
   return finished(placed_forward(incumbent.plan, space, key, freedom));
+}
+
+std::optional<TransferPlan> neighbour_of(const SurveyedPlan& incumbent, const PlanSpace& space,
+                                         double bound_us, std::uint64_t seed) {
+  static constexpr PlanMove kOfUnicast[] = {reordered, loaded_first, reinserted};
+  Random random(mix_bits(seed));
+  if (!space.demand.is_unicast()) return rearranged(incumbent, space, bound_us, random);
+  return kOfUnicast[random.below(std::size(kOfUnicast))](incumbent, space, bound_us, random);
 }
 
 }  // namespace rondo

@@ -26,12 +26,10 @@ constexpr double kTimeOfRefusals = 0.25;
 /// Of the time that is left, what a candidate may take while there is no schedule.
 constexpr double kShareOfFirst = 0.6;
 
-/// Local search knows plans of data with one source. Where data has one destination as well, flows are better
-/// than what it finds; it is worth the work for a kept schedule, and where bandwidth changes.
+/// Local search knows plans of data with one source.
 bool local_search_applies(const Problem& problem) {
   const DemandKind kind = problem.demand.kind();
-  return kind == DemandKind::multicast ||
-         (kind == DemandKind::unicast && (problem.start || problem.topology->has_bandwidth_steps()));
+  return kind == DemandKind::multicast || kind == DemandKind::unicast;
 }
 
 /// What one rank keeps of the best candidate it has worked on.
@@ -143,11 +141,10 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
 
   const double finish = result.schedule->finish_us;
   const Topology& topology = *problem_.topology;
-  Trial outcome{candidate, finish, result.schedule->sends.size(),
-                most_sends_on_a_link(*result.schedule, topology),
-                local_search_applies(problem_) &&
-                    (runner_.engine_of(candidate).supports_local_search ||
-                     (problem_.options.engine == "auto" && demand.kind() == DemandKind::multicast))};
+  Trial outcome{
+      candidate, finish, result.schedule->sends.size(), most_sends_on_a_link(*result.schedule, topology),
+      local_search_applies(problem_) &&
+          (runner_.engine_of(candidate).supports_local_search || problem_.options.engine == "auto")};
   // Of equal ones the earlier trial counts, as in run_batch, in whatever order a rank works on its parts.
   if (std::pair(merit(outcome), trial) < std::pair(now_.mine.merit, now_.mine.trial)) {
     const std::string whose =

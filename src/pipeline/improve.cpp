@@ -132,7 +132,8 @@ void LocalSearch::run() {
   task.time_limit_s = options.time_limit_s.value_or(0);
   task.interrupted = [&] { return context_.interrupted(); };
   task.least_us = [&](int chunks) { return rule_.least_us(chunks); };
-  if (!is_adapted(problem_)) offer_restarts(task);
+  const bool is_listed = runner_.engine_of(state_.trials[state_.best].candidate).supports_local_search;
+  if (!is_adapted(problem_) && is_listed) offer_restarts(task);
   const double sends_a_chunk = static_cast<double>(best_.found.schedule->sends.size()) / best_.chunks;
   task.progress = [&, sends_a_chunk](std::uint64_t rounds, int chunks, double finish_us) {
     rule_.expect(sends_a_chunk * std::max(chunks, best_.chunks));

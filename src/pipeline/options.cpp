@@ -135,9 +135,7 @@ std::string why_gap_idle(const SolveOptions& options, bool is_unicast) {
       options.engine, options.chunks);
 }
 
-std::string why_improve_work_idle(const SolveOptions& options, bool is_unicast) {
-  if (is_unicast && options.from.empty())
-    return "local search moves copies, and this demand has one destination a chunk; leave it out";
+std::string why_improve_work_idle(const SolveOptions& options, bool) {
   if (options.time_limit_s && options.improve_work > 0)
     return "with --time-limit the clock ends the improvement; give 0 for none, or leave one of them out";
   return "";
@@ -203,9 +201,7 @@ std::vector<SolveOption> make_options() {
        all_engines, nullptr},
       {"improve-work", "improve_work", kStop, "W",
        "sends that large-neighbourhood search on the best schedule may try, 0: none; ten times as much with "
-       "--gap, no limit with --time-limit; of demand with several destinations a chunk. 0 also leaves out "
-       "the "
-       "search for transfers to join",
+       "--gap, no limit with --time-limit. 0 also leaves out the search for transfers to join",
        number_field(
            [](auto& o) -> auto& { return o.improve_work; }, zero_or_more()),
        [](const EngineInfo& engine) { return engine.supports_local_search; }, why_improve_work_idle},

@@ -199,6 +199,22 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
       }
     }
   }
+  if (!demand.is_unicast() || options.chunks > 0) return batches;
+  // Where pairs share links by thirds, whole chunks fill them in such numbers alone.
+  const int most = chunk_counts(demand, options).back();
+  for (int chunks = 3; chunks <= most && work < kWorkBudget / 2; chunks *= 2) {
+    const Demand split = demand.with_chunks(chunks);
+    batches.emplace_back();
+    for (std::size_t e = 0; e < engines.size(); ++e) {
+      if (engines[e].pieces) continue;
+      const std::vector<std::string> ranked = ranked_policies(engines[e], e, trials);
+      const std::string policy = !options.policy.empty() ? options.policy
+                                 : ranked.empty()        ? ""
+                                                         : ranked.front();
+      batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split, policy)});
+      work += batches.back().back().work;
+    }
+  }
   return batches;
 }
 

@@ -39,7 +39,8 @@ std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options)
 
 /// One batch a chunk count, or several where candidates are much work, ascending until half the budget is
 /// planned: every engine with all of its policies, or with as many as are affordable, those that did best in
-/// `trials`. Their number and their chunk counts do not depend on `trials`.
+/// `trials`. Unicast demand is tried in 3, 6, 12, ... chunks then, with the best policy of each engine. Their
+/// number and their chunk counts do not depend on `trials`.
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options,
                                                   const std::vector<Trial>& trials);

@@ -100,7 +100,7 @@ TEST(SolveOptions, AreRefusedBesideOthersThatLeaveThemNothing) {
       {{"--engine", "lp", "--lp-solver", "columns", "--epoch-spacing", "uniform"}, "--epoch-spacing"},
       {{"--engine", "lp", "--chunks", "1", "--lp-solver", "clp", "--gap", "1%"}, "--gap"},
       {{"--engine", "flow", "--parts", "2"}, "--parts"},
-      {{"--improve-work", "5"}, "--improve-work"}};
+      {{"--time-limit", "9", "--improve-work", "5"}, "--improve-work"}};
   for (const auto& [arguments, name] : cases) {
     const Settings settings = parsed(find_command("solve"), arguments);
     const SolveOptions options = read_solve_options(settings, "solve");

@@ -18,6 +18,9 @@ struct PlanFreedom {
   std::vector<double> due_us = {};
 };
 
+/// The transfers in the order of `key`; one that would precede its cause comes right after that.
+std::vector<int> causal_order(const TransferPlan& plan, const std::vector<double>& key);
+
 /// Places the transfers one after another in the order of `key`, each at the earliest time that its cause and
 /// the links allow, gaps between earlier placements included, and numbers them in that order. A transfer is
 /// placed after its cause. The starts of `plan` have no influence.

@@ -103,22 +103,75 @@ TEST(Neighbours, AreSchedulesAndTheSameForASeed) {
         {"star", {{"chassis", "3"}, {"gpus", "3"}}}}) {
     const auto topology =
         std::make_shared<const Topology>(degrade(generate_topology(family, parameters), 0.1, 0.5, 1));
-    const Demand demand = make_demand(Collective::allgather, 1e8, topology->num_gpus(), 2);
-    const Schedule schedule = *prepare_list({topology, demand}, {}, {})(demand, {}).schedule;
-    PlanSpace space = make_plan_space(*topology, demand);
-    const SurveyedPlan incumbent = survey(*plan_of(schedule, space), space);
-    std::size_t others = 0;
-    for (std::uint64_t seed = 0; seed < 40; ++seed) {
-      const TransferPlan neighbour = neighbour_of(incumbent, space, 0, seed);
-      const Schedule one = schedule_of(neighbour, space);
-      const ReplayResult replayed = replay(*topology, demand, one.sends);
-      ASSERT_TRUE(replayed.valid()) << family << ", seed " << seed << ": " << *replayed.violation;
-      EXPECT_NEAR(replayed.finish_us, neighbour.quality.finish_us, 1e-6);
-      EXPECT_EQ(neighbour_of(incumbent, space, 0, seed).quality, neighbour.quality);
-      others += neighbour.quality != incumbent.plan.quality ? 1 : 0;
+    for (const Collective collective : {Collective::allgather, Collective::alltoall}) {
+      const Demand demand = make_demand(collective, 1e8, topology->num_gpus(), 2);
+      const Schedule schedule = *prepare_list({topology, demand}, {}, {})(demand, {}).schedule;
+      PlanSpace space = make_plan_space(*topology, demand);
+      const SurveyedPlan incumbent = survey(*plan_of(schedule, space), space);
+      std::size_t others = 0;
+      for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        const auto neighbour = neighbour_of(incumbent, space, 0, seed);
+        const auto again = neighbour_of(incumbent, space, 0, seed);
+        ASSERT_EQ(neighbour.has_value(), again.has_value());
+        if (!neighbour) continue;
+        const Schedule one = schedule_of(*neighbour, space);
+        const ReplayResult replayed = replay(*topology, demand, one.sends);
+        ASSERT_TRUE(replayed.valid()) << family << ", seed " << seed << ": " << *replayed.violation;
+        EXPECT_NEAR(replayed.finish_us, neighbour->quality.finish_us, 1e-6);
+        EXPECT_EQ(again->quality, neighbour->quality);
+        others += neighbour->quality != incumbent.plan.quality ? 1 : 0;
+      }
+      EXPECT_GT(others, 5U) << family;
     }
-    EXPECT_GT(others, 5U) << family;
   }
+}
+
+/// GPU 0 has two chunks of 4 us for GPU 1, and both go there straight, one after the other: 9 us. Over GPU 2
+/// the second one takes 2 x 3 us, as those links are twice as fast.
+TEST(Neighbours, TakeAnotherPathWhereThatEndsEarlier) {
+  const Topology topology{
+      TopologyData{"triangle",
+                   "",
+                   std::vector<Node>(3),
+                   {{NodeId{0}, NodeId{1}, 1, 1}, {NodeId{0}, NodeId{2}, 2, 1}, {NodeId{2}, NodeId{1}, 2, 1}},
+                   {}}};
+  const Demand demand(Collective::custom, 8e3, 3, {{GpuId{0}, 8e3, {GpuId{1}}}}, 2);
+  const PlanSpace space = make_plan_space(topology, demand);
+  const auto straight = std::ranges::find(space.hops, GpuId{1}, &Hop::dst) - space.hops.begin();
+  ASSERT_EQ(space.hops[static_cast<std::size_t>(straight)].src, GpuId{0});
+  TransferPlan plan{{{ChunkId{0}, static_cast<int>(straight)}, {ChunkId{1}, static_cast<int>(straight)}}};
+  const SurveyedPlan incumbent = survey(placed_forward(plan, space, {0, 1}), space);
+  EXPECT_DOUBLE_EQ(incumbent.plan.quality.finish_us, 9);
+  double best_us = 9;
+  Random random(1);
+  for (int i = 0; i < 50; ++i) {
+    if (const auto moved = reinserted(incumbent, space, 0, random))
+      best_us = std::min(best_us, moved->quality.finish_us);
+  }
+  EXPECT_DOUBLE_EQ(best_us, 6);
+}
+
+/// Three chunks wait at GPU 0, of 1 us each on the way to GPU 1. That of GPU 2 comes last but has 4 us more
+/// to go: sent first, all end at 5 us instead of 7.
+TEST(Neighbours, PlaceFirstWhatHasLoadedLinksAhead) {
+  const Topology topology{TopologyData{
+      "line", "", std::vector<Node>(3), {{NodeId{0}, NodeId{1}, 1, 0}, {NodeId{1}, NodeId{2}, 0.25, 0}}, {}}};
+  const std::vector<GpuId> near{GpuId{1}};
+  const Demand demand(Collective::custom, 3e3, 3,
+                      {{GpuId{0}, 1e3, near}, {GpuId{0}, 1e3, near}, {GpuId{0}, 1e3, {GpuId{2}}}}, 1);
+  const PlanSpace space = make_plan_space(topology, demand);
+  const auto to = [&](int gpu) { return space.into[static_cast<std::size_t>(gpu)].front(); };
+  const TransferPlan plan{
+      {{ChunkId{0}, to(1)}, {ChunkId{1}, to(1)}, {ChunkId{2}, to(1)}, {ChunkId{2}, to(2), 2}}};
+  SurveyedPlan incumbent = survey(placed_forward(plan, space, {0, 1, 2, 3}), space);
+  EXPECT_DOUBLE_EQ(incumbent.plan.quality.finish_us, 7);
+  incumbent.latest_start_us = {0, 1, 2, 3};  // of the order that it has, not of a better one
+  constexpr double kNoPlanIsNear = 8;        // so that none is justified
+  double best_us = 7;
+  Random random(1);
+  for (int i = 0; i < 20; ++i)
+    best_us = std::min(best_us, loaded_first(incumbent, space, kNoPlanIsNear, random)->quality.finish_us);
+  EXPECT_DOUBLE_EQ(best_us, 5);
 }
 
 }  // namespace
