@@ -22,8 +22,8 @@ constexpr std::size_t kTriesPerRound = 8;
 constexpr double kRestartVariants = 32;
 /// Share of the remaining work or time that this first round may take.
 constexpr double kShareOfChoosing = 0.25;
-/// The search begins with the start of the most chunks that has at most this many transfers, where there is
-/// one.
+/// The search begins with the start of the most chunks (where data has one destination: the best start) that
+/// has at most this many transfers, where there is one.
 constexpr double kEasyTransfers = 4e4;
 /// A level ends after this many rounds in a row without a counting success, or after kMostRounds rounds. A
 /// success counts if it closes kShareOfGap of the gap or removes kShareOfPressure of the pressure.
@@ -167,7 +167,10 @@ class Improver {
     const ImprovementTask::Start* first = nullptr;
     for (const auto& start : starts_) {
       const bool fits = transfers(start.chunks) <= kMostPlannedTransfers;
-      if (fits && (!first || transfers(start.chunks) <= kEasyTransfers)) first = &start;
+      const bool is_easy = transfers(start.chunks) <= kEasyTransfers;
+      // Of data with one destination, more chunks at an equal finish are nothing but more work.
+      const bool is_preferred = !task_.demand.is_unicast() || (first && start.finish_us < first->finish_us);
+      if (fits && (!first || (is_easy && is_preferred))) first = &start;
       // Starts in more chunks than the best one are no better.
       if (start.finish_us <= known_finish_us_) break;
     }
@@ -315,7 +318,7 @@ class Improver {
   double restart_share_ = task_.restart_share;
   PlanSpace space_;
   std::size_t hops_of_fabric_ = 0;
-  double known_finish_us_ = std::numeric_limits<double>::infinity();
+  double known_finish_us_ = task_.known_us;
   double least_us_ = 0;  ///< the least finish time in as many whole chunks as the plan's
   ImprovementState state_;
   SurveyedPlan incumbent_;

@@ -32,6 +32,11 @@ bool local_search_applies(const Problem& problem) {
   return kind == DemandKind::multicast || kind == DemandKind::unicast;
 }
 
+/// Local search plans transfers at the rates of their links alone.
+bool has_rates(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.sends, &Send::has_rate);
+}
+
 /// What one rank keeps of the best candidate it has worked on.
 struct BestOfRank {
   std::size_t trial = kNoTrial;
@@ -143,7 +148,7 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
   const Topology& topology = *problem_.topology;
   Trial outcome{
       candidate, finish, result.schedule->sends.size(), most_sends_on_a_link(*result.schedule, topology),
-      local_search_applies(problem_) &&
+      local_search_applies(problem_) && !has_rates(*result.schedule) &&
           (runner_.engine_of(candidate).supports_local_search || problem_.options.engine == "auto")};
   // Of equal ones the earlier trial counts, as in run_batch, in whatever order a rank works on its parts.
   if (std::pair(merit(outcome), trial) < std::pair(now_.mine.merit, now_.mine.trial)) {
@@ -218,7 +223,7 @@ void Explorer::fall_back() {
 bool Explorer::improvement_follows() const {
   const SearchState& state = now_.state;
   if (state.best >= state.trials.size()) return false;
-  return may_join(problem_) || (may_improve(problem_) && state.trials[state.best].improvable);
+  return may_join(problem_) || (may_improve(problem_) && !best_improvable(state.trials).empty());
 }
 
 /// Collective. Whether there was enough of varying the best candidates.

@@ -123,6 +123,7 @@ Candidate LocalSearch::candidate_of(const ImprovementOrigin& origin) const {
 void LocalSearch::run() {
   const SolveOptions& options = problem_.options;
   ImprovementTask task{*problem_.topology, problem_.demand, rule_.bound().us, options.seed, starts()};
+  task.known_us = best_.found.schedule->finish_us;
   task.concurrency = options.concurrency;
   task.most_chunks = most_chunks_of_improvement(problem_.demand, options);
   task.work_limit = options.time_limit_s ? kInfinity : options.improve_work * (options.gap ? 10 : 1);
@@ -166,7 +167,7 @@ void LocalSearch::run() {
 void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
              const RunContext& context) {
   const SearchState& state = exploration.state;
-  if (problem.options.improve_work <= 0 || !state.trials[state.best].improvable || rule.time_share() >= 1)
+  if (problem.options.improve_work <= 0 || best_improvable(state.trials).empty() || rule.time_share() >= 1)
     return;
   LocalSearch(problem, runner, exploration, rule, context).run();
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -31,8 +32,9 @@ struct ImprovementTask {
     std::optional<std::size_t> variant = {};  ///< of a restart
   };
   std::vector<Start> starts = {};
-  int concurrency = kAnyConcurrency;  ///< transfers at a time on a link of a GPU
-  int most_chunks = 1;                ///< that plans may be split into; a start may have more
+  double known_us = std::numeric_limits<double>::infinity();  ///< finish time that others have reached
+  int concurrency = kAnyConcurrency;                          ///< transfers at a time on a link of a GPU
+  int most_chunks = 1;  ///< that plans may be split into; a start may have more
   /// Chunk counts, ascending, in which a restart of list scheduling may end earlier than every start.
   std::vector<int> restart_chunks = {};
   /// The schedule of a restart; `variant` numbers the pairs of policy and seed. Nothing where a limit ended
@@ -68,7 +70,7 @@ struct ImprovementOrigin {
 };
 
 struct Improvement {
-  std::optional<Schedule> schedule = std::nullopt;  ///< if it ends earlier than every start
+  std::optional<Schedule> schedule = std::nullopt;  ///< if it ends earlier than all that is known
   int chunks = 0;
   ImprovementOrigin origin = {};  ///< of the schedule
   std::uint64_t tries = 0;
