@@ -21,7 +21,7 @@
 # Of allgather, combining, rounds, linear, links and sizes:
 #   --only SUBSTRING only the cases with this in their name, e.g. dgx1, rails, ncflow, --chunks
 #   --timeout S      ends a case after S seconds (default 600)
-# Of linear (of it and of links, with --only the other rows of FILE stay):
+# Of linear (of it, of links and of sizes, with --only the other rows of FILE stay):
 #   --repeat N       runs of each case (default 1)
 # Of execution:
 #   --only FABRIC    only the cases of this fabric, e.g. dgx1

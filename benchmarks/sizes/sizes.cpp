@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,35 @@ std::vector<Row> those(const std::vector<Row>& rows, const Keep& keep) {
   return kept;
 }
 
+std::string name_of(const std::string& fabric, const std::string& collective, const std::string& size) {
+  return fabric + " " + collective + " " + size + " ";
+}
+
+/// Those of an earlier run that `only` leaves alone, so that the whole can be measured piece by piece.
+nlohmann::ordered_json earlier_results(const std::filesystem::path& json, const std::string& only) {
+  nlohmann::ordered_json kept = nlohmann::ordered_json::array();
+  std::ifstream file(json);
+  if (only.empty() || !file) return kept;
+  const auto earlier = nlohmann::ordered_json::parse(file);
+  std::copy_if(earlier.at("rows").begin(), earlier.at("rows").end(), std::back_inserter(kept),
+               [&](const auto& row) {
+                 return name_of(row.at("fabric"), row.at("collective"), row.at("size")).find(only) ==
+                        std::string::npos;
+               });
+  return kept;
+}
+
+double bytes_of(const std::string& size) {
+  const auto* const known =
+      std::find_if(std::begin(kSizes), std::end(kSizes), [&](const Size& s) { return size == s.name; });
+  return known == std::end(kSizes) ? 0 : known->bytes;
+}
+
+Row row_of(const nlohmann::ordered_json& result) {
+  return {result.at("collective"), bytes_of(result.at("size")),
+          std::max(0.0, result.at("report").at("gap").get<double>())};
+}
+
 /// Prints mean and worst of each collective and of three together, and draws them over the size.
 void summarise(const std::vector<Row>& rows, const std::string& picture) {
   std::map<std::string, std::vector<GapOfSize>> drawn;
@@ -91,13 +122,12 @@ int main(int argc, char** argv) {
   const std::string picture = std::filesystem::path(options.json).replace_extension("svg").string();
   std::printf("%-30s %-14s %-5s %12s %12s %-9s %8s %6s %7s  %s\n", "fabric", "", "size", "finish us",
               "bound us", "by", "gap %", "chunks", "wall s", "engine");
-  nlohmann::ordered_json results = nlohmann::ordered_json::array();
-  std::vector<Row> rows;
+  nlohmann::ordered_json results = earlier_results(options.json, options.own.at("--only"));
   bool all_valid = true;
   for (const std::string& fabric : fabrics()) {
     for (const char* collective : kCollectives) {
       for (const Size& size : kSizes) {
-        const std::string name = fabric + " " + collective + " " + size.name + " ";
+        const std::string name = name_of(fabric, collective, size.name);
         if (name.find(options.own.at("--only")) == std::string::npos) continue;
         const CaseResult r =
             solve_case(options.rondo, options.ranks,
@@ -110,7 +140,6 @@ int main(int argc, char** argv) {
         }
         const auto figure = [&](const char* key) { return r.report[key].get<double>(); };
         const auto word = [&](const char* key) { return r.report[key].get<std::string>(); };
-        rows.push_back({collective, size.bytes, std::max(0.0, figure("gap"))});
         std::printf("%-30s %-14s %-5s %12.3f %12.3f %-9s %8.3f %6d %7.2f  %s\n", fabric.c_str(), collective,
                     size.name, figure("finish_us"), figure("lower_bound_us"),
                     word("lower_bound_kind").c_str(), 100 * figure("gap"), r.report["chunks"].get<int>(),
@@ -124,6 +153,8 @@ int main(int argc, char** argv) {
       }
     }
   }
+  std::vector<Row> rows;
+  std::transform(results.begin(), results.end(), std::back_inserter(rows), row_of);
   summarise(rows, picture);
   write_results(options, results);
   return all_valid ? 0 : 1;
