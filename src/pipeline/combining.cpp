@@ -6,9 +6,9 @@
 #include <functional>
 #include <iterator>
 #include <optional>
-#include <set>
 #include <utility>
 
+#include "mirrored_sums.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
@@ -83,49 +83,6 @@ std::optional<Problem> half(const Problem& problem, const Demand& demand, int pa
     options.time_limit_s = now_s + share * std::max(0.0, *options.time_limit_s - now_s);
   }
   return half;
-}
-
-/// Per link another one between the same nodes the other way, of the same figures; nothing where some link
-/// has none, or groups share bandwidth.
-std::optional<std::vector<LinkId>> opposite_links(const Topology& topology) {
-  if (!topology.shared_bandwidth().empty()) return std::nullopt;
-  std::vector<LinkId> opposite(topology.num_links());
-  std::set<LinkId> taken;
-  for (std::size_t l = 0; l < topology.num_links(); ++l) {
-    const Link& link = topology.links()[l];
-    for (const LinkId back : topology.out_links(link.dst)) {
-      const Link& other = topology.link(back);
-      if (other.dst != link.src || other.bandwidth_GBps != link.bandwidth_GBps ||
-          other.latency_us != link.latency_us || other.message_us != link.message_us || taken.contains(back))
-        continue;
-      opposite[l] = back;
-      taken.insert(back);
-      break;
-    }
-    if (!opposite[l].valid()) return std::nullopt;
-  }
-  return opposite;
-}
-
-/// The sums of the halves' parts by what spreads them, backwards over the opposite links. Nothing where the
-/// replay refuses that.
-std::optional<std::vector<Send>> mirrored(const Topology& topology, const Demand& gathering,
-                                          const ProvenSchedule& spreading) {
-  const auto opposite = opposite_links(topology);
-  if (!opposite || topology.has_bandwidth_steps()) return std::nullopt;
-  std::vector<Send> sends = reversed_in_time(spreading.topology, spreading.demand, spreading.schedule.sends,
-                                             spreading.schedule.finish_us);
-  for (Send& send : sends) {
-    send.link = (*opposite)[send.link.index()];
-    // On the topology itself, not the transposed one, switches that copy need not be those that add.
-    const NodeId entered = topology.link(send.link).dst;
-    if (topology.is_gpu(entered) || topology.node(entered).reduce) continue;
-    // Sums in an order of their own overlap better with what spreads them: of few GPUs there is time for it.
-    if (topology.num_gpus() <= kManyGpus) return std::nullopt;
-    send.op = SendOp::copy;
-  }
-  if (!replay(topology, gathering, sends).valid()) return std::nullopt;
-  return sends;
 }
 
 /// `first`, and then `second`, each transfer as early as their order allows.

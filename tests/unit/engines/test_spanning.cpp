@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -87,6 +88,27 @@ TEST(SpanningPacking, RootedTreesNeedNoLinksBack) {
     EXPECT_EQ(tree.spread.size(), 2U);
   }
   EXPECT_THROW(pack(*ring), Error);
+}
+
+// At one switch any member can be reached from any other at the same cost.
+TEST(SpanningPacking, RootedTreesAreShallowWhereThatCostsNothing) {
+  const auto topology = star(8);
+  const SpanningPacking packing =
+      pack_rooted_trees(*topology, all_gpus(*topology), make_clp_column_master, 400, {});
+  EXPECT_NEAR(packing.us_per_byte, 1e-3 * 2 * 7 / 8, 1e-6);
+  double mean_depth = 0;
+  for (const WeightedTree& tree : packing.trees) {
+    std::vector<int> parent(8, -1);
+    for (const MemberArc& arc : tree.spread) parent[static_cast<std::size_t>(arc.to)] = arc.from;
+    int deepest = 0;
+    for (int g = 0; g < 8; ++g) {
+      int depth = 0;
+      for (int at = g; at != tree.root; at = parent[static_cast<std::size_t>(at)]) ++depth;
+      deepest = std::max(deepest, depth);
+    }
+    mean_depth += tree.weight * deepest;
+  }
+  EXPECT_LE(mean_depth, 2.5);
 }
 
 // Around a GPU that takes no part: it adds up what it passes on, so that every link carries the data once.
