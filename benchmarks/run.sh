@@ -13,6 +13,8 @@
 #   links            links that carry several transfers at once; --only fat_trees and the like: one table
 #   sizes            six collectives on every fabric at 11 sizes: the gap over the size, also as a picture beside the
 #                    results (.svg); about a thousand solves
+#   compare          rondo compare on composed machines and the shipped fabrics: AllGather, ReduceScatter, AllReduce and
+#                    AllToAll at 1 KB, 1 MB and 1 GB beside the algorithms of NCCL and MPI (takes --only and --json)
 #   execution        every fabric's schedules and MSCCL XML with real bytes, each where the collective wants it
 # Afterwards benchmarks/tables.py writes the tables of benchmarks/README.md.
 # Of all:
@@ -47,5 +49,6 @@ name=${1:?usage: benchmarks/run.sh NAME [--ranks N] [--json FILE] [options of NA
 shift
 source "$root/jobs/mpi_env.sh"
 cmake --preset release -S "$root" > /dev/null
+[ "$name" != compare ] || exec "$root/benchmarks/compare/run.sh" "$@"
 cmake --build "$root/build/release" --target rondo "bench_$name"
 exec "$root/build/release/benchmarks/$name" --json "$root/benchmarks/results/$name.json" "$@"

@@ -106,6 +106,19 @@ def sccl(chunks, steps, rounds):
     return lambda row: fixed(3)(steps * 0.7 + rounds / chunks * row["report"]["size_bytes"] / 25e3)
 
 
+COMPARED = ["ring", "tree", "direct", "recursive", "bruck", "hierarchical"]
+
+
+def compared():
+    """A row for each collective and size of a finished comparison, with the finish of each engine by its name."""
+    return [{"fabric": each["topology"], **row, **{result["engine"]: result.get("finish_us") for result in row["results"]}}
+            for each in rows("compare", "comparisons") for row in each["rows"] if "gain" in row]
+
+
+def significant(value):
+    return "-" if value is None else f"{value:.6g}"
+
+
 # name of the table -> its rows, and a heading and a function of a row for each column
 TABLES = {
     "table8": (lambda: rows("table8"),
@@ -121,6 +134,10 @@ TABLES = {
     "known": (known_algorithms,
               [("fabric", of("fabric")), ("size", of("size")), ("bound us", reported("lower_bound_us", fixed(3))),
                ("auto us", reported("finish_us", fixed(3))), *((name, of(name, fixed(3))) for name in KNOWN)]),
+    "compare": (compared,
+                [("fabric", of("fabric")), ("collective", of("collective")), ("bytes", of("size_bytes", lambda x: f"{x:.0f}")),
+                 ("bound us", of("lower_bound_us", significant)), ("auto us", of("auto", significant)),
+                 *((name, of(name, significant)) for name in COMPARED), ("gain", of("gain", fixed(3)))]),
     "sccl": (lambda: rows("combining", collective="allreduce", fabric="dgx1", asked=None),
              [("size", of("size")), *FINISH, ("(48,6,14) us", sccl(48, 6, 14)), ("(16,4,6) us", sccl(16, 4, 6)),
               ("(8,4,4) us", sccl(8, 4, 4))]),
@@ -162,7 +179,7 @@ def table(name):
     content, columns = TABLES[name]
     lines = ["| " + " | ".join(heading for heading, _ in columns) + " |", "|" + "---|" * len(columns)]
     for row in content():
-        done = "report" in row or "ways" in row
+        done = any(key in row for key in ("report", "ways", "gain"))
         cells = [show(row) if done else "failed" for _, show in columns]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
