@@ -101,6 +101,19 @@ def known_algorithms():
     return merged
 
 
+SIZES = ["1KB", "4KB", "16KB", "64KB", "256KB", "1MB", "4MB", "16MB", "64MB", "256MB", "1GB"]
+
+
+def gaps_of_sizes():
+    """A row for each fabric and collective, with the gap at each size."""
+    merged = {}
+    for row in rows("sizes"):
+        first = merged.setdefault((row["fabric"], row["collective"]), row | {"longest_s": 0})
+        first[row["size"]] = row["report"]["gap"]
+        first["longest_s"] = max(first["longest_s"], row["wall_s"])
+    return list(merged.values())
+
+
 def sccl(chunks, steps, rounds):
     """What an AllReduce of SCCL's for a DGX-1 takes: links of 25 GB/s and 0.7 us."""
     return lambda row: fixed(3)(steps * 0.7 + rounds / chunks * row["report"]["size_bytes"] / 25e3)
@@ -168,6 +181,10 @@ TABLES = {
               [("options", lambda row: row["case"].split("--chunks 1")[1].strip() or "-"), ("ranks", of("ranks")),
                ("finish us", reported("finish_us", fixed(1))), gap(2), ("columns", metric("columns", fixed(0))), WALL]),
     "teccl": (linear("teccl"), [("fabric", option("topology")), ("GPUs", reported("gpus")), *FINISH, gap(2), WALL]),
+    "sizes": (gaps_of_sizes,
+              [("fabric", of("fabric")), ("collective", of("collective")),
+               *[(size, of(size, lambda gap: "-" if gap is None else fixed(2)(100 * gap))) for size in SIZES],
+               ("longest wall s", of("longest_s", fixed(1)))]),
     "rounds": (lambda: rows("rounds"),
                [("case", of("case")), ("start us", metric("start_finish_us", fixed(3))), *FINISH, gap(2),
                 ("rounds", of("rounds")), ("parts solved", lambda row: str(row["parts"]["solved"])),
