@@ -11,11 +11,15 @@ namespace {
 /// A neighbour that is later than the incumbent by more than this share of the gap in us is not justified.
 constexpr double kHopeless = 0.5;
 
-/// A random GPU whose last arrival is within `within_us` of the finish time.
+/// A random GPU whose last arrival is within `within_us` of the finish time, or of the last of all where
+/// nothing is that late: the plan may end earlier than the schedule that it was read from.
 GpuId late_gpu(const TransferPlan& plan, const PlanSpace& space, double within_us, Random& random) {
   std::vector<char> late(space.topology->num_gpus(), 0);
+  double last_us = 0;
+  for (const PlannedTransfer& t : plan.transfers) last_us = std::max(last_us, space.arrival_us(t));
+  last_us = std::min(last_us, plan.quality.finish_us);
   for (const PlannedTransfer& t : plan.transfers) {
-    if (space.arrival_us(t) >= plan.quality.finish_us - within_us) late[space.hop(t).dst.index()] = 1;
+    if (space.arrival_us(t) >= last_us - within_us) late[space.hop(t).dst.index()] = 1;
   }
   const auto count = static_cast<std::size_t>(std::ranges::count(late, 1));
   std::size_t skip = random.below(count);
