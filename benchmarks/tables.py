@@ -132,6 +132,19 @@ def significant(value):
     return "-" if value is None else f"{value:.6g}"
 
 
+def links(table):
+    return lambda: rows("links", table=table)
+
+
+def kept_finish(name):
+    return lambda row: fixed(3)(row[name]["report"]["finish_us"])
+
+
+def share_of_time(row):
+    """Of the time from scratch, what beginning with the kept schedule takes."""
+    return percent(row["wall_s"] / row["anew"]["wall_s"], 0)
+
+
 # name of the table -> its rows, and a heading and a function of a row for each column
 TABLES = {
     "table8": (lambda: rows("table8"),
@@ -165,6 +178,17 @@ TABLES = {
                [("fabric", of("fabric")), ("case", of("case")), *FINISH, gap(2),
                 ("GB/s", reported("algorithm_bandwidth_GBps", fixed(2))), ("chunks", reported("chunks")), WALL,
                 ("engine", reported("engine"))]),
+    "fat_trees": (links("fat_trees"),
+                  [("case", of("case")), *FINISH, gap(4), ("chunks", reported("chunks")), WALL,
+                   ("engine", reported("engine"))]),
+    "messages": (links("messages"),
+                 [("case", of("case")), *FINISH, gap(2), ("TACCL us", of("taccl_finish_us", fixed(3))),
+                  ("chunks", reported("chunks")), WALL, ("engine", reported("engine"))]),
+    "drift": (links("drift"),
+              [("case", of("case")), *FINISH, ("from scratch us", kept_finish("anew")),
+               ("share of its time", share_of_time), WALL]),
+    "steps": (links("steps"),
+              [("case", of("case")), *FINISH, gap(3), ("not knowing us", of("unaware_finish_us", fixed(3))), WALL]),
     "improvement": (lambda: rows("improvement"),
                     [("fabric", of("case")), ("before", of("gap_before", lambda x: percent(x, 4))),
                      ("after", of("gap", lambda x: percent(x, 4))), ("closed", of("closed", lambda x: percent(x, 0))),
