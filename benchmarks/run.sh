@@ -7,6 +7,7 @@
 #   limits           whether ten long runs end within --time-limit 5 and 20, with a schedule, on 1 rank and on --ranks
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
 #   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
+#   demands          data that several want: Broadcast and Reduce to 4096 GPUs; --only broadcast and the like: one table
 #   durability       what it costs that engine rounds keeps every round: with and without
 #   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs; with
 #                    --only pdhg --json benchmarks/results/pdhg.json PDHG alone: 1 rank against 2, CLP, 5 million columns
@@ -20,10 +21,10 @@
 # Of all:
 #   --ranks N        MPI ranks of each solve (default 2)
 #   --json FILE      where the results go (default benchmarks/results/NAME.json)
-# Of allgather, combining, rounds, linear, links and sizes:
+# Of allgather, combining, rounds, linear, links, demands and sizes:
 #   --only SUBSTRING only the cases with this in their name, e.g. dgx1, rails, ncflow, --chunks
 #   --timeout S      ends a case after S seconds (default 600)
-# Of linear (of it, of links and of sizes, with --only the other rows of FILE stay):
+# Of linear (of it, of links, of demands and of sizes, with --only the other rows of FILE stay):
 #   --repeat N       runs of each case (default 1)
 # Of execution:
 #   --only FABRIC    only the cases of this fabric, e.g. dgx1

@@ -65,6 +65,7 @@ class Explorer {
   Trial try_candidate(const Candidate& candidate, std::size_t trial);
   std::optional<double> ends_s(const Candidate& candidate) const;
   double expected_sends(const Candidate& candidate) const;
+  bool may_be_split(const Candidate& candidate) const;
   bool ran_out_of_time(const Error& error);
   void fall_back();
   bool work_is_done(std::size_t num_first_batches);
@@ -136,6 +137,14 @@ double Explorer::expected_sends(const Candidate& candidate) const {
   return static_cast<double>(best.sends) * candidate.chunks / best.candidate.chunks;
 }
 
+/// Whether local search could do something with a schedule of the engine: what pipelines has more chunks by
+/// itself than local search splits into, and restarts need an engine that is improved.
+bool Explorer::may_be_split(const Candidate& candidate) const {
+  return runner_.engine_of(candidate).most_sends == 0 ||
+         (candidate.chunks <= most_chunks_of_improvement(problem_.demand, problem_.options) &&
+          std::ranges::any_of(runner_.engines(), &EngineInfo::supports_local_search));
+}
+
 Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
   if (context_.interrupt_came()) return {candidate, kInfinity};  // its batch is not kept
   const std::optional<double> ends = ends_s(candidate);
@@ -148,7 +157,7 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
   const Topology& topology = *problem_.topology;
   Trial outcome{
       candidate, finish, result.schedule->sends.size(), most_sends_on_a_link(*result.schedule, topology),
-      local_search_applies(problem_) && !has_rates(*result.schedule) &&
+      local_search_applies(problem_) && !has_rates(*result.schedule) && may_be_split(candidate) &&
           (runner_.engine_of(candidate).supports_local_search || problem_.options.engine == "auto")};
   // Of equal ones the earlier trial counts, as in run_batch, in whatever order a rank works on its parts.
   if (std::pair(merit(outcome), trial) < std::pair(now_.mine.merit, now_.mine.trial)) {
@@ -201,8 +210,7 @@ void Explorer::run_batch(const std::vector<Candidate>& batch) {
 /// Collective. Engines that do not support a problem say so at once, or where they have not begun to solve.
 bool Explorer::ran_out_of_time(const Error& error) {
   return error.code() == ExitCode::unavailable && problem_.options.time_limit_s &&
-         !find_engine_or_auto(problem_.options.engine).answers &&
-         rule_.time_share() >= kTimeOfRefusals;
+         !find_engine_or_auto(problem_.options.engine).answers && rule_.time_share() >= kTimeOfRefusals;
 }
 
 /// Collective. A time limit came before any schedule: list scheduling may take the rest of the time.

@@ -81,6 +81,14 @@ double parts_of(const Demand& demand) {
 /// Of one engine: where it cuts contributions into pieces, multiples of them.
 std::vector<int> counts_of(const EngineInfo& engine, const Demand& demand, const SolveOptions& options) {
   std::vector<int> counts = chunk_counts(demand, options);
+  if (engine.most_sends > 0 && options.chunks == 0) {
+    const double smallest = std::ranges::min(demand.contributions(), {}, &Contribution::bytes).bytes;
+    const double most = std::min(std::floor(smallest / options.min_chunk_bytes),
+                                 std::floor(engine.most_sends / demand.num_deliveries()));
+    counts = {1};
+    while (2.0 * counts.back() <= most) counts.push_back(2 * counts.back());
+    return counts;
+  }
   const int pieces = engine.pieces && options.chunks == 0 ? engine.pieces(demand) : 1;
   if (pieces == 1 || (pieces > counts.back() && parts_of(demand) == 1)) return counts;
   const int most = std::max(pieces, counts.back());

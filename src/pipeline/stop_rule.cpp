@@ -1,10 +1,14 @@
 #include "stop_rule.hpp"
 
+#include "rondo/engines/engines.hpp"
+
 namespace rondo {
 namespace {
 
 /// With --from and without --gap, the greatest gap that is good enough because the kept schedule had it too.
 constexpr double kGapOfKept = 1e-3;
+/// Without --gap, of trees in many chunks: more of them would come nearer, for as many more sends.
+constexpr double kGapOfChunks = 5e-4;
 /// What rounding may add to a finish time.
 constexpr double kSameFinish = 1 + 1e-6;
 
@@ -12,6 +16,7 @@ constexpr double kSameFinish = 1 + 1e-6;
 
 double StopRule::enough_us() const {
   double gap = problem_.options.gap_to_meet();
+  if (!problem_.options.gap && is_rooted(problem_.demand)) gap = std::max(gap, kGapOfChunks);
   const ProvenSchedule* kept = problem_.start.get();
   if (kept && kept->lower_bound && !problem_.options.gap) {
     const double kept_gap = kept->schedule.finish_us * kSameFinish / kept->lower_bound->us - 1;

@@ -36,6 +36,11 @@ const std::vector<std::string>& flow_policies();
 /// `flow`.
 PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
 
+/// Data of one GPU that several want all of (is_rooted): out-trees packed at the least cut, list-scheduled.
+PreparedEngine prepare_rooted(const Instance& instance, const EngineOptions& options, const Toolbox& tools);
+/// Whether all data, in equal parts, starts at one GPU and is wanted by the same others: a Broadcast.
+bool is_rooted(const Demand& demand);
+
 /// The multicast MILP (TE-CCL, section 3, appendices A and F), proven optimal on its epoch grid where limits
 /// allow.
 PreparedEngine prepare_milp(const Instance& instance, const EngineOptions& options, const Toolbox& tools);

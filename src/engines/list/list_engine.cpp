@@ -59,7 +59,7 @@ EngineInfo list_engine() {
           .help = "event-driven list scheduling in continuous time; any demand",
           .policies = list_policies(),
           // Without copies routes are known beforehand, and `flow` finds better ones, unless the problem is
-          // small. AllGather of many GPUs is left to what does not scan over all chunks.
+          // small. AllGather and Broadcast of many GPUs are left to what does not scan over all chunks.
           .applicable =
               [](const Instance& instance, const EngineOptions& options) {
                 if (instance.topology->has_bandwidth_steps()) return true;
@@ -67,7 +67,8 @@ EngineInfo list_engine() {
                   return instance.demand.contributions().size() <=
                          (may_join(instance, options) ? kFewContributionsJoined : kFewContributions);
                 }
-                return instance.topology->num_gpus() <= kFewGpus || !is_plain_allgather(instance);
+                return instance.topology->num_gpus() <= kFewGpus ||
+                       (!is_plain_allgather(instance) && !is_rooted(instance.demand));
               },
           .offers =
               [](const Instance& instance, const EngineOptions& options) {

@@ -1,0 +1,210 @@
+#include "out_tree_packing.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "rondo/core/index.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/graph/digraph.hpp"
+#include "tree_growth.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr double kNearLeast = 1e-4;      ///< relative distance from what is enough
+constexpr double kGrowthOfPrices = 0.5;  ///< growth of the prices of multiplicative weights
+constexpr double kEvenPart = 1e-4;       ///< of the prices: keeps ways over links that cost nothing short
+constexpr double kShareOfEarlier = 0.5;  ///< of the mean of earlier prices in those that are priced next
+constexpr double kMostWays = 2e6;        ///< looked at by all trees together
+constexpr double kMostFirstTrees = 200;  ///< by multiplicative weights
+constexpr double kMostMasters = 400;
+constexpr double kLeastTrees = 8;
+constexpr int kMostVainMasters = 40;    ///< in which no tree is new or the packing is as busy as before
+constexpr double kChunksOfDelay = 256;  ///< delays are those of so many chunks
+
+class OutTreeLoop {
+ public:
+  OutTreeLoop(const Topology& topology, const CopyGraph& graph, const RootedData& data, double depth_weight,
+              const MakeColumnMaster& make_master)
+      : topology_(topology),
+        graph_(graph),
+        data_(data),
+        depth_weight_(depth_weight),
+        growth_(topology, graph, data.root, data.destinations),
+        rows_of_(topology.num_links()) {
+    for (std::size_t l = 0; l < topology.num_links(); ++l) {
+      rows_of_[l].push_back(static_cast<int>(l));
+      busy_us_.push_back(transmission_us(data.bytes, topology.links()[l].bandwidth_GBps));
+    }
+    for (const SharedBandwidth& group : topology.shared_bandwidth()) {
+      for (const LinkId l : group.links) rows_of_[l.index()].push_back(static_cast<int>(busy_us_.size()));
+      busy_us_.push_back(transmission_us(data.bytes, group.bandwidth_GBps));
+    }
+    double sum = 0;
+    for (const CopyGraph::Way& way : graph.ways) {
+      double delay_us = 0;
+      for (const LinkId l : way.links) delay_us += topology.link(l).latency_us;
+      // Chunks are whole where they are sent on.
+      if (topology.is_gpu(way.src)) {
+        delay_us +=
+            transmission_us(data.bytes / kChunksOfDelay, topology.link(way.links.front()).bandwidth_GBps);
+      }
+      delay_us_.push_back(delay_us);
+      sum += delay_us;
+    }
+    mean_delay_us_ = std::max(sum / static_cast<double>(graph.ways.size()), 1e-9);
+    even_.assign(busy_us_.size(), 1 / static_cast<double>(busy_us_.size()));
+    load_.assign(busy_us_.size(), 0);
+    unit_us_ = *std::ranges::min_element(busy_us_);
+    master_ = make_master(static_cast<int>(busy_us_.size()), 1);
+  }
+
+  OutTreePacking run(double enough_us, const Deadline& deadline) {
+    const double most = kMostWays / static_cast<double>(graph_.ways.size());
+    first_trees(std::clamp(most / 2, kLeastTrees, kMostFirstTrees), enough_us, deadline);
+    MasterSolution solution = master_->solve({});
+    std::vector<double> mean = even_;
+    double least = std::numeric_limits<double>::infinity();
+    int vain = 0;
+    const double most_masters = std::clamp(most / 2, kLeastTrees, kMostMasters);
+    while (solution.status == SolveStatus::optimal && packing_.iterations < most_masters &&
+           vain < kMostVainMasters && solution.theta * unit_us_ > enough_us * (1 + kNearLeast) &&
+           !deadline.is_over()) {
+      const std::vector<double> own = mixed(solution.row_price, even_, kEvenPart);
+      mean = mixed(own, mean, kShareOfEarlier);
+      const bool is_new = add_tree(mean);
+      const bool own_is_new = add_tree(own);
+      if (!is_new && !own_is_new) break;
+      solution = master_->solve({});
+      ++packing_.iterations;
+      vain = solution.theta < least * (1 - kNearLeast / 100) ? 0 : vain + 1;
+      least = std::min(least, solution.theta);
+    }
+    return result(solution);
+  }
+
+ private:
+  static std::vector<double> mixed(std::vector<double> a, const std::vector<double>& b, double share_of_b) {
+    const double sum = std::accumulate(a.begin(), a.end(), 0.0);
+    for (std::size_t i = 0; i < a.size(); ++i)
+      a[i] = (sum > 0 ? (1 - share_of_b) * a[i] / sum : 0) + share_of_b * b[i];
+    return a;
+  }
+
+  std::map<int, double> loads(const std::vector<int>& ways) const {
+    std::map<int, double> load;
+    for (const int w : ways) {
+      for (const LinkId l : graph_.ways[index(w)].links) {
+        for (const int row : rows_of_[l.index()]) load[row] += busy_us_[index(row)] / unit_us_;
+      }
+    }
+    return load;
+  }
+
+  /// The tree for these prices; `last_` is what it loads.
+  std::vector<int> cheapest(const std::vector<double>& price) {
+    std::vector<WayFigures> figures(graph_.ways.size());
+    for (std::size_t w = 0; w < figures.size(); ++w) {
+      for (const LinkId l : graph_.ways[w].links) {
+        for (const int row : rows_of_[l.index()]) figures[w].cost += price[index(row)] * busy_us_[index(row)];
+      }
+      figures[w].delay = depth_weight_ * cost_a_destination_ * delay_us_[w] / mean_delay_us_;
+    }
+    std::vector<int> ways = growth_.grow(figures);
+    double cost = 0;
+    for (const int w : ways) cost += figures[index(w)].cost;
+    cost_a_destination_ = cost / static_cast<double>(data_.destinations.size());
+    last_ = loads(ways);
+    return ways;
+  }
+
+  bool add_tree(const std::vector<double>& price) {
+    std::vector<int> ways = cheapest(price);
+    std::vector<int> key = ways;
+    std::ranges::sort(key);
+    if (!known_.insert(std::move(key)).second) return false;
+    MasterColumn column;
+    for (const auto& [row, load] : last_) {
+      column.rows.push_back(row);
+      column.loads.push_back(load);
+    }
+    master_->add({column});
+    columns_.push_back(std::move(ways));
+    return true;
+  }
+
+  /// Prices that grow with the loads so far spread the trees over all links. Ends early where the trees so
+  /// far, each for an equal share, are as good as asked.
+  void first_trees(double most, double enough_us, const Deadline& deadline) {
+    double unit = 0;
+    for (int i = 0; i < static_cast<int>(most) && (i == 0 || !deadline.is_over()); ++i) {
+      const double busiest = *std::ranges::max_element(load_);
+      std::vector<double> price(load_.size(), 1);
+      for (std::size_t r = 0; r < load_.size() && unit > 0; ++r)
+        price[r] = std::exp(kGrowthOfPrices * (load_[r] - busiest) / unit);
+      add_tree(mixed(std::move(price), even_, kEvenPart));
+      for (const auto& [row, load] : last_) {
+        load_[index(row)] += load;
+        if (i == 0) unit = std::max(unit, load);
+      }
+      if (*std::ranges::max_element(load_) * unit_us_ <= enough_us * (1 + kNearLeast) * (i + 1)) break;
+    }
+  }
+
+  OutTreePacking result(const MasterSolution& solution) {
+    packing_.busy_us = solution.theta * unit_us_;
+    for (std::size_t c = 0; c < columns_.size() && c < solution.weight.size(); ++c) {
+      if (solution.weight[c] <= 1e-9) continue;
+      packing_.trees.push_back(tree_of_ways(topology_, graph_, columns_[c]));
+      packing_.trees.back().weight = solution.weight[c];
+    }
+    std::ranges::stable_sort(packing_.trees, std::greater<>{}, &OutTree::weight);
+    return std::move(packing_);
+  }
+
+  const Topology& topology_;
+  const CopyGraph& graph_;
+  const RootedData& data_;
+  double depth_weight_;
+  OutTreeGrowth growth_;
+  std::vector<std::vector<int>> rows_of_;  ///< per link: itself and its groups
+  std::vector<double> busy_us_;            ///< per row, all data over it
+  std::vector<double> delay_us_;           ///< per way
+  double mean_delay_us_ = 1;
+  std::vector<double> even_;
+  std::vector<double> load_;
+  double unit_us_ = 1;
+  double cost_a_destination_ = 0;  ///< of the last tree
+  std::unique_ptr<ColumnMaster> master_;
+  std::map<int, double> last_;
+  std::vector<std::vector<int>> columns_;
+  std::set<std::vector<int>> known_;
+  OutTreePacking packing_;
+};
+
+}  // namespace
+
+double least_busy_us(const Topology& topology, const RootedData& data) {
+  std::vector<double> capacity;
+  for (const Link& link : topology.links()) capacity.push_back(link.bandwidth_GBps);
+  double busy_us = 0;
+  for (const GpuId d : data.destinations) {
+    const MinCut cut =
+        min_cut(topology.graph(), capacity, topology.node_of(data.root).value, topology.node_of(d).value);
+    busy_us = std::max(busy_us, transmission_us(data.bytes, cut.value));
+  }
+  return busy_us;
+}
+
+OutTreePacking pack_out_trees(const Topology& topology, const CopyGraph& graph, const RootedData& data,
+                              double depth_weight, double enough_us, const MakeColumnMaster& make_master,
+                              const Deadline& deadline) {
+  return OutTreeLoop(topology, graph, data, depth_weight, make_master).run(enough_us, deadline);
+}
+
+}  // namespace rondo

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "../steps/dealing.hpp"
+#include "out_tree_packing.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/engines/engine_row.hpp"
+#include "rondo/engines/engines.hpp"
+#include "tree_pipeline.hpp"
+#include "whole_trees.hpp"
+
+/// Data of one GPU along out-trees, packed at the least cut between it and those that want it.
+namespace rondo {
+namespace {
+
+constexpr double kShareOfOutTrees = 0.5;  ///< of a time limit
+/// One send costs little: what waits for a link is known, nothing is looked for.
+constexpr double kWorkOfSend = 0.05;
+
+struct DepthPolicy {
+  const char* name;
+  double depth_weight;
+};
+constexpr DepthPolicy kDepthPolicies[] = {{"even", 0.3}, {"deep", 0.03}, {"shallow", 3}};
+const char* const kWhole = "whole";  // few trees, each link carries whole ones
+
+double depth_weight_of(const std::string& policy) {
+  for (const DepthPolicy& known : kDepthPolicies) {
+    if (policy == known.name) return known.depth_weight;
+  }
+  throw Error(
+      ExitCode::usage,
+      fmt::format("policy '{}' is unknown to engine rooted; known are: whole, even, deep, shallow", policy));
+}
+
+RootedData data_of(const Demand& demand) {
+  const auto& contributions = demand.contributions();
+  RootedData data{contributions.front().origin, contributions.front().destinations, 0};
+  for (const Contribution& c : contributions) data.bytes += c.bytes;
+  return data;
+}
+
+struct RootedProblem {
+  std::shared_ptr<const Topology> topology;
+  RootedData data;
+  CopyGraph graph;
+  double least_busy_us;
+};
+
+/// Of more destinations than their cuts are looked for, the bound of all schedules has to do.
+RootedProblem problem_of(const Instance& instance, double bound_us) {
+  RootedData data = data_of(instance.demand);
+  const bool are_many = data.destinations.size() > kMostCutDestinations;
+  const double least_us = are_many ? bound_us : least_busy_us(*instance.topology, data);
+  return {instance.topology, std::move(data), make_copy_graph(*instance.topology), least_us};
+}
+
+OutTreePacking packing_of(const RootedProblem& problem, const std::string& policy,
+                          const MakeColumnMaster& make_master, const Deadline& deadline) {
+  const bool is_default = policy.empty();
+  if (is_default || policy == kWhole) {
+    std::optional<OutTreePacking> whole;
+    if (may_have_whole_trees(*problem.topology, problem.graph, problem.data))
+      whole = pack_whole_trees(*problem.topology, problem.graph, problem.data, problem.least_busy_us);
+    if (whole) return *std::move(whole);
+    if (!is_default) {
+      throw Error(ExitCode::unavailable,
+                  "engine rooted: no few whole trees fill these links; use another policy, such as even");
+    }
+  }
+  return pack_out_trees(*problem.topology, problem.graph, problem.data,
+                        depth_weight_of(is_default ? kDepthPolicies[0].name : policy), problem.least_busy_us,
+                        make_master, deadline);
+}
+
+}  // namespace
+
+bool is_rooted(const Demand& demand) {
+  const auto& contributions = demand.contributions();
+  const Contribution& first = contributions.front();
+  return demand.kind() == DemandKind::multicast && demand.uniform_chunk_bytes() &&
+         std::ranges::all_of(contributions, [&](const Contribution& c) {
+           return c.origin == first.origin && c.destinations == first.destinations;
+         });
+}
+
+PreparedEngine prepare_rooted(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
+  if (!is_rooted(instance.demand)) {
+    throw Error(ExitCode::unavailable,
+                "engine rooted does Broadcast and Reduce: data of one GPU in equal parts, which several want "
+                "all of; use --engine auto");
+  }
+  const auto problem = std::make_shared<const RootedProblem>(problem_of(instance, options.bound_us));
+  const auto packings = std::make_shared<std::map<std::string, OutTreePacking>>();
+  const Deadline deadline = Deadline(options.limits).after(kShareOfOutTrees);
+  return [problem, packings, deadline, make_master = tools.column_master](const Demand& demand,
+                                                                          const EngineOptions& asked) {
+    auto packing = packings->find(asked.policy);
+    if (packing == packings->end()) {
+      packing =
+          packings->emplace(asked.policy, packing_of(*problem, asked.policy, make_master, deadline)).first;
+    }
+    const OutTreePacking& packed = packing->second;
+    std::vector<double> shares;
+    for (const OutTree& tree : packed.trees) shares.push_back(tree.weight);
+    EngineResult result;
+    const Deadline until(asked.limits);
+    result.schedule =
+        schedule_pipelined(*problem->topology, demand, packed.trees, deal(shares, demand.num_chunks()),
+                           packed.busy_us, asked.concurrency, until);
+    if (!result.schedule) result.limits_hit.push_back(until.ended_by());
+    result.metrics["trees"] = static_cast<double>(packed.trees.size());
+    result.metrics["tree_throughput_us"] = packed.busy_us;
+    result.metrics["columns"] = packed.iterations;
+    return result;
+  };
+}
+
+EngineInfo rooted_engine() {
+  return {
+      .name = "rooted",
+      .help =
+          "trees from one root packed at its least cut (Edmonds), copied by switches where they may, in "
+          "many chunks; Broadcast, Reduce",
+      .policies = {kWhole, "even", "deep", "shallow"},
+      .applicable = [](const Instance& instance, const EngineOptions&) { return is_rooted(instance.demand); },
+      .work = [](const Demand& demand, const std::string&) { return kWorkOfSend * demand.num_deliveries(); },
+      .takes_seeds = false,
+      .traits = kContinuousTime,
+      .most_sends = 2e6,
+      .prepare = prepare_rooted};
+}
+
+}  // namespace rondo

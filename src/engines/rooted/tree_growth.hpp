@@ -1,0 +1,45 @@
+#pragma once
+
+#include <vector>
+
+#include "copy_graph.hpp"
+#include "out_tree.hpp"
+#include "rondo/core/ids.hpp"
+#include "rondo/core/topology.hpp"
+
+namespace rondo {
+
+/// What a way counts for in a tree.
+struct WayFigures {
+  double cost = 0;   ///< of the links that it takes
+  double delay = 0;  ///< by which what is behind it comes later, in the unit of the costs
+};
+
+/// Grows out-trees from `root` until they reach all of `terminals`; other nodes are taken where they help.
+class OutTreeGrowth {
+ public:
+  OutTreeGrowth(const Topology& topology, const CopyGraph& graph, GpuId root,
+                const std::vector<GpuId>& terminals);
+
+  /// The ways of a tree, a parent's before its children's. The terminal that is cheapest to reach is joined
+  /// until all are, by the cost of the ways that are new and the delay of all from the root (Takahashi and
+  /// Matsuyama, "An approximate solution for the Steiner problem in graphs", Math. Japonica 24, 1980, with a
+  /// price on depth). Throws Error(unavailable) where a terminal is not reached.
+  std::vector<int> grow(const std::vector<WayFigures>& figures);
+
+ private:
+  const Topology& topology_;
+  const CopyGraph& graph_;
+  NodeId root_;
+  std::size_t num_terminals_;
+  std::vector<char> is_terminal_;  ///< per node
+  std::vector<double> distance_;   ///< per node: what it would cost to join, delay counted from the root
+  std::vector<double> delay_;      ///< per node, from the root
+  std::vector<int> last_way_;
+  std::vector<char> in_tree_;
+};
+
+/// The transfers of a tree that is given by its ways.
+OutTree tree_of_ways(const Topology& topology, const CopyGraph& graph, const std::vector<int>& ways);
+
+}  // namespace rondo

@@ -1,0 +1,190 @@
+#include "tree_pipeline.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "rondo/core/hops.hpp"
+#include "rondo/core/index.hpp"
+#include "rondo/core/link_timetable.hpp"
+
+namespace rondo {
+namespace {
+
+/// A transfer of a tree, which all chunks of the tree take.
+struct Stage {
+  int hop = 0;
+  double to_go_us = 0;  ///< from its start until the chunk is everywhere behind it
+  /// What begins where it ends: the stage, and behind which of its links.
+  struct Next {
+    int stage;
+    std::size_t link;
+  };
+  std::vector<Next> next = {};
+};
+
+struct WaitingChunk {
+  double due_us;  ///< when it had best start
+  int stage;
+  ChunkId chunk;
+  friend bool operator<(const WaitingChunk& a, const WaitingChunk& b) {
+    return std::tie(b.due_us, b.chunk, b.stage) < std::tie(a.due_us, a.chunk, a.stage);
+  }
+};
+
+/// A chunk arrives where a stage begins, or (no chunk) a hop may have room again.
+struct PipelineEvent {
+  double us;
+  int stage_or_hop;
+  ChunkId chunk;
+  friend bool operator<(const PipelineEvent& a, const PipelineEvent& b) {
+    return std::tie(b.us, b.chunk, b.stage_or_hop) < std::tie(a.us, a.chunk, a.stage_or_hop);
+  }
+};
+
+class Pipeline {
+ public:
+  Pipeline(const Topology& topology, const Demand& demand, const std::vector<OutTree>& trees, int concurrency)
+      : topology_(topology), bytes_(demand.bytes(ChunkId{0})), timetable_(topology, concurrency) {
+    for (const OutTree& tree : trees) add(tree);
+    queues_.resize(hops_.size());
+    is_looked_at_.assign(hops_.size(), 0);
+    looks_us_.assign(hops_.size(), -1);
+  }
+
+  std::optional<Schedule> run(const Demand& demand, const std::vector<std::size_t>& tree_of, double busy_us,
+                              const Deadline& deadline) {
+    std::vector<double> of_tree(roots_.size(), 0);
+    for (const std::size_t tree : tree_of) ++of_tree[tree];
+    std::vector<double> begun(roots_.size(), 0);
+    for (std::size_t c = 0; c < tree_of.size(); ++c) {
+      const std::size_t tree = tree_of[c];
+      due_us_.push_back(busy_us * ++begun[tree] / of_tree[tree]);
+      for (const int stage : roots_[tree]) events_.push({demand.ready_us(ChunkId(c)), stage, ChunkId(c)});
+    }
+    std::size_t turns = 0;
+    while (!events_.empty()) {
+      if (++turns % 1024 == 0 && deadline.is_over()) return std::nullopt;
+      const double t = events_.top().us;
+      const double until = t + time_slack_us(t);
+      while (!events_.empty() && events_.top().us <= until) {
+        const PipelineEvent event = events_.top();
+        events_.pop();
+        if (event.chunk.valid()) {
+          arrive(event);
+        } else if (looks_us_[index(event.stage_or_hop)] == event.us) {
+          looks_us_[index(event.stage_or_hop)] = -1;
+          look_at(event.stage_or_hop);
+        }
+      }
+      start_what_can(t);
+    }
+    canonicalise(schedule_);
+    return std::move(schedule_);
+  }
+
+ private:
+  void add(const OutTree& tree) {
+    const std::size_t first = stages_.size();
+    roots_.emplace_back();
+    for (const TreeTransfer& transfer : tree.transfers) {
+      const int stage = static_cast<int>(stages_.size());
+      const auto [known, is_new] =
+          hop_of_.try_emplace({transfer.links, transfer.parents}, static_cast<int>(hops_.size()));
+      if (is_new) hops_.push_back(make_hop(topology_, transfer.links, transfer.parents));
+      stages_.push_back({.hop = known->second});
+      if (transfer.from < 0) {
+        roots_.back().push_back(stage);
+      } else {
+        stages_[first + index(transfer.from)].next.push_back({stage, index(transfer.from_link)});
+      }
+    }
+    for (std::size_t s = stages_.size(); s-- > first;) {
+      Stage& stage = stages_[s];
+      const Hop& hop = hops_[index(stage.hop)];
+      for (const HopLink& part : hop.links) stage.to_go_us = std::max(stage.to_go_us, arrives_after_us(part));
+      for (const Stage::Next& next : stage.next) {
+        stage.to_go_us = std::max(
+            stage.to_go_us, arrives_after_us(hop.links[next.link]) + stages_[index(next.stage)].to_go_us);
+      }
+    }
+  }
+
+  double arrives_after_us(const HopLink& part) const {
+    return part.offset_us_of(bytes_) + part.occupied_us(bytes_) + topology_.link(part.link).latency_us;
+  }
+
+  void arrive(const PipelineEvent& event) {
+    const Stage& stage = stages_[index(event.stage_or_hop)];
+    queues_[index(stage.hop)].push(
+        {due_us_[event.chunk.index()] - stage.to_go_us, event.stage_or_hop, event.chunk});
+    look_at(stage.hop);
+  }
+
+  void look_at(int hop) {
+    if (std::exchange(is_looked_at_[index(hop)], 1) == 0) looked_at_.push_back(hop);
+  }
+
+  /// Links only fill up: before the earliest start of what waits for the hop, nothing can start over it.
+  void look_again(int hop, double t) {
+    if (queues_[index(hop)].empty()) return;
+    const double next = timetable_.earliest_start(hops_[index(hop)], bytes_, t);
+    double& looks = looks_us_[index(hop)];
+    if (looks >= 0 && looks <= next) return;
+    looks = next;
+    events_.push({next, hop, ChunkId{}});
+  }
+
+  void start_what_can(double t) {
+    first_.clear();
+    for (const int h : looked_at_) {
+      is_looked_at_[index(h)] = 0;
+      if (!queues_[index(h)].empty()) first_.emplace_back(queues_[index(h)].top(), h);
+    }
+    looked_at_.clear();
+    std::ranges::sort(first_, [](const auto& a, const auto& b) { return b.first < a.first; });
+    for (const auto& [waiting, h] : first_) {
+      const Hop& hop = hops_[index(h)];
+      if (!timetable_.can_start(hop, bytes_, t)) continue;
+      queues_[index(h)].pop();
+      const std::size_t sent = schedule_.sends.size();
+      timetable_.reserve(hop, waiting.chunk, bytes_, t, schedule_.sends);
+      for (std::size_t i = sent; i < schedule_.sends.size(); ++i)
+        schedule_.finish_us = std::max(schedule_.finish_us, schedule_.sends[i].arrival_us);
+      for (const Stage::Next& next : stages_[index(waiting.stage)].next)
+        events_.push({schedule_.sends[sent + next.link].arrival_us, next.stage, waiting.chunk});
+    }
+    for (const auto& [waiting, h] : first_) look_again(h, t);
+  }
+
+  const Topology& topology_;
+  double bytes_;  ///< of a chunk
+  LinkTimetable timetable_;
+  std::vector<Hop> hops_;
+  std::map<std::pair<std::vector<LinkId>, std::vector<int>>, int> hop_of_;
+  std::vector<Stage> stages_;
+  std::vector<std::vector<int>> roots_;                    ///< per tree, the stages that begin at the root
+  std::vector<double> due_us_;                             ///< per chunk, to be everywhere
+  std::vector<std::priority_queue<WaitingChunk>> queues_;  ///< per hop
+  std::priority_queue<PipelineEvent> events_;
+  std::vector<int> looked_at_;  ///< hops at this instant
+  std::vector<char> is_looked_at_;
+  std::vector<double> looks_us_;  ///< per hop, when it is looked at again; -1: not
+  std::vector<std::pair<WaitingChunk, int>> first_;
+  Schedule schedule_;
+};
+
+}  // namespace
+
+std::optional<Schedule> schedule_pipelined(const Topology& topology, const Demand& demand,
+                                           const std::vector<OutTree>& trees,
+                                           const std::vector<std::size_t>& tree_of, double busy_us,
+                                           int concurrency, const Deadline& deadline) {
+  return Pipeline(topology, demand, trees, concurrency).run(demand, tree_of, busy_us, deadline);
+}
+
+}  // namespace rondo

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "out_tree.hpp"
+#include "rondo/core/collective.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
+#include "rondo/model/deadline.hpp"
+
+namespace rondo {
+
+/// Event-driven list scheduling of chunks along out-trees. The chunks of one tree follow one another evenly
+/// over `busy_us`, the time that the links need for all; of what waits for a link goes first what has to
+/// leave first in order to be everywhere in time. `tree_of`: per chunk. Nothing where the deadline came
+/// first.
+std::optional<Schedule> schedule_pipelined(const Topology& topology, const Demand& demand,
+                                           const std::vector<OutTree>& trees,
+                                           const std::vector<std::size_t>& tree_of, double busy_us,
+                                           int concurrency, const Deadline& deadline);
+
+}  // namespace rondo

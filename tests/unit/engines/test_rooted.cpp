@@ -1,0 +1,153 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "expect_error.hpp"
+#include "rondo/core/generators.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/core/transposition.hpp"
+#include "rondo/engines/engine_row.hpp"
+#include "rondo/engines/engines.hpp"
+#include "rondo/formulations/formulations.hpp"
+#include "rondo/solvers/solvers.hpp"
+#include "rooted/out_tree_packing.hpp"
+#include "rooted/whole_trees.hpp"
+#include "topologies.hpp"
+
+namespace rondo {
+EngineInfo rooted_engine();
+
+namespace {
+
+Toolbox toolbox_of_columns() {
+  return {all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master};
+}
+
+/// A ring of four GPUs both ways, 1000 us a megabyte on every link.
+std::shared_ptr<const Topology> ring_of_four() {
+  return fabric({gpu(), gpu(), gpu(), gpu()}, {link(0, 1), link(1, 2), link(2, 3), link(3, 0), link(1, 0),
+                                               link(2, 1), link(3, 2), link(0, 3)});
+}
+
+/// Four GPUs around a switch.
+std::shared_ptr<const Topology> star_of_four(bool multicast) {
+  Node middle{.kind = NodeKind::switch_, .multicast = multicast};
+  return fabric({gpu(), gpu(), gpu(), gpu(), middle}, {link(0, 4), link(1, 4), link(2, 4), link(3, 4),
+                                                       link(4, 0), link(4, 1), link(4, 2), link(4, 3)});
+}
+
+RootedData a_megabyte(const Topology& topology) {
+  RootedData data{GpuId{0}, {}, kMB};
+  for (std::size_t g = 1; g < topology.num_gpus(); ++g) data.destinations.emplace_back(g);
+  return data;
+}
+
+double finish_by(const std::shared_ptr<const Topology>& topology, const Demand& demand,
+                 const std::string& policy) {
+  const PreparedEngine prepared = rooted_engine().prepare({topology, demand}, {}, toolbox_of_columns());
+  const EngineResult result = prepared(demand, {.policy = policy});
+  const ReplayResult replayed = replay(*topology, demand, result.schedule->sends);
+  EXPECT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_NEAR(replayed.finish_us, result.schedule->finish_us, 1e-6);
+  return replayed.finish_us;
+}
+
+Demand broadcast_to_all(const Topology& topology, int chunks, double bytes = kMB) {
+  return make_demand(Collective::broadcast, bytes, topology.num_gpus(), chunks);
+}
+
+// Two links leave the root: both ways around, half of the data each.
+TEST(WholeTrees, GoBothWaysAroundARing) {
+  const auto ring = ring_of_four();
+  const CopyGraph graph = make_copy_graph(*ring);
+  const RootedData data = a_megabyte(*ring);
+  ASSERT_TRUE(may_have_whole_trees(*ring, graph, data));
+  EXPECT_NEAR(least_busy_us(*ring, data), 500, 1e-9);
+  const auto packing = pack_whole_trees(*ring, graph, data, 500);
+  ASSERT_TRUE(packing);
+  ASSERT_EQ(packing->trees.size(), 2U);
+  std::vector<int> trees_of_link(ring->num_links(), 0);
+  for (const OutTree& tree : packing->trees) {
+    EXPECT_EQ(tree.weight, 0.5);
+    EXPECT_EQ(tree.transfers.size(), 3U);
+    for (const TreeTransfer& transfer : tree.transfers) ++trees_of_link[transfer.links.front().index()];
+  }
+  EXPECT_EQ(trees_of_link, (std::vector<int>{1, 1, 1, 0, 0, 1, 1, 1}));
+}
+
+// 50 chunks of 10 us each way; the last one takes two hops more.
+TEST(RootedEngine, EndsAsSoonAsThePipelineAllows) {
+  const auto ring = ring_of_four();
+  EXPECT_NEAR(finish_by(ring, broadcast_to_all(*ring, 100), "whole"), 500 + 3 * 1 + 2 * 10, 1e-6);
+}
+
+TEST(OutTreePacking, ColumnsComeToTheSameAsWholeTrees) {
+  const Topology torus = generate_topology("torus:dims=4x4");
+  const RootedData data = a_megabyte(torus);
+  const CopyGraph graph = make_copy_graph(torus);
+  const double least_us = least_busy_us(torus, data);
+  EXPECT_NEAR(least_us, 5, 1e-9);  // four links of 50 GB/s
+  for (const double depth_weight : {0.03, 0.3}) {
+    const OutTreePacking packing =
+        pack_out_trees(torus, graph, data, depth_weight, least_us, make_clp_column_master, {});
+    EXPECT_LE(packing.busy_us, least_us * 1.001);
+    std::vector<double> load(torus.num_links(), 0);
+    for (const OutTree& tree : packing.trees) {
+      EXPECT_EQ(tree.transfers.size(), 15U);
+      for (const TreeTransfer& transfer : tree.transfers) load[transfer.links.front().index()] += tree.weight;
+    }
+    for (const double share : load) EXPECT_LE(share, 0.25 * 1.001);
+  }
+}
+
+// A switch that copies brings each chunk to all in one transfer of 1000 us, and one chunk is enough.
+TEST(RootedEngine, SwitchesCopyWhereTheyMay) {
+  const auto star = star_of_four(true);
+  EXPECT_NEAR(finish_by(star, broadcast_to_all(*star, 1), "even"), 1000 + 2 * 1, 1e-6);
+}
+
+// Otherwise from GPU to GPU: 10 us a chunk over each link, and at most three hops for the last one.
+TEST(RootedEngine, GoesFromGpuToGpuWhereSwitchesDoNotCopy) {
+  const auto star = star_of_four(false);
+  const double finish_us = finish_by(star, broadcast_to_all(*star, 100), "deep");
+  EXPECT_GE(finish_us, 1000 + 2 * 1 + 10);
+  EXPECT_LE(finish_us, 1.06 * 1000);
+}
+
+// Half as fast on a link behind the switch, a transfer to all takes twice as long, and others use the rest.
+TEST(RootedEngine, SlowLinksDoNotHoldUpOthers) {
+  TopologyData data = star_of_four(true)->data();
+  data.links.push_back(link(1, 3));
+  data.links[7].bandwidth_GBps /= 2;  // into GPU 3, which has another link from GPU 1
+  const auto damaged = std::make_shared<const Topology>(data);
+  EXPECT_LE(finish_by(damaged, broadcast_to_all(*damaged, 64), "even"), 1.1 * 1000);
+}
+
+// The root's trees over GPUs that want nothing, which carry half of the data (test_steiner.cpp).
+TEST(RootedEngine, OtherGpusRelay) {
+  const auto topology =
+      fabric({gpu(), gpu(), gpu(), gpu()}, {link(0, 1), link(0, 3), link(1, 2), link(3, 2), link(2, 1)});
+  const Demand demand =
+      make_demand(Collective::broadcast, kMB, 4, 100, GpuId{0}, {.group = {GpuId{0}, GpuId{1}, GpuId{2}}});
+  EXPECT_LE(finish_by(topology, demand, "even"), 500 + 3 * 11);
+}
+
+TEST(RootedEngine, RefusesDataOfSeveralRoots) {
+  const auto ring = ring_of_four();
+  const Instance instance{ring, make_demand(Collective::allgather, kMB, 4, 1)};
+  EXPECT_FALSE(rooted_engine().applicable(instance, {}));
+  expect_error(ExitCode::unavailable, {"data of one GPU"},
+               [&] { prepare_rooted(instance, {}, toolbox_of_columns()); });
+}
+
+TEST(RootedEngine, SaysWhereNoWholeTreesFit) {
+  const auto star = star_of_four(true);
+  EXPECT_FALSE(may_have_whole_trees(*star, make_copy_graph(*star), a_megabyte(*star)));
+  const PreparedEngine prepared =
+      rooted_engine().prepare({star, broadcast_to_all(*star, 1)}, {}, toolbox_of_columns());
+  expect_error(ExitCode::unavailable, {"no few whole trees"},
+               [&] { prepared(broadcast_to_all(*star, 1), {.policy = "whole"}); });
+}
+
+}  // namespace
+}  // namespace rondo
