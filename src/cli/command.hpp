@@ -32,6 +32,7 @@ Command verify_command();
 Command replay_command();
 Command bound_command();
 Command compare_command();
+Command pareto_command();
 Command export_command();
 Command execute_command();
 Command check_xml_command();

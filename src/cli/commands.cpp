@@ -11,6 +11,7 @@ const std::vector<Command>& commands() {
       replay_command(),
       bound_command(),
       compare_command(),
+      pareto_command(),
       export_command(),
       execute_command(),
       check_xml_command(),

@@ -86,13 +86,16 @@ OptionGroup msccl_options() {
   return group;
 }
 
-std::string write_msccl_xml(const ProvenSchedule& whole, const Settings& settings) {
+std::string write_msccl_xml(const ProvenSchedule& proven, const Settings& settings) {
+  return write_msccl_xml(proven, lowering_options(settings));
+}
+
+std::string write_msccl_xml(const ProvenSchedule& whole, const LoweringOptions& options) {
   verify(whole);
   // A group without relays is a communicator of its own.
   std::optional<ProvenSchedule> inside;
   if (whole.demand.forbids_relays()) inside = inside_group(whole);
   const ProvenSchedule& proven = inside ? *inside : whole;
-  const LoweringOptions options = lowering_options(settings);
   const msccl::Program program = lower(proven, options);
   std::string text = msccl::write_xml(program);
   // Read back, so that what is checked is what is written.

@@ -57,12 +57,24 @@ struct StepPlan {
   std::vector<StepSend> sends = {};  ///< by step, chunk and arc
 };
 
-/// The instance as a formula, which is satisfiable if and only if there is an algorithm.
+/// An automorphism of an instance all of whose powers but the identity move every GPU.
+struct StepTurn {
+  int order = 1;
+  std::vector<int> gpu = {};              ///< the image of each
+  std::vector<int> arc = {};              ///< likewise
+  std::vector<int> datum = {};            ///< likewise
+  std::vector<bool> is_first_bound = {};  ///< of those that are one another's images
+};
+/// The one of greatest order among the first that are found; none where there is none.
+std::optional<StepTurn> find_turn(const StepInstance& instance);
+
+/// The instance as a formula, which is satisfiable if and only if there is an algorithm; with `turn`, one
+/// that is its own image.
 struct StepFormula {
   Cnf cnf = {};
   std::function<StepPlan(const std::vector<char>& value)> decode = nullptr;
 };
-StepFormula encode_steps(const StepInstance& instance);
+StepFormula encode_steps(const StepInstance& instance, const StepTurn* turn = nullptr);
 
 /// The instance that asks for `demand` in its chunks; arcs have the numbers of the links, and the slowest one
 /// carries a chunk a round. Throws Error(unavailable) for switches, groups that share bandwidth, bandwidths
@@ -81,9 +93,9 @@ struct StepAnswer {
 };
 
 /// Answers the question. A step of r rounds can be taken apart into r steps, so an algorithm of fewer steps
-/// and as many rounds will do, and is often found sooner: both are tried, with more and more conflicts.
-/// `proof`: where a refutation goes, with its formula beside it in FILE.cnf. Throws Error(io) where they
-/// cannot be written.
+/// and as many rounds will do, and is often found sooner, as is one that is its own image under a turn: all
+/// are tried, with more and more conflicts. `proof`: where a refutation goes, with its formula beside it in
+/// FILE.cnf. Throws Error(io) where they cannot be written.
 StepAnswer find_steps(const StepInstance& instance, const SatSolver& solver, const SatLimits& limits,
                       const std::filesystem::path& proof = {});
 

@@ -48,18 +48,24 @@ struct ChunkVariables {
 
 class Encoder {
  public:
-  explicit Encoder(const StepInstance& instance) : in_(instance), distance_(distances(instance)) {}
+  Encoder(const StepInstance& instance, const StepTurn* turn)
+      : in_(instance), turn_(turn), distance_(distances(instance)) {}
 
   StepFormula encode() {
     make_rounds();
-    for (const StepDatum& datum : in_.data) {
+    const std::size_t copies = index(in_.chunks);
+    chunks_.resize(in_.data.size() * copies);
+    for (std::size_t d = 0; d < in_.data.size(); ++d) {
+      if (!chunks_[d * copies].sent.empty()) continue;  // an image
+      const StepDatum& datum = in_.data[d];
       const std::vector<Window> windows = windows_of(datum);
-      const std::size_t first = chunks_.size();
-      for (int k = 0; k < in_.chunks; ++k) add_chunk(datum, windows);
-      for (std::size_t c = first; c + 1 < chunks_.size(); ++c) put_in_order(datum, windows, c);
+      for (std::size_t k = 0; k < copies; ++k) add_chunk(datum, windows, chunks_[d * copies + k]);
+      for (std::size_t k = 0; k + 1 < copies; ++k) put_in_order(datum, windows, d * copies + k);
+      if (turn_ != nullptr) add_images(d);
     }
-    for (const StepBound& bound : in_.bounds) {
-      for (int s = 0; s < in_.steps; ++s) add_bound(bound, s);
+    for (std::size_t b = 0; b < in_.bounds.size(); ++b) {
+      if (turn_ != nullptr && !turn_->is_first_bound[b]) continue;
+      for (int s = 0; s < in_.steps; ++s) add_bound(in_.bounds[b], s);
     }
     return {std::move(cnf_), decoder()};
   }
@@ -93,8 +99,22 @@ class Encoder {
     if (std::ssize(total) > extra) cnf_.add({-total.back()});
   }
 
-  void add_chunk(const StepDatum& datum, const std::vector<Window>& windows) {
-    ChunkVariables& chunk = chunks_.emplace_back();
+  /// What the images of a datum's chunks do are the images of what those do.
+  void add_images(std::size_t datum) {
+    const std::size_t copies = index(in_.chunks);
+    for (std::size_t d = datum; turn_->datum[d] != static_cast<int>(datum); d = index(turn_->datum[d])) {
+      for (std::size_t k = 0; k < copies; ++k) {
+        const ChunkVariables& chunk = chunks_[d * copies + k];
+        ChunkVariables& image = chunks_[index(turn_->datum[d]) * copies + k];
+        image.held.resize(chunk.held.size());
+        image.sent.resize(chunk.sent.size());
+        for (std::size_t g = 0; g < chunk.held.size(); ++g) image.held[index(turn_->gpu[g])] = chunk.held[g];
+        for (std::size_t a = 0; a < chunk.sent.size(); ++a) image.sent[index(turn_->arc[a])] = chunk.sent[a];
+      }
+    }
+  }
+
+  void add_chunk(const StepDatum& datum, const std::vector<Window>& windows, ChunkVariables& chunk) {
     chunk.held.assign(index(in_.num_gpus), std::vector<int>(index(in_.steps + 1), 0));
     chunk.sent.assign(in_.arcs.size(), std::vector<int>(index(in_.steps + 1), 0));
     for (int g = 0; g < in_.num_gpus; ++g) {
@@ -211,6 +231,7 @@ class Encoder {
   }
 
   const StepInstance& in_;
+  const StepTurn* turn_;
   std::vector<std::vector<int>> distance_;
   Cnf cnf_;
   std::vector<std::vector<int>> more_rounds_;  ///< by step
@@ -228,8 +249,8 @@ int least_steps(const StepInstance& instance) {
   return most;
 }
 
-StepFormula encode_steps(const StepInstance& instance) {
-  return Encoder(instance).encode();
+StepFormula encode_steps(const StepInstance& instance, const StepTurn* turn) {
+  return Encoder(instance, turn).encode();
 }
 
 }  // namespace rondo

@@ -60,18 +60,16 @@ class StepSearch {
       : instance_(instance), solver_(solver), limits_(limits), proof_(proof) {}
 
   StepAnswer run() {
-    std::vector<int> open;  // numbers of steps whose answer is not known
+    std::vector<Attempt> open;  // whose answer is not known
     for (int steps = std::max(1, least_steps(instance_)); steps < instance_.steps; ++steps)
-      open.push_back(steps);
-    open.push_back(instance_.steps);
+      add_attempts(steps, open);
+    add_attempts(instance_.steps, open);
     for (std::int64_t conflicts = kFirstConflicts;; conflicts *= kMoreConflicts) {
-      const std::vector<int> now = std::exchange(open, {});
-      for (const int steps : now) {
-        const bool is_last_one = now.size() == 1;
-        const SatStatus status = attempt(steps, is_last_one ? -1 : conflicts);
-        if (status == SatStatus::satisfiable || answer_.status != SatStatus::unknown || is_over())
-          return std::move(answer_);
-        if (status == SatStatus::unknown) open.push_back(steps);
+      const std::vector<Attempt> now = std::exchange(open, {});
+      for (const Attempt& attempt : now) {
+        const SatStatus status = try_one(attempt, now.size() == 1 ? -1 : conflicts);
+        if (answer_.status != SatStatus::unknown || is_over()) return std::move(answer_);
+        if (status == SatStatus::unknown) open.push_back(attempt);
       }
     }
   }
@@ -82,11 +80,21 @@ class StepSearch {
            (limits_.max_conflicts >= 0 && answer_.conflicts >= limits_.max_conflicts);
   }
 
-  SatStatus attempt(int steps, std::int64_t conflicts) {
+  struct Attempt {
+    int steps;
+    bool turned;
+  };
+
+  void add_attempts(int steps, std::vector<Attempt>& attempts) const {
+    if (turn_) attempts.push_back({steps, true});
+    attempts.push_back({steps, false});
+  }
+
+  SatStatus try_one(const Attempt& attempt, std::int64_t conflicts) {
     StepInstance instance = instance_;
-    instance.steps = steps;
-    const bool is_asked = steps == instance_.steps;
-    const StepFormula formula = encode_steps(instance);
+    instance.steps = attempt.steps;
+    const bool is_asked = attempt.steps == instance_.steps && !attempt.turned;
+    const StepFormula formula = encode_steps(instance, attempt.turned ? &*turn_ : nullptr);
     SatLimits limits = limits_;
     if (conflicts >= 0) limits.max_conflicts = conflicts;
     if (limits_.max_conflicts >= 0) {
@@ -111,6 +119,7 @@ class StepSearch {
   const SatSolver& solver_;
   const SatLimits& limits_;
   const std::filesystem::path& proof_;
+  std::optional<StepTurn> turn_ = find_turn(instance_);
   StepAnswer answer_;
 };
 

@@ -14,7 +14,7 @@ std::string question(const StepInstance& instance, const Topology& topology) {
 }
 
 EngineResult answered(const Topology& topology, const Demand& demand, const EngineOptions& options,
-                    const SatSolver& solver) {
+                      const SatSolver& solver) {
   const StepInstance instance = make_step_instance(topology, demand, options.steps, options.rounds);
   const Deadline deadline(options.limits);
   const StepAnswer found = find_steps(instance, solver, {options.max_conflicts, deadline}, options.proof);

@@ -141,33 +141,57 @@ TEST(Cardinality, CountsWhatIsTrueUpToTheMost) {
 }
 
 // Every answer on small instances is that of trying all algorithms; plans keep the rules, refutations hold.
+StepInstance any_instance(std::mt19937& random) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  StepInstance instance{.num_gpus = 3 + below(2), .chunks = 1 + below(2), .steps = 1 + below(3)};
+  for (int a = 0; a < instance.num_gpus; ++a) {
+    for (int b = 0; b < instance.num_gpus; ++b) {
+      if (a == b || below(3) == 0) continue;
+      instance.bounds.push_back({{static_cast<int>(instance.arcs.size())}, 1 + below(2)});
+      instance.arcs.push_back({a, b});
+    }
+  }
+  for (int d = 0; d < 2; ++d) {
+    StepDatum datum{.origin = below(instance.num_gpus)};
+    for (int g = 0; g < instance.num_gpus; ++g) {
+      if (g != datum.origin && below(2) == 0) datum.wanted.push_back(g);
+    }
+    if (!datum.wanted.empty()) instance.data.push_back(datum);
+  }
+  instance.rounds = instance.steps + below(2);
+  return instance;
+}
+
+/// Three GPUs, each of which can be turned into the next one.
+StepInstance turning_instance(std::mt19937& random) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  StepInstance instance{.num_gpus = 3, .steps = 1 + below(3)};
+  const bool both_ways = below(2) == 0;
+  const int chunks = 1 + below(2);
+  const int farthest = 1 + below(2);
+  for (int g = 0; g < 3; ++g) {
+    for (int way = 1; way <= (both_ways ? 2 : 1); ++way) {
+      instance.bounds.push_back({{static_cast<int>(instance.arcs.size())}, way == 1 ? chunks : 1});
+      instance.arcs.push_back({g, (g + way) % 3});
+    }
+    StepDatum datum{.origin = g, .wanted = {(g + farthest) % 3}};
+    if (farthest == 2) datum.wanted.push_back((g + 1) % 3);
+    instance.data.push_back(datum);
+  }
+  instance.rounds = instance.steps + below(2);
+  return instance;
+}
+
+// Every answer on small instances is that of trying all algorithms; plans keep the rules, refutations hold.
 TEST(Steps, AnswersAreThoseOfTryingAllAlgorithms) {
   std::mt19937 random(7);
-  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   int satisfiable = 0;
   int refuted = 0;
-  for (int trial = 0; trial < 100; ++trial) {
-    StepInstance instance;
-    instance.num_gpus = 3 + below(2);
-    for (int a = 0; a < instance.num_gpus; ++a) {
-      for (int b = 0; b < instance.num_gpus; ++b) {
-        if (a == b || below(3) == 0) continue;
-        instance.bounds.push_back({{static_cast<int>(instance.arcs.size())}, 1 + below(2)});
-        instance.arcs.push_back({a, b});
-      }
-    }
-    if (instance.arcs.empty()) continue;
-    for (int d = 0; d < 2; ++d) {
-      StepDatum datum{.origin = below(instance.num_gpus)};
-      for (int g = 0; g < instance.num_gpus; ++g) {
-        if (g != datum.origin && below(2) == 0) datum.wanted.push_back(g);
-      }
-      if (!datum.wanted.empty()) instance.data.push_back(datum);
-    }
-    if (instance.data.empty()) continue;
-    instance.chunks = 1 + below(2);
-    instance.steps = 1 + below(3);
-    instance.rounds = instance.steps + below(2);
+  int turned = 0;
+  for (int trial = 0; trial < 110; ++trial) {
+    const StepInstance instance = trial % 4 == 0 ? turning_instance(random) : any_instance(random);
+    if (instance.arcs.empty() || instance.data.empty()) continue;
+    turned += find_turn(instance) ? 1 : 0;
     const std::filesystem::path proof = temporary("steps.drat");
     const StepAnswer answer = find_steps(instance, *make_cadical_solver(), {}, proof);
     const bool expected = AllAlgorithms(instance).has_one();
@@ -184,6 +208,7 @@ TEST(Steps, AnswersAreThoseOfTryingAllAlgorithms) {
   }
   EXPECT_GT(satisfiable, 20);
   EXPECT_GT(refuted, 20);
+  EXPECT_GE(turned, 25);
 }
 
 /// SCCL's DGX-1: 25 GB/s a NVLink, each message costs 0.7 us.
