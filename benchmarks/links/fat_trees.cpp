@@ -15,7 +15,8 @@ void all_to_all(LinkCases& cases, const std::string& fabric, int concurrency) {
   const std::string name = fmt::format("{} alltoall 1GB --concurrency {}", fabric, concurrency);
   cases.solve_row(
       kFatTrees, name,
-      fmt::format("--topology {} --collective alltoall --size 1GB --concurrency {}", fabric, concurrency),
+      fmt::format("--topology {} --collective alltoall --size 1GB --concurrency {} --time-limit 60", fabric,
+                  concurrency),
       {{"fabric", fabric}, {"concurrency", concurrency}});
 }
 
@@ -31,7 +32,7 @@ void fat_trees(LinkCases& cases) {
   }
   const std::string fabric = fat_tree(6, 100);
   cases.solve_row(kFatTrees, fabric + " allgather 1GB",
-                  fmt::format("--topology {} --collective allgather --size 1GB", fabric),
+                  fmt::format("--topology {} --collective allgather --size 1GB --time-limit 60", fabric),
                   {{"fabric", fabric}});
 }
 

@@ -29,6 +29,8 @@ PROBLEMS = [
     "--topology mesh:dims=2x3 --collective alltoall --size 6MB --engine lp --chunks 1",
     "--topology dgx1 --collective alltoall --size 8MB --engine flow",
     f"--topology {FAST_UPLINKS} --collective alltoall --size 6MB --concurrency 0",
+    "--topology dragonfly:groups=3,routers=2,hosts=1 --collective alltoall --size 6MB --engine flow "
+    "--policy orbits-constant --concurrency 2 --chunks 1",
     f"--topology {FAST_UPLINKS} --collective allgather --size 6MB --engine list --policy rarest-fitting --chunks 2",
     "--topology dgx1 --collective reduce_scatter --size 8MB --improve-work 1e5",
     "--topology mesh:dims=2x3 --collective allreduce --size 6MB",

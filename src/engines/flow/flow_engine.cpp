@@ -6,9 +6,11 @@
 #include <span>
 
 #include "constant_rates.hpp"
+#include "detours.hpp"
 #include "orbit_problem.hpp"
 #include "policy_table.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/index.hpp"
 #include "rondo/core/rate_divisors.hpp"
 #include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
@@ -16,6 +18,7 @@
 #include "rondo/flows/route_table.hpp"
 #include "rondo/flows/steady_flow.hpp"
 #include "route_scheduling.hpp"
+#include "slots.hpp"
 
 namespace rondo {
 namespace {
@@ -25,7 +28,7 @@ enum class FlowRates {
   whole,     ///< of their slowest links
   fitting,   ///< divided so that links are filled (rate_divisors)
   fine,      ///< divided by as many as may go at a time: paths over many links get in each other's way less
-  constant,  ///< all at once, each as slow as the whole schedule
+  constant,  ///< all at once, each as slow as the whole schedule; in slots of as many as may go at a time
 };
 
 struct FlowPolicy {
@@ -109,11 +112,12 @@ bool flows_at_constant_rates(const Topology& topology) {
 PolicyFilter offers(const Instance& instance, const EngineOptions& options) {
   const std::vector<Hop> hops = HopTable(*instance.topology).hops();
   const int fitting = divisor_of(FlowRates::fitting, hops, options);
-  const bool is_finer =
-      divisor_of(FlowRates::fine, hops, options) > fitting &&
+  const bool are_long =
       std::ranges::any_of(hops, [](const Hop& hop) { return hop.links.size() >= kLongHop; });
+  const bool is_finer = divisor_of(FlowRates::fine, hops, options) > fitting && are_long;
   const bool is_constant =
-      options.concurrency == kAnyConcurrency && flows_at_constant_rates(*instance.topology);
+      (options.concurrency == kAnyConcurrency || (options.concurrency > 1 && are_long)) &&
+      flows_at_constant_rates(*instance.topology);
   return [=](const std::string& policy) {
     switch (find_policy(flow_policy_table(), policy, "flow").rates) {
       case FlowRates::constant:
@@ -153,18 +157,22 @@ class FlowScheduler {
   /// Nothing where the policy is not applicable to the problem or another one solves it better, and once
   /// `call` is interrupted.
   std::optional<Realised> realise(const Demand& demand, const FlowPolicy& policy, const EngineOptions& call) {
-    if (policy.rates == FlowRates::constant && !may_be_constant(policy, call)) return std::nullopt;
+    if (policy.rates == FlowRates::constant && !may_be_constant(call)) return std::nullopt;
     if (policy.by_orbits) return realise_by_orbits(demand, policy, call);
     if (part_ && demand.num_chunks() > kMaxWholeChunks && !call.policy_is_asked) return std::nullopt;
-    if (tables_.empty()) tables_[1] = steady_routes(*topology_, demand_, *steady_);
-    const int divisor = divisor_of(policy.rates, tables_.at(1).hops, call);
-    if (!tables_.contains(divisor)) tables_[divisor] = slowed(tables_.at(1), divisor);
-    const RouteTable& table = tables_.at(divisor);
+    auto& tables = tables_[is_in_slots(policy, call)];
+    if (tables.empty()) tables[1] = routes(*topology_, demand_, policy, call);
+    const int divisor = divisor_of(policy.rates, tables.at(1).hops, call);
+    if (!tables.contains(divisor)) tables[divisor] = slowed(tables.at(1), divisor);
+    const RouteTable& table = tables.at(divisor);
     const Deadline deadline(call.limits);
-    const RoutedChunks routed = round_to_chunks(*topology_, demand, table, start(policy), call.seed,
+    const RoutedChunks routed = round_to_chunks(*topology_, demand, table, start(policy, call), call.seed,
                                                 deadline.after(kShareOfRounding));
-    if (policy.rates == FlowRates::constant)
-      return Realised{at_constant_rates(*topology_, table.hops, demand, routed), routed.greatest_load_us};
+    if (policy.rates == FlowRates::constant) {
+      auto own = at_constant_rates(*topology_, table.hops, table.hops, demand, routed, call, deadline);
+      if (!own) return std::nullopt;
+      return Realised{std::move(*own), routed.greatest_load_us};
+    }
     auto schedule = schedule_routes(*topology_, table.hops, demand, routed,
                                     {policy.order, call.seed, call.concurrency}, deadline);
     if (!schedule) return std::nullopt;
@@ -175,31 +183,62 @@ class FlowScheduler {
 
  private:
   /// Throws where the policy was asked for and is not possible.
-  bool may_be_constant(const FlowPolicy& policy, const EngineOptions& call) const {
-    const bool is_possible = flows_at_constant_rates(*topology_);
-    if (is_possible && call.concurrency == kAnyConcurrency) return true;
+  bool may_be_constant(const EngineOptions& call) const {
+    if (flows_at_constant_rates(*topology_)) return true;
     if (!call.policy_is_asked) return false;
-    if (is_possible) {
+    throw Error(ExitCode::unavailable,
+                "policies of constant rates are for links without message_us and bandwidth_steps and for "
+                "cut-through switches; use another policy");
+  }
+
+  /// The chunks go over the links of `real`; `hops` are those that meet on `topology`.
+  static std::optional<Schedule> at_constant_rates(const Topology& topology, const std::vector<Hop>& hops,
+                                                   const std::vector<Hop>& real, const Demand& demand,
+                                                   const RoutedChunks& routed, const EngineOptions& call,
+                                                   const Deadline& deadline) {
+    if (call.concurrency == kAnyConcurrency) return rondo::at_constant_rates(topology, real, demand, routed);
+    const bool any_relays = std::ranges::any_of(
+        routed.route_of_chunk, [&](int r) { return routed.routes[index(r)].hops.size() > 1; });
+    if (any_relays) {
+      if (!call.policy_is_asked) return std::nullopt;
       throw Error(
-          ExitCode::usage,
-          fmt::format("policy {} sends everything at once, and --concurrency is {}; give --concurrency 0",
-                      policy.name, call.concurrency));
+          ExitCode::unavailable,
+          fmt::format("policies of constant rates send what GPUs relay all at once, and --concurrency "
+                      "is {}; give --concurrency 0 or use another policy",
+                      call.concurrency));
     }
-    throw Error(
-        ExitCode::unavailable,
-        fmt::format("policy {} is for links without message_us and bandwidth_steps and for cut-through "
-                    "switches; use another policy",
-                    policy.name));
+    const auto slots = deal_to_slots(topology, hops, demand, routed, call.concurrency, call.seed, deadline);
+    if (!slots) return std::nullopt;
+    return in_slots(topology, hops, real, demand, routed, *slots);
   }
-  RoutingStart start(const FlowPolicy& policy) const {
-    return steady_->field ? policy.start : RoutingStart::shortest;
+
+  static bool is_in_slots(const FlowPolicy& policy, const EngineOptions& call) {
+    return policy.rates == FlowRates::constant && call.concurrency != kAnyConcurrency;
   }
+  /// Those of a model may go around over links that have time to spare, which a deal to slots needs.
+  RouteTable routes(const Topology& topology, const Demand& demand, const FlowPolicy& policy,
+                    const EngineOptions& call) const {
+    return is_in_slots(policy, call) ? routes_with_detours(topology, demand)
+                                     : steady_routes(topology, demand, *steady_);
+  }
+  RoutingStart start(const FlowPolicy& policy, const EngineOptions& call) const {
+    return steady_->field && !is_in_slots(policy, call) ? policy.start : RoutingStart::shortest;
+  }
+
+  struct OrbitTables {
+    std::optional<std::optional<OrbitRoutes>> whole = {};
+    std::map<int, OrbitRoutes> slowed = {};  ///< by divisor of the rates
+  };
 
   std::optional<Realised> realise_by_orbits(const Demand& demand, const FlowPolicy& policy,
                                             const EngineOptions& call) {
-    if (part_ && !whole_routes_)
-      whole_routes_ = orbit_routes(*part_, steady_routes(*topology_, part_->demand, *steady_));
-    if (!part_ || !*whole_routes_) {
+    const bool shares = is_in_slots(policy, call);
+    OrbitTables& tables = by_orbits_[shares];
+    if (part_ && !tables.whole) {
+      tables.whole = orbit_routes(*part_, routes(*topology_, part_->demand, policy, call),
+                                  shares ? OrbitMeetings::shared : OrbitMeetings::none);
+    }
+    if (!part_ || !*tables.whole) {
       if (!call.policy_is_asked) return std::nullopt;
       throw Error(
           ExitCode::unavailable,
@@ -208,18 +247,20 @@ class FlowScheduler {
                       policy.name));
     }
     const Demand part = part_->demand.with_chunks(demand.chunks_per_contribution());
-    const int divisor = divisor_of(policy.rates, (*whole_routes_)->real.hops, call);
-    if (!routes_.contains(divisor)) {
-      routes_[divisor] = {slowed((*whole_routes_)->real, divisor),
-                          slowed((*whole_routes_)->representatives, divisor)};
-    }
-    const OrbitRoutes& routes = routes_.at(divisor);
+    const OrbitRoutes& whole = **tables.whole;
+    const int divisor = divisor_of(policy.rates, whole.real.hops, call);
+    if (!tables.slowed.contains(divisor))
+      tables.slowed[divisor] = {slowed(whole.real, divisor), slowed(whole.representatives, divisor)};
+    const OrbitRoutes& routes = tables.slowed.at(divisor);
     const Deadline deadline(call.limits);
-    const RoutedChunks routed = round_to_chunks(part_->topology, part, routes.representatives, start(policy),
-                                                call.seed, deadline.after(kShareOfRounding));
+    const RoutedChunks routed =
+        round_to_chunks(part_->topology, part, routes.representatives, start(policy, call), call.seed,
+                        deadline.after(kShareOfRounding));
     if (policy.rates == FlowRates::constant) {
-      const Schedule own = at_constant_rates(*topology_, routes.real.hops, part, routed);
-      return Realised{images_of(own, *part_, part.chunks_per_contribution()), routed.greatest_load_us};
+      const auto own = at_constant_rates(part_->topology, routes.representatives.hops, routes.real.hops, part,
+                                         routed, call, deadline);
+      if (!own) return std::nullopt;
+      return Realised{images_of(*own, *part_, part.chunks_per_contribution()), routed.greatest_load_us};
     }
     const auto starts = start_routes(part_->topology, routes.representatives.hops, part,
                                      merge_hops(routes.representatives, routed),
@@ -232,10 +273,9 @@ class FlowScheduler {
   std::shared_ptr<const Topology> topology_;
   Demand demand_;
   std::shared_ptr<const SteadyFlow> steady_;
-  std::map<int, RouteTable> tables_;  ///< by divisor of the rates
+  std::map<bool, std::map<int, RouteTable>> tables_;  ///< by whether in slots, and divisor of the rates
   std::optional<OrbitProblem> part_;
-  std::optional<std::optional<OrbitRoutes>> whole_routes_;
-  std::map<int, OrbitRoutes> routes_;  ///< by divisor of the rates
+  std::map<bool, OrbitTables> by_orbits_;  ///< by whether in slots
 };
 
 }  // namespace

@@ -104,14 +104,16 @@ OrbitProblem orbit_problem(const Topology& topology, const Demand& demand, FreeG
           std::move(images)};
 }
 
-std::optional<OrbitRoutes> orbit_routes(const OrbitProblem& problem, const RouteTable& table) {
+std::optional<OrbitRoutes> orbit_routes(const OrbitProblem& problem, const RouteTable& table,
+                                        OrbitMeetings meetings) {
   OrbitRoutes routes;
   std::vector<int> kept(table.hops.size(), -1);
   for (std::size_t h = 0; h < table.hops.size(); ++h) {
     Hop hop = table.hops[h];
     for (HopLink& part : hop.links) part.link = problem.representative(part.link);
     const std::vector<LinkId> links = links_of(hop);
-    if (std::set<LinkId>(links.begin(), links.end()).size() < links.size()) continue;
+    const bool meets_images = std::set<LinkId>(links.begin(), links.end()).size() < links.size();
+    if (meetings == OrbitMeetings::none && meets_images) continue;
     kept[h] = static_cast<int>(routes.real.hops.size());
     routes.real.hops.push_back(table.hops[h]);
     routes.representatives.hops.push_back(std::move(hop));

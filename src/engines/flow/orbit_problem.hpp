@@ -30,14 +30,18 @@ struct OrbitProblem {
 /// `group` has to be of automorphisms of topology and demand.
 OrbitProblem orbit_problem(const Topology& topology, const Demand& demand, FreeGroup group);
 
-/// The routes of representative contributions. Hops that use two links of one orbit are left out: their
-/// images would occupy each other's links.
+/// Whether the images of a chunk may share a link, at rates that leave room for all of them.
+enum class OrbitMeetings { none, shared };
+
+/// The routes of representative contributions. Unless images share links, hops that use two links of one
+/// orbit are left out: their images would occupy each other's links.
 struct OrbitRoutes {
   RouteTable real;             ///< over links as they are
   RouteTable representatives;  ///< the same hops and routes, over the representatives of their links
 };
 /// Nothing where some contribution cannot do without the hops that are left out.
-std::optional<OrbitRoutes> orbit_routes(const OrbitProblem& problem, const RouteTable& table);
+std::optional<OrbitRoutes> orbit_routes(const OrbitProblem& problem, const RouteTable& table,
+                                        OrbitMeetings meetings = OrbitMeetings::none);
 
 /// The routes with one hop for all that use the same representative links, so that their chunks wait in one
 /// queue.

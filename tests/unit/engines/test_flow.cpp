@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 
 #include "fabrics.hpp"
 #include "rondo/bounds/bounds.hpp"
@@ -144,10 +145,47 @@ TEST(Flow, ConstantRatesAreTheFlowItself) {
   const ReplayResult replayed = replay(*leaves(3), demand, result.schedule->sends);
   ASSERT_TRUE(replayed.valid()) << *replayed.violation;
   EXPECT_NEAR(replayed.finish_us, 8 * kMB / 3e3 + 4, 1e-6);  // latencies of four links
-  EXPECT_EQ(flow.finish(1, "constant"), kInfinity);          // eight at a time
+}
+
+TEST(Flow, ConstantRatesInSlots) {
+  // Of 70 GPUs behind one switch each sends 69 transfers: 8 at a time in six slots and 7 in three, each slot
+  // as long as the load in it, so that links are busy from beginning to end.
+  const Fabric few = star(70);
+  EXPECT_NEAR(Flow(few, 70 * kMB).finish(1, "constant"), 69'002, 0.69e-3);
+  // Groups of routers: paths of up to five links, two transfers at a time.
+  const Fabric groups = generated("dragonfly", {{"groups", "3"}, {"routers", "2"}, {"hosts", "1"}});
+  const Demand demand = make_demand(Collective::alltoall, 6 * kMB, 6, 1);
+  EngineOptions options;
+  options.policy = "orbits-constant";
   options.policy_is_asked = true;
+  options.concurrency = 2;
+  const EngineResult result = prepare_flow({groups, demand}, options, tools())(demand, options);
+  ASSERT_TRUE(result.schedule);
+  const ReplayResult replayed = replay(*groups, demand, result.schedule->sends);
+  ASSERT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_TRUE(times_equal(replayed.finish_us, result.schedule->finish_us));
+  std::map<LinkId, std::vector<std::pair<double, int>>> changes;
+  for (const Send& send : result.schedule->sends) {
+    if (!groups->is_gpu(groups->link(send.link).src)) continue;
+    changes[send.link].emplace_back(send.start_us + 1e-6, 1);
+    changes[send.link].emplace_back(send.end_us - 1e-6, -1);
+  }
+  for (auto& [link, times] : changes) {
+    std::ranges::sort(times);
+    int now = 0;
+    for (const auto& [t_us, change] : times) EXPECT_LE(now += change, 2);
+  }
+}
+
+TEST(Flow, SlotsAreNotForWhatGpusRelay) {
+  const Fabric ring = one_way_ring(3);
+  const Demand demand = make_demand(Collective::alltoall, 3 * kMB, 3, 1);
+  EngineOptions options;
+  options.policy = "constant";
   options.concurrency = 8;
-  EXPECT_THROW(prepare_flow({leaves(3), demand}, options, tools())(demand, options), Error);
+  EXPECT_FALSE(prepare_flow({ring, demand}, options, tools())(demand, options).schedule);
+  options.policy_is_asked = true;
+  EXPECT_THROW(prepare_flow({ring, demand}, options, tools())(demand, options), Error);
 }
 
 TEST(Flow, LinkFasterThanItsGroupIsRefused) {
