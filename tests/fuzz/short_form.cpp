@@ -11,11 +11,11 @@
 
 // The fuzz targets without libFuzzer, for every compiler: each once over its corpus, then over as many inputs
 // with random changes as argv[2] says. The same ones in every run.
-#define RONDO_FUZZ_TARGETS(X)                                                                \
-  X(topology)                                                                                \
-  X(demand)                                                                                  \
-  X(schedule_json) X(msccl_xml) X(nccl_xml) X(nvidia_smi) X(job) X(user_block) X(round_file) \
-      X(schedule_file)
+// clang-format off
+#define RONDO_FUZZ_TARGETS(X) \
+  X(topology) X(demand) X(schedule_json) X(msccl_xml) X(nccl_xml) X(nvidia_smi) X(job) X(user_block) \
+  X(round_file) X(schedule_file)
+// clang-format on
 
 #define RONDO_DECLARE(name) extern "C" int rondo_fuzz_##name(const std::uint8_t* data, std::size_t size);
 RONDO_FUZZ_TARGETS(RONDO_DECLARE)
