@@ -16,7 +16,9 @@ bool have_news(const std::vector<Send>& sends) {
 }
 
 bool is_news(const Certificate& certificate) {
-  return std::holds_alternative<PartitionCertificate>(certificate) ||
+  const auto* metric = std::get_if<MetricCertificate>(&certificate);
+  return (metric != nullptr && !metric->from_us.empty()) ||
+         std::holds_alternative<PartitionCertificate>(certificate) ||
          std::holds_alternative<TimeCutCertificate>(certificate);
 }
 

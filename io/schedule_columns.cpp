@@ -101,6 +101,7 @@ void check_lower_bound(const LowerBound& bound) {
   }
   if (const auto* metric = std::get_if<MetricCertificate>(&bound.certificate)) {
     check_finite("lower_bound.certificate.length", metric->length);
+    check_finite("lower_bound.certificate.from_us", metric->from_us);
   }
   if (const auto* time_cut = std::get_if<TimeCutCertificate>(&bound.certificate)) {
     check_finite("lower_bound.certificate.alpha_us", time_cut->alpha_us);

@@ -8,6 +8,7 @@
 
 #include "hdf5_reader.hpp"
 #include "hdf5_writer.hpp"
+#include "metric_columns.hpp"
 #include "overloaded.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/io/files.hpp"
@@ -18,31 +19,53 @@
 namespace rondo {
 namespace {
 
+void write_ragged(const Hdf5GroupWriter& group, const std::string& name, const RaggedColumn& column) {
+  group.put_array(name + "_index", column.index, H5T_STD_I64LE);
+  group.put_array(name + "_value", column.value, H5T_STD_I32LE);
+}
+
+RaggedColumn read_ragged(const Hdf5GroupReader& group, const std::string& name) {
+  return {.index = group.integers((name + "_index").c_str()),
+          .value = group.integers((name + "_value").c_str())};
+}
+
+void write_metric(const Hdf5GroupWriter& group, const MetricCertificate& metric) {
+  const MetricColumns columns = columns_of(metric);
+  group.put_array("length", columns.length, "");
+  if (columns.from_us.empty()) return;
+  group.put_array("from_us", columns.from_us, "us");
+  group.put_array("data_source", columns.source, H5T_STD_I32LE);
+  write_ragged(group, "data_destinations", columns.destinations);
+  group.put_array("shares_datum", columns.datum, H5T_STD_I32LE);
+  group.put_array("shares_destination", columns.destination, H5T_STD_I32LE);
+  group.put_array("shares_place", columns.place, H5T_STD_I32LE);
+  group.put_array("shares_length", columns.share, "");
+}
+
 void write_certificate(const Hdf5GroupWriter& group, const Certificate& certificate) {
   group.put("kind", certificate_kind(certificate));
-  std::visit(
-      Overloaded{[&](const LatencyCertificate& latency) {
-                   group.put("source", std::int64_t{latency.source.value});
-                   group.put("destination", std::int64_t{latency.destination.value});
-                 },
-                 [&](const CutCertificate& cut) {
-                   std::vector<std::int64_t> nodes;
-                   for (const NodeId n : cut.nodes) nodes.push_back(n.value);
-                   group.put_array("nodes", nodes, H5T_STD_I32LE);
-                   group.put("bytes", cut.bytes);
-                 },
-                 [&](const MetricCertificate& metric) { group.put_array("length", metric.length, ""); },
-                 [&](const PartitionCertificate& partition) {
-                   group.put_array("part",
-                                   std::vector<std::int64_t>(partition.part.begin(), partition.part.end()),
-                                   H5T_STD_I32LE);
-                   group.put("side", std::string(partition.enter ? "enter" : "leave"));
-                 },
-                 [&](const TimeCutCertificate& cut) {
-                   group.put(cut.backwards ? "source" : "destination", std::int64_t{cut.gpu.value});
-                   group.put_array("alpha_us", cut.alpha_us, "us");
-                 }},
-      certificate);
+  std::visit(Overloaded{[&](const LatencyCertificate& latency) {
+                          group.put("source", std::int64_t{latency.source.value});
+                          group.put("destination", std::int64_t{latency.destination.value});
+                        },
+                        [&](const CutCertificate& cut) {
+                          std::vector<std::int64_t> nodes;
+                          for (const NodeId n : cut.nodes) nodes.push_back(n.value);
+                          group.put_array("nodes", nodes, H5T_STD_I32LE);
+                          group.put("bytes", cut.bytes);
+                        },
+                        [&](const MetricCertificate& metric) { write_metric(group, metric); },
+                        [&](const PartitionCertificate& partition) {
+                          group.put_array(
+                              "part", std::vector<std::int64_t>(partition.part.begin(), partition.part.end()),
+                              H5T_STD_I32LE);
+                          group.put("side", std::string(partition.enter ? "enter" : "leave"));
+                        },
+                        [&](const TimeCutCertificate& cut) {
+                          group.put(cut.backwards ? "source" : "destination", std::int64_t{cut.gpu.value});
+                          group.put_array("alpha_us", cut.alpha_us, "us");
+                        }},
+             certificate);
 }
 
 template <class Id>
@@ -51,6 +74,25 @@ Id to_id(const Hdf5GroupReader& group, const char* name, std::int64_t value) {
     group.refuse(name, fmt::format("{} is no id", value));
   }
   return Id(static_cast<std::int32_t>(value));
+}
+
+MetricCertificate read_metric(const Hdf5GroupReader& group) {
+  MetricColumns columns{.length = group.numbers("length")};
+  if (!group.has_link("from_us")) {
+    group.check_members({"kind", "length"});
+    return to_metric(columns);
+  }
+  group.check_members({"kind", "length", "from_us", "data_source", "data_destinations_index",
+                       "data_destinations_value", "shares_datum", "shares_destination", "shares_place",
+                       "shares_length"});
+  columns.from_us = group.numbers("from_us");
+  columns.source = group.integers("data_source");
+  columns.destinations = read_ragged(group, "data_destinations");
+  columns.datum = group.integers("shares_datum");
+  columns.destination = group.integers("shares_destination");
+  columns.place = group.integers("shares_place");
+  columns.share = group.numbers("shares_length");
+  return to_metric(columns);
 }
 
 Certificate read_certificate(const Hdf5GroupReader& group) {
@@ -68,10 +110,7 @@ Certificate read_certificate(const Hdf5GroupReader& group) {
       cut.nodes.push_back(to_id<NodeId>(group, "nodes", n));
     return cut;
   }
-  if (kind == "metric") {
-    group.check_members({"kind", "length"});
-    return MetricCertificate{.length = group.numbers("length")};
-  }
+  if (kind == "metric") return read_metric(group);
   if (kind == "partition") {
     group.check_members({"kind", "part", "side"});
     PartitionCertificate partition;
@@ -92,16 +131,6 @@ Certificate read_certificate(const Hdf5GroupReader& group) {
                               .backwards = backwards};
   }
   group.refuse("kind", fmt::format("'{}'; it has to be latency, cut, metric, partition or time_cut", kind));
-}
-
-void write_ragged(const Hdf5GroupWriter& group, const std::string& name, const RaggedColumn& column) {
-  group.put_array(name + "_index", column.index, H5T_STD_I64LE);
-  group.put_array(name + "_value", column.value, H5T_STD_I32LE);
-}
-
-RaggedColumn read_ragged(const Hdf5GroupReader& group, const std::string& name) {
-  return {.index = group.integers((name + "_index").c_str()),
-          .value = group.integers((name + "_value").c_str())};
 }
 
 void write_chunks(const Hdf5GroupWriter& group, const ChunkColumns& chunks) {

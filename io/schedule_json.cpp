@@ -6,6 +6,7 @@
 
 #include "column_checks.hpp"
 #include "json_object.hpp"
+#include "metric_columns.hpp"
 #include "overloaded.hpp"
 #include "schedule_columns.hpp"
 #include "topology_json.hpp"
@@ -74,6 +75,49 @@ SendColumns read_sends(const JsonObject& object, int version) {
   return sends;
 }
 
+Json list_to_json(std::span<const std::int64_t> list) {
+  return std::vector<std::int64_t>(list.begin(), list.end());
+}
+
+MetricCertificate read_metric(const JsonObject& object) {
+  object.check_keys({"kind", "length", "from_us", "data", "shares"});
+  MetricColumns columns{.length = object.numbers("length")};
+  if (object.has("from_us")) columns.from_us = object.numbers("from_us");
+  if (object.has("data")) {
+    object.for_each_object("data", [&](const JsonObject& datum, std::size_t) {
+      datum.check_keys({"source", "destinations"});
+      columns.source.push_back(datum.integer("source"));
+      columns.destinations.add_row(datum.integers("destinations"));
+    });
+  }
+  if (object.has("shares")) {
+    const JsonObject shares(object.at("shares"), object.place_of("shares"));
+    shares.check_keys({"datum", "destination", "place", "length"});
+    columns.datum = shares.integers("datum");
+    columns.destination = shares.integers("destination");
+    columns.place = shares.integers("place");
+    columns.share = shares.numbers("length");
+  }
+  return to_metric(columns);
+}
+
+Json metric_to_json(const MetricCertificate& metric) {
+  const MetricColumns columns = columns_of(metric);
+  Json json{{"kind", "metric"}, {"length", columns.length}};
+  if (columns.from_us.empty()) return json;
+  json["from_us"] = columns.from_us;
+  Json data = Json::array();
+  for (std::size_t d = 0; d < columns.source.size(); ++d)
+    data.push_back(
+        {{"source", columns.source[d]}, {"destinations", list_to_json(columns.destinations.row(d))}});
+  json["data"] = std::move(data);
+  json["shares"] = {{"datum", columns.datum},
+                    {"destination", columns.destination},
+                    {"place", columns.place},
+                    {"length", columns.share}};
+  return json;
+}
+
 Certificate read_certificate(const JsonObject& object) {
   const std::string kind = object.text("kind");
   if (kind == "latency") {
@@ -89,10 +133,7 @@ Certificate read_certificate(const JsonObject& object) {
     }
     return cut;
   }
-  if (kind == "metric") {
-    object.check_keys({"kind", "length"});
-    return MetricCertificate{.length = object.numbers("length")};
-  }
+  if (kind == "metric") return read_metric(object);
   if (kind == "partition") {
     object.check_keys({"kind", "part", "side"});
     PartitionCertificate partition;
@@ -134,9 +175,7 @@ Json certificate_to_json(const Certificate& certificate) {
                    for (const NodeId n : cut.nodes) nodes.push_back(n.value);
                    return Json{{"kind", "cut"}, {"nodes", std::move(nodes)}, {"bytes", cut.bytes}};
                  },
-                 [](const MetricCertificate& metric) {
-                   return Json{{"kind", "metric"}, {"length", metric.length}};
-                 },
+                 [](const MetricCertificate& metric) { return metric_to_json(metric); },
                  [](const PartitionCertificate& partition) {
                    return Json{{"kind", "partition"},
                                {"part", partition.part},
@@ -148,10 +187,6 @@ Json certificate_to_json(const Certificate& certificate) {
                                {"alpha_us", cut.alpha_us}};
                  }},
       certificate);
-}
-
-Json list_to_json(std::span<const std::int64_t> list) {
-  return std::vector<std::int64_t>(list.begin(), list.end());
 }
 
 Json lists_to_json(const RaggedColumn& column) {

@@ -198,7 +198,113 @@ def cut_bound(s, certificate):
     return [time + sound, time + stated]
 
 
+def data_of_metric(s):
+    """(source, destinations, ready time) -> bytes, and whether it is that of sums, run backwards."""
+    sums = all(chunk.reduce and len(chunk.destinations) == 1 and not chunk.held for chunk in s.chunks)
+    data = defaultdict(float)
+    for c, chunk in enumerate(s.chunks):
+        if sums:
+            root = chunk.destinations[0]
+            data[root, tuple(sorted(set(chunk.sources) - {root})), 0.0] += chunk.bytes
+            continue
+        if chunk.reduce or len(chunk.sources) != 1:
+            fail(f"a metric with periods is for chunks with one source; chunk {c} is another")
+        source = chunk.sources[0]
+        data[source, tuple(sorted(wanted(chunk))), chunk.ready[source]] += chunk.bytes
+    return data, sums
+
+
+def metric_bound_with_periods(s, certificate):
+    """Lengths differ between periods; a datum may wait, and each of its destinations has a share of the lengths."""
+    check_keys(certificate, "certificate", {"kind", "length", "from_us", "data", "shares"}, {"length", "from_us"})
+    begins = [number(x, "certificate: from_us") for x in certificate["from_us"]]
+    if not begins or begins[0] != 0 or any(a >= b for a, b in zip(begins, begins[1:])):
+        fail("periods begin at 0 and then at times that ascend")
+    lengths = [number(x, "certificate: length") for x in certificate["length"]]
+    count, nodes = len(s.links), len(s.nodes)
+    if len(lengths) != len(begins) * count or any(x < 0 for x in lengths):
+        fail(f"{len(lengths)} lengths for {len(begins)} periods of {count} links")
+    if any(link.steps for link in s.links):
+        fail("a metric with periods proves nothing where bandwidths change")
+    named = [(datum["source"], tuple(datum["destinations"])) for datum in certificate.get("data", [])]
+    if len(set(named)) != len(named):
+        fail("data of one source for the same destinations stands twice")
+    columns = certificate.get("shares", {"datum": [], "destination": [], "place": [], "length": []})
+    check_keys(columns, "shares", {"datum", "destination", "place", "length"}, {"datum", "destination", "place", "length"})
+    if len({len(column) for column in columns.values()}) > 1:
+        fail("columns of shares differ in length")
+    own, sums = {}, defaultdict(float)  # (datum, destination) -> place -> share
+    for datum, destination, place, share in zip(columns["datum"], columns["destination"], columns["place"], columns["length"]):
+        index(datum, len(named), "certificate: datum")
+        index(place, len(lengths), "certificate: place")
+        shares = own.setdefault((datum, destination), {})
+        if place in shares or number(share, "certificate: share") < 0:
+            fail(f"share {share} of length {place} stands twice or is negative")
+        shares[place] = share
+        sums[datum, place] += share
+    for (datum, place), total in sums.items():
+        if total > lengths[place] * (1 + 1e-12):
+            fail(f"shares of length {place} sum to {total}; it is {lengths[place]}")
+    data, mirrored = data_of_metric(s)
+    ends = [(link.dst, link.src) if mirrored else (link.src, link.dst) for link in s.links]
+    leaving = [[l for l, link in enumerate(s.links) if not link.closed and ends[l][0] == n] for n in range(nodes)]
+
+    def distance(source, ready, destination, length):
+        first = max(p for p, begin in enumerate(begins) if begin <= ready)
+        best, queue = {(first, source): 0.0}, [(0.0, first, source)]
+        while queue:
+            far, period, node = heapq.heappop(queue)
+            if far > best[period, node]:
+                continue
+            if (period, node) == (len(begins) - 1, destination):
+                return far
+            steps = [(0.0, period + 1, node)] if period + 1 < len(begins) else []
+            steps += [(length(period * count + l), period, ends[l][1]) for l in leaving[node]]
+            for cost, p, n in steps:
+                if far + cost < best.get((p, n), math.inf):
+                    best[p, n] = far + cost
+                    heapq.heappush(queue, (far + cost, p, n))
+        return math.inf
+
+    place_of, amount = s.node_of_gpu, 0.0
+    for (source, destinations, ready), size in data.items():
+        if (source, destinations) in named:
+            datum = named.index((source, destinations))
+            parts = [(d, shares) for (k, d), shares in own.items() if k == datum]
+            if any(d not in destinations for d, _ in parts):
+                fail("a GPU has a share of what it does not want")
+            amount += size * sum(distance(place_of[source], ready, place_of[d], lambda at, shares=shares: shares.get(at, 0.0))
+                                 for d, shares in parts)
+        else:
+            amount += size * max(distance(place_of[source], ready, place_of[d], lambda at: lengths[at]) for d in destinations)
+    if not 0 < amount < math.inf:
+        fail("the lengths have to keep some data from where it is wanted")
+    earliest = [math.inf] * nodes
+    for source, ready in {(source, ready) for source, _, ready in data}:
+        near = distances(s, [place_of[source]], backwards=mirrored)
+        earliest = [min(known, ready + way) for known, way in zip(earliest, near)]
+    last = distances(s, {place_of[d] for _, destinations, _ in data for d in destinations}, backwards=not mirrored)
+    windows = [(link, l, earliest[ends[l][0]], link.latency + last[ends[l][1]]) for l, link in enumerate(s.links) if not link.closed]
+
+    def carried_by(end):
+        return sum(1000 * link.bandwidth * lengths[p * count + l]
+                   * max(0.0, min(until, end - before_end) - max(first, begin))
+                   for p, (begin, until) in enumerate(zip(begins, begins[1:] + [math.inf]))
+                   for link, l, first, before_end in windows if lengths[p * count + l] > 0 and first + before_end < math.inf)
+    early, late = 0.0, 1.0
+    while carried_by(late) < amount:
+        late *= 2
+        if late > 1e30:
+            fail("links of these lengths never carry the demand")
+    while early < (early + late) / 2 < late and late - early > 1e-12 * late:
+        middle = (early + late) / 2
+        early, late = (middle, late) if carried_by(middle) < amount else (early, middle)
+    return [early]
+
+
 def metric_bound(s, certificate):
+    if "from_us" in certificate:
+        return metric_bound_with_periods(s, certificate)
     check_keys(certificate, "certificate", {"kind", "length"}, {"length"})
     lengths = [number(x, "certificate: length") for x in certificate["length"]]
     if len(lengths) != len(s.links):

@@ -126,6 +126,19 @@ void add_metric(const Instance& links_only, const Instance& instance, const Dead
   }
 }
 
+bool is_packed(const Instance& instance) {
+  return takes_steiner_trees(instance.demand) && !instance.topology->has_bandwidth_steps() &&
+         steiner_work(*instance.topology, instance.demand) <= kMostSteinerWork;
+}
+
+void add_prices_of_trees(const Instance& instance, const Toolbox& tools, const Deadline& deadline,
+                         Bounds& bounds) {
+  bounds.packing = std::make_shared<const SteinerPacking>(
+      pack_steiner_trees(*instance.topology, instance.demand, tools.column_master, kMostSteinerMasters,
+                         deadline.after(kShareOfFlow)));
+  bounds.all.push_back(evaluated(*instance.topology, instance.demand, bounds.packing->prices));
+}
+
 /// Along the cuts found so far at least, and where latency matters wherever minimum cuts lead.
 void add_time_cut(const Instance& instance, const Symmetry& symmetry, double latency_us,
                   const Deadline& deadline, std::vector<LowerBound>& bounds) {
@@ -197,6 +210,7 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
       found.all.push_back(evaluated(topology, instance.demand, std::move(partition)));
   }
   if (instance.demand.is_unicast()) add_metric(links_only, instance, deadline, found);
+  if (is_packed(instance)) add_prices_of_trees(instance, tools, deadline, found);
   add_time_cut(instance, symmetry, latency_us, deadline, found.all);
 
   if (found.all.empty()) {
@@ -209,7 +223,7 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return found.all[a].us > found.all[b].us; });
-  Bounds bounds{{}, std::move(found.remarks), std::move(found.steady)};
+  Bounds bounds{{}, std::move(found.remarks), std::move(found.steady), std::move(found.packing)};
   for (const std::size_t i : order) bounds.all.push_back(std::move(found.all[i]));
   return bounds;
 }

@@ -43,7 +43,9 @@ struct Summary {
     return fmt::format("{} must leave {} nodes", format_size(c.bytes), c.nodes.size());
   }
   std::string operator()(const MetricCertificate& c) const {
-    return fmt::format("lengths of {} links", c.length.size());
+    if (c.from_us.empty()) return fmt::format("lengths of {} links", c.length.size());
+    return fmt::format("lengths of {} links in {} periods", c.length.size() / c.from_us.size(),
+                       c.from_us.size());
   }
   std::string operator()(const PartitionCertificate& c) const {
     return fmt::format("sums must {} {} sets of nodes", c.enter ? "enter" : "leave",

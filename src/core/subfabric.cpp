@@ -113,9 +113,28 @@ Certificate Subfabric::certificate_inside(const Certificate& certificate) const 
     return inside;
   }
   if (const auto* metric = std::get_if<MetricCertificate>(&certificate)) {
-    check_range("lengths", metric->length.size(), link_inside_.size());
-    MetricCertificate inside;
-    for (const LinkId l : link_outside_) inside.length.push_back(metric->length[l.index()]);
+    const std::size_t periods = std::max<std::size_t>(1, metric->from_us.size());
+    check_range("lengths", metric->length.size(), periods * link_inside_.size());
+    MetricCertificate inside{.length = {}, .from_us = metric->from_us, .data = metric->data, .shares = {}};
+    for (std::size_t p = 0; p < periods; ++p) {
+      for (const LinkId l : link_outside_)
+        inside.length.push_back(metric->length[p * link_inside_.size() + l.index()]);
+    }
+    for (MetricDatum& datum : inside.data) {
+      datum.source = place_in(members_, datum.source);
+      for (GpuId& d : datum.destinations) d = place_in(members_, d);
+    }
+    for (MetricShare share : metric->shares) {
+      const auto place = static_cast<std::size_t>(share.place);
+      if (share.place < 0 || place >= metric->length.size())
+        refuse(fmt::format("certificate: there is no length {}", share.place));
+      const LinkId link = link_inside_[place % link_inside_.size()];
+      if (!link.valid()) continue;
+      share.destination = place_in(members_, share.destination);
+      share.place =
+          static_cast<std::int32_t>(place / link_inside_.size() * link_outside_.size() + link.index());
+      inside.shares.push_back(share);
+    }
     return inside;
   }
   if (const auto* time_cut = std::get_if<TimeCutCertificate>(&certificate)) {
@@ -143,9 +162,25 @@ Certificate Subfabric::certificate_of_whole(const Certificate& certificate) cons
     return whole;
   }
   if (const auto* metric = std::get_if<MetricCertificate>(&certificate)) {
-    MetricCertificate whole{.length = std::vector<double>(link_inside_.size(), 0.0)};
-    for (std::size_t l = 0; l < link_outside_.size(); ++l)
-      whole.length[link_outside_[l].index()] = metric->length[l];
+    const std::size_t periods = std::max<std::size_t>(1, metric->from_us.size());
+    MetricCertificate whole{.length = std::vector<double>(periods * link_inside_.size(), 0.0),
+                            .from_us = metric->from_us,
+                            .data = metric->data,
+                            .shares = metric->shares};
+    const auto place_outside = [&](std::size_t place) {
+      return place / link_outside_.size() * link_inside_.size() +
+             link_outside_[place % link_outside_.size()].index();
+    };
+    for (std::size_t place = 0; place < metric->length.size(); ++place)
+      whole.length[place_outside(place)] = metric->length[place];
+    for (MetricDatum& datum : whole.data) {
+      datum.source = members_[datum.source.index()];
+      for (GpuId& d : datum.destinations) d = members_[d.index()];
+    }
+    for (MetricShare& share : whole.shares) {
+      share.destination = members_[share.destination.index()];
+      share.place = static_cast<std::int32_t>(place_outside(static_cast<std::size_t>(share.place)));
+    }
     return whole;
   }
   if (const auto* time_cut = std::get_if<TimeCutCertificate>(&certificate)) {

@@ -29,6 +29,7 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   options_.max_conflicts = asked.max_conflicts;
   options_.proof = asked.proof;
   options_.steady = bounds.steady;
+  options_.packing = bounds.packing;
   options_.bound_us = bounds.best().us;
   const bool combines = problem.demand.kind() == DemandKind::all_reduction;
   for (const EngineInfo& engine : engine_registry()) {

@@ -6,10 +6,14 @@
 #include <map>
 #include <tuple>
 
+#include "rondo/flows/steiner_packing.hpp"
+
 namespace rondo {
 namespace {
 
-constexpr int kMostChunksOfSearch = 128;
+constexpr double kMostChunksOfSearch = 128;
+/// Of all contributions together, where paths and trees are mixed: few of them go many ways.
+constexpr double kMostChunksOfMixed = 8192;
 constexpr double kMostSends = 4e5;
 /// What improvement may split into: executors have to keep up.
 constexpr double kMostChunksOfImprovement = 2 * kMostChunksOfSearch;
@@ -158,21 +162,37 @@ std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo
 
 }  // namespace
 
-int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options) {
-  if (options.chunks > 0) return options.chunks;
+namespace {
+
+/// Chunks of min_chunk_bytes that a contribution has.
+double most_by_bytes(const Demand& demand, const SolveOptions& options) {
   double smallest = demand.contributions().front().bytes;
   for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
   // By counts some are tiny, and cutting those does no harm as long as most chunks are not.
-  if (!demand.shape().counts.empty()) smallest = mean_bytes(demand);
-  return static_cast<int>(std::clamp(std::floor(smallest / options.min_chunk_bytes), 1.0,
-                                     parts_of(demand) * kMostChunksOfImprovement));
+  if (!demand.shape().counts.empty() || demand.collective() == Collective::custom)
+    smallest = mean_bytes(demand);
+  return std::max(1.0, std::floor(smallest / options.min_chunk_bytes));
+}
+
+double most_chunks_of_search(const Demand& demand) {
+  const double parts = parts_of(demand);
+  if (parts > 1) return parts * kMostChunksOfImprovement;
+  const bool is_mixed = demand.collective() == Collective::custom && takes_steiner_trees(demand);
+  const double each = kMostChunksOfMixed / static_cast<double>(demand.contributions().size());
+  return is_mixed ? std::max(kMostChunksOfSearch, std::floor(each)) : kMostChunksOfSearch;
+}
+
+}  // namespace
+
+int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options) {
+  if (options.chunks > 0) return options.chunks;
+  return static_cast<int>(
+      std::min(most_by_bytes(demand, options), parts_of(demand) * kMostChunksOfImprovement));
 }
 
 std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options) {
   if (options.chunks > 0) return {options.chunks};
-  const double parts = parts_of(demand);
-  const double most = std::min({parts > 1 ? parts * kMostChunksOfImprovement : kMostChunksOfSearch,
-                                static_cast<double>(most_chunks_of_improvement(demand, options)),
+  const double most = std::min({most_chunks_of_search(demand), most_by_bytes(demand, options),
                                 std::floor(kMostSends / demand.num_deliveries())});
   std::vector<int> counts{1};
   for (int c = 2; c <= most; c *= 2) counts.push_back(c);

@@ -11,8 +11,11 @@ namespace rondo {
 auto members_of(SameAs<CutCertificate> auto& c) {
   return std::tie(c.nodes, c.bytes);
 }
+auto members_of(SameAs<MetricDatum> auto& c) {
+  return std::tie(c.source, c.destinations);
+}
 auto members_of(SameAs<MetricCertificate> auto& c) {
-  return std::tie(c.length);
+  return std::tie(c.length, c.from_us, c.data, c.shares);
 }
 auto members_of(SameAs<PartitionCertificate> auto& c) {
   return std::tie(c.part, c.enter);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "canonical_demand.hpp"
 #include "combining.hpp"
 #include "even_parts.hpp"
 #include "explore.hpp"
@@ -108,6 +109,8 @@ void check_bandwidth_steps(const Problem& problem) {
 /// The problem as it is solved: uneven contributions in parts of about one size.
 Problem in_parts(const Problem& problem) {
   Problem divided = problem;
+  // Rounds number the chunks of a custom demand.
+  if (works_in_rounds(problem) && problem.demand.collective() == Collective::custom) return divided;
   if (std::optional<Demand> parts = in_even_parts(problem.demand)) divided.demand = *std::move(parts);
   return divided;
 }
@@ -172,6 +175,12 @@ void check_options(const Problem& problem) {
 
 SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
   check_reachable(*problem.topology, problem.demand);
+  // Rounds and kept schedules are stored with the chunks that are asked for.
+  const bool is_free = !works_in_rounds(problem) && !problem.start;
+  if (const auto form = is_free ? canonical(problem.demand) : std::nullopt) {
+    const Problem in_form{problem.topology, form->demand, problem.options};
+    return as_asked(problem.demand, *form, synthesize(in_form, context));
+  }
   const Problem divided = in_parts(problem);
   check_divided(divided);
   return solve(divided, context);

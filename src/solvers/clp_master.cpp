@@ -42,6 +42,11 @@ class ClpColumnMaster final : public ColumnMaster {
                     rows.data(), values.data());
   }
 
+  void limit_row(int row, double limit) override {
+    clp_.setRowBounds(row, -COIN_DBL_MAX, limit);
+    clp_.modifyCoefficient(row, 0, 0.0);
+  }
+
   void keep(const std::vector<char>& flags) override {
     std::vector<int> gone;
     for (std::size_t p = 0; p < flags.size(); ++p) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 #include <vector>
@@ -24,10 +25,33 @@ struct CutCertificate {
   double bytes = 0;
 };
 
-/// Link lengths, for unicast demand: every pair's bytes times its shortest distance must be carried by links
-/// of this total capacity (the dual of maximum concurrent flow).
+/// Data of one source for the same destinations, by which a metric with periods names it.
+struct MetricDatum {
+  GpuId source;
+  std::vector<GpuId> destinations;  ///< ascending
+
+  friend bool operator==(const MetricDatum&, const MetricDatum&) = default;
+};
+
+/// The part of a length that counts on the path of a datum to one of its destinations.
+struct MetricShare {
+  std::int32_t datum = 0;
+  GpuId destination = {};
+  std::int32_t place = 0;  ///< of MetricCertificate::length
+  double length = 0;
+
+  friend bool operator==(const MetricShare&, const MetricShare&) = default;
+};
+
+/// Link lengths: every pair's bytes times its shortest distance must be carried by links of this total
+/// capacity (the dual of maximum concurrent flow). With periods, lengths differ between them and data may
+/// have several destinations: each has its share of the lengths, and the distances in them add up.
 struct MetricCertificate {
-  std::vector<double> length;  ///< one a link, >= 0
+  std::vector<double> length;  ///< one a link, >= 0; with periods one a link for each period
+  std::vector<double> from_us =
+      {};  ///< when periods begin, ascending from 0; empty: unicast demand, no periods
+  std::vector<MetricDatum> data = {};  ///< those with shares; of others the farthest destination counts
+  std::vector<MetricShare> shares = {};
 };
 
 /// For sums that several want (AllReduce): disjoint node sets, each with a GPU; the other nodes are switches

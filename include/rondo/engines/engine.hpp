@@ -19,6 +19,7 @@
 namespace rondo {
 
 struct SteadyFlow;
+struct SteinerPacking;
 
 /// How an engine is to work. The same options give the same schedule.
 struct EngineOptions {
@@ -31,12 +32,13 @@ struct EngineOptions {
   int concurrency = kDefaultConcurrency;
   bool join = true;      ///< where messages cost, chunks may go together
   bool symmetry = true;  ///< whether the symmetry of topology and demand is made use of
-  std::shared_ptr<const SteadyFlow> steady = nullptr;  ///< of the instance where it is known already
-  double bound_us = 0;                                 ///< a lower bound, where one is known
-  int steps = 0;                                       ///< engine steps: how many, and rounds of all together
-  int rounds = 0;                                      ///< at least as many as steps
-  std::int64_t max_conflicts = -1;                     ///< engine steps; -1 = none
-  std::string proof = {};  ///< engine steps: the file for a proof that there is none; "" = none
+  std::shared_ptr<const SteadyFlow> steady = nullptr;       ///< of the instance where it is known already
+  std::shared_ptr<const SteinerPacking> packing = nullptr;  ///< the same
+  double bound_us = 0;                                      ///< a lower bound, where one is known
+  int steps = 0;                    ///< engine steps: how many, and rounds of all together
+  int rounds = 0;                   ///< at least as many as steps
+  std::int64_t max_conflicts = -1;  ///< engine steps; -1 = none
+  std::string proof = {};           ///< engine steps: the file for a proof that there is none; "" = none
 };
 
 struct EngineResult {

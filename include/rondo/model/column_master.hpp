@@ -19,7 +19,7 @@ struct MasterSolution {
   SolveStatus status = SolveStatus::failed;
   double theta = 0;
   std::vector<double> weight = {};       ///< per column, in the order they were added
-  std::vector<double> row_price = {};    ///< >= 0; sum to 1 where theta > 0
+  std::vector<double> row_price = {};    ///< >= 0; of rows without a limit, sum to 1 where theta > 0
   std::vector<double> block_price = {};  ///< what a column of the block may cost at these prices
   std::int64_t iterations = 0;
 };
@@ -38,6 +38,8 @@ class ColumnMaster {
  public:
   virtual ~ColumnMaster() = default;
   virtual void add(const std::vector<MasterColumn>& columns) = 0;
+  /// The row's loads sum to at most `limit` instead of to theta. Before anything is added.
+  virtual void limit_row(int row, double limit) = 0;
   /// Keeps the columns whose flag is not 0; none with weight > 0 may go.
   virtual void keep(const std::vector<char>& flags) = 0;
   /// Every block needs a column.

@@ -20,6 +20,8 @@ double bound(const Topology& topology, const Demand& demand, const LatencyCertif
 double bound(const Topology& topology, const Demand& demand, const CutCertificate& cut, Tail tail,
              double piece_bytes = 0);
 double bound(const Topology& topology, const Demand& demand, const MetricCertificate& metric);
+/// Where metric.from_us is not empty.
+double bound_with_periods(const Topology& topology, const Demand& demand, const MetricCertificate& metric);
 double bound(const Topology& topology, const Demand& demand, const PartitionCertificate& partition,
              double piece_bytes = 0);
 /// Of a destination: `backwards` is not looked at.

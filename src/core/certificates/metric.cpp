@@ -28,6 +28,9 @@ double demand_distance(const Topology& topology, const Demand& demand, const std
 }  // namespace
 
 double bound(const Topology& topology, const Demand& demand, const MetricCertificate& metric) {
+  if (!metric.from_us.empty()) return bound_with_periods(topology, demand, metric);
+  if (!metric.data.empty() || !metric.shares.empty())
+    refuse_certificate("shares of lengths are for a metric with periods; give from_us");
   if (!demand.is_unicast()) {
     refuse_certificate(
         "a metric holds for pairwise demand only; here some data has several sources or destinations");

@@ -5,7 +5,7 @@
 #include <map>
 #include <numeric>
 
-#include "link_rows.hpp"
+#include "rondo/flows/link_rows.hpp"
 #include "rondo/core/index.hpp"
 #include "tree_makers.hpp"
 

@@ -3,9 +3,9 @@
 #include "expect_error.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engine_row.hpp"
+#include "rondo/flows/steiner_packing.hpp"
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/solvers/solvers.hpp"
-#include "steps/steiner_packing.hpp"
 #include "topologies.hpp"
 
 namespace rondo {

@@ -1,4 +1,4 @@
-#include "link_rows.hpp"
+#include "rondo/flows/link_rows.hpp"
 
 #include <algorithm>
 
