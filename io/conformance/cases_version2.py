@@ -380,6 +380,31 @@ def time_cuts(cases):
                   cut(line(3), parts, scattered, 21.0, [20.5, 0.0, 0.0], source=0, destination=1))
 
 
+def metrics_with_periods(cases):
+    """10 us of data from GPU 0 for both others, and as much from GPU 1 for GPU 2, from 5 us on."""
+    parts = [chunk(0, [1, 2], 10), {**chunk(1, [2], 10), "ready": 5.0}]
+    sends = [send(0, 0, 0, 10), send(1, 1, 5, 10), send(0, 1, 15, 10)]
+
+    def bounded(us, length, from_us, shares=(), destinations=(1, 2)):
+        columns = dict(zip(("datum", "destination", "place", "length"), map(list, zip(*shares)))) if shares else {}
+        keys = {"data": [{"source": 0, "destinations": list(destinations)}], "shares": columns} if shares else {}
+        return schedule(line(3), parts, sends, 25.5, bound=(us, {"kind": "metric", "length": length, "from_us": from_us, **keys}))
+    # All goes over link 1, from 0.5 us on, and is on it for 0.5 us more.
+    cases.valid("certificate-metric-of-the-farthest", bounded(20 + 1, [0.0, 1.0], [0.0]))
+    cases.valid("certificate-metric-of-two-periods", bounded(20 + 1, [0.0, 1.0] * 2, [0.0, 5.0]))
+    # In the first period it costs nothing: the first datum counts for nothing, and the second has 10 us from 5 us on.
+    cases.valid("certificate-metric-of-the-later-period", bounded(15 + 0.5, [0.0, 0.0, 0.0, 1.0], [0.0, 5.0]))
+    # 10 us to GPU 1 over link 0, 10 us on to GPU 2 over link 1, and 10 us there: 2 T - 1.5 us = 30 us.
+    shares = [(0, 1, 0, 1.0), (0, 2, 1, 1.0)]
+    cases.valid("certificate-metric-of-shares", bounded(15 + 0.75, [1.0, 1.0], [0.0], shares))
+    cases.invalid("certificate-metric-of-periods-overstated", "certificate", bounded(20 + 1.5, [0.0, 1.0] * 2, [0.0, 5.0]))
+    cases.invalid("certificate-metric-of-too-large-shares", "certificate", bounded(
+        20 + 1, [0.0, 1.0], [0.0], [(0, 1, 1, 0.6), (0, 2, 1, 0.5)]))
+    cases.invalid("certificate-metric-of-a-share-nobody-wants", "certificate", bounded(20 + 1, [0.0, 1.0], [0.0], [(0, 0, 1, 1.0)]))
+    cases.invalid("certificate-metric-of-falling-periods", "certificate", bounded(20 + 1, [0.0, 1.0] * 2, [0.0, 0.0]))
+    cases.invalid("certificate-metric-of-one-period-too-few", "certificate", bounded(20 + 1, [0.0, 1.0], [0.0, 5.0]))
+
+
 def certificates(cases):
     inwards = line(3, backwards=True)
     chain = ([total([0, 1, 2], [0])], [send(0, 1, 0, 10, 1), send(0, 0, 10.5, 10, 1)], 2 * (10 + 0.5))
@@ -406,6 +431,7 @@ def certificates(cases):
         uneven, [total([0, 1], [0, 1])], [send(0, 0, 0, 10, 1), send(0, 1, 0, 5, 1)], 10.5, "allreduce", 10 * US,
         bound=(10 + 0.5, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
     time_cuts(cases)
+    metrics_with_periods(cases)
     exchange = ([total([0, 1], [0, 1])], [send(0, l, 0, 10, 1) for l in (0, 1)], 10 + 0.5, "allreduce", 10 * US)
 
     def parted(us, part, side="enter", fabric=None):

@@ -62,6 +62,37 @@ TEST(SteinerPacking, TakesContributionsOfTheSameEndsForOne) {
   EXPECT_NEAR(packing.busy_us, 500, 1e-6);
 }
 
+// Two paths of 1000 us from GPU 0 to GPU 2, and 1000 us from GPU 1 for GPU 2 over one of them: the pair
+// leaves it to that, once it is there, and the prices prove so.
+TEST(SteinerPacking, PairsTakeSeveralPathsBesideOtherData) {
+  const auto topology = beside_a_relay();
+  const std::vector<Contribution> parts{
+      {.origin = GpuId{0}, .bytes = 2 * kMB, .destinations = {GpuId{2}}},
+      {.origin = GpuId{1}, .bytes = kMB, .destinations = {GpuId{2}}, .ready_us = 600}};
+  const Demand demand(Collective::custom, 3 * kMB, 4, parts, 1);
+  const SteinerPacking packing = pack(*topology, demand);
+  EXPECT_EQ(packing.from_us, (std::vector<double>{0, 600}));
+  // The links into GPU 2 have 3 MB to carry.
+  EXPECT_NEAR(packing.busy_us, 1600, 1e-6);
+  double of_pair = 0;
+  for (const SteinerTree& path : packing.blocks.front().trees) of_pair += path.weight;
+  EXPECT_NEAR(of_pair, 1, 1e-9);
+  EXPECT_GE(packing.blocks.front().trees.size(), 2U);
+  const double proven_us = sound_bound_of(*topology, demand, packing.prices);
+  EXPECT_GT(proven_us, 1600 * (1 - 1e-3));
+  EXPECT_LE(proven_us, 1600 + 2);
+}
+
+// GPU 0 has 1 MB for GPUs 1 and 2: both ends of the ring have to take it all, and half comes from each side.
+TEST(SteinerPacking, PricesOfSeveralDestinationsAddUp) {
+  const auto topology = fabric({gpu(), gpu(), gpu()}, {link(0, 1), link(1, 2), link(0, 2), link(2, 1)});
+  const Demand demand(Collective::custom, kMB, 3,
+                      {{.origin = GpuId{0}, .bytes = kMB, .destinations = {GpuId{1}, GpuId{2}}}}, 1);
+  const SteinerPacking packing = pack(*topology, demand);
+  EXPECT_NEAR(packing.busy_us, 500, 1e-6);
+  EXPECT_NEAR(sound_bound_of(*topology, demand, packing.prices), 500, 2);
+}
+
 TEST(SteinerEngine, EndsAsSoonAsThePipelineAllows) {
   const auto topology = beside_a_relay();
   const EngineInfo engine = steiner_engine();

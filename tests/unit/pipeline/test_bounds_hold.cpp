@@ -6,6 +6,7 @@
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/core/verify.hpp"
+#include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "topologies.hpp"
 
@@ -70,6 +71,76 @@ TEST(BoundsHold, NoScheduleEndsBeforeThem) {
   // The bounds would hold trivially if they were small.
   EXPECT_GE(time_cuts, kFabrics / 4);
   EXPECT_GE(near, kFabrics / 4);
+}
+
+/// Pairs and multicasts of other sizes each, some of them later.
+Demand random_mix(std::size_t gpus, Random& random) {
+  std::vector<Contribution> parts;
+  double sum = 0;
+  for (std::size_t i = 0; i < 3 + random.below(3); ++i) {
+    Contribution part{.origin = GpuId(random.below(gpus)),
+                      .bytes = 20e3 * static_cast<double>(1 + random.below(30))};
+    const std::size_t wanted = random.unit() < 0.5 ? 1 : 2 + random.below(gpus - 2);
+    for (std::size_t k = 1; k <= wanted; ++k)
+      part.destinations.emplace_back((part.origin.index() + k) % gpus);
+    if (random.unit() < 0.3) part.ready_us = 30 * random.unit();
+    sum += part.bytes;
+    parts.push_back(std::move(part));
+  }
+  return {Collective::custom, sum, gpus, std::move(parts), 1};
+}
+
+TEST(BoundsHold, NoScheduleOfAMixEndsBeforeThem) {
+  Random random(static_cast<std::uint64_t>(testing::UnitTest::GetInstance()->random_seed()));
+  int metrics = 0;
+  int near = 0;
+  constexpr int kFabrics = 10;
+  for (int i = 0; i < kFabrics; ++i) {
+    const auto topology = random_fabric(random);
+    const Demand demand = random_mix(topology->num_gpus(), random);
+    SolveOptions options;
+    options.improve_work = 2e4;
+    const SynthesisResult result = synthesize({topology, demand, options}, {*make_local_communicator()});
+    verify(result.proven);
+    EXPECT_GE(result.gap, -1e-9) << i;
+    // All that are derived, also where another one is better.
+    const Bounds bounds = lower_bounds({topology, demand}, make_toolbox());
+    for (const LowerBound& bound : bounds.all) {
+      EXPECT_LE(bound.us, result.proven.schedule.finish_us * (1 + 1e-9)) << i;
+      if (certificate_kind(bound.certificate) == "metric" && bound.us > 0.9 * bounds.best().us) ++metrics;
+    }
+    if (result.gap < 0.05) ++near;
+  }
+  EXPECT_GE(metrics, kFabrics / 4);
+  EXPECT_GE(near, kFabrics / 4);
+}
+
+// Pieces in any order, which are one datum, or a chunk each.
+TEST(CustomDemand, EndsAsTheCollectiveThatItIs) {
+  const auto topology = generated("torus", {{"dims", "3x3"}});
+  for (const Collective collective : {Collective::allgather, Collective::broadcast, Collective::scatter}) {
+    const Demand named = make_demand(collective, 9e6, 9, 1);
+    std::vector<Contribution> reversed = named.contributions();
+    std::ranges::reverse(reversed);
+    std::vector<Contribution> halves;
+    for (Contribution part : reversed) {
+      part.bytes /= 2;
+      halves.insert(halves.end(), 2, part);
+    }
+    double sum = 0;
+    for (const Contribution& part : reversed) sum += part.bytes;
+    SolveOptions options;
+    options.improve_work = 2e4;
+    const SynthesisResult expected = synthesize({topology, named, options}, {*make_local_communicator()});
+    for (const auto& parts : {reversed, halves}) {
+      const Demand custom(Collective::custom, sum, 9, parts, 1);
+      const SynthesisResult result = synthesize({topology, custom, options}, {*make_local_communicator()});
+      verify(result.proven);
+      EXPECT_EQ(result.proven.demand.collective(), Collective::custom);
+      EXPECT_FALSE(difference(custom, result.proven.demand));
+      EXPECT_DOUBLE_EQ(result.proven.schedule.finish_us, expected.proven.schedule.finish_us);
+    }
+  }
 }
 
 }  // namespace
