@@ -28,6 +28,9 @@ constexpr std::size_t kMostCutsInTime = 4;
 /// Of the best bound: where the longest distance is less, time cuts beyond the known sets gain next to
 /// nothing.
 constexpr double kLeastShareOfLatency = 0.005;
+/// Links looked at for each destination of trees in one iteration, beyond which they are not packed for
+/// their prices; about 0.1 s.
+constexpr double kMostPricedWork = 1e6;
 /// Of a time limit, what the steady-state flow may take; the rest is for cuts and for prices without it.
 constexpr double kShareOfFlow = 0.7;
 
@@ -128,7 +131,7 @@ void add_metric(const Instance& links_only, const Instance& instance, const Dead
 
 bool is_packed(const Instance& instance) {
   return takes_steiner_trees(instance.demand) && !instance.topology->has_bandwidth_steps() &&
-         steiner_work(*instance.topology, instance.demand) <= kMostSteinerWork;
+         steiner_work(*instance.topology, instance.demand) <= kMostPricedWork;
 }
 
 void add_prices_of_trees(const Instance& instance, const Toolbox& tools, const Deadline& deadline,
