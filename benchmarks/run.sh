@@ -7,7 +7,7 @@
 #   limits           whether ten long runs end within --time-limit 5 and 20, with a schedule, on 1 rank and on --ranks
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
 #   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
-#   demands          data that several want: Broadcast and Reduce to 4096 GPUs; --only broadcast and the like: one table
+#   demands          data that several want: Broadcast and Reduce to 4096 GPUs, mixes, collectives as custom demands; --only broadcast and the like: one table
 #   durability       what it costs that engine rounds keeps every round: with and without
 #   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs; with
 #                    --only pdhg --json benchmarks/results/pdhg.json PDHG alone: 1 rank against 2, CLP, 5 million columns

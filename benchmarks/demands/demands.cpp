@@ -1,4 +1,4 @@
-// Data that several want: Broadcast and its reverse.
+// Data that several want: Broadcast and its reverse, mixes of pairs and multicasts.
 
 #include "demands.hpp"
 
@@ -67,6 +67,8 @@ int main(int argc, char** argv) {
   std::printf("%-10s %-60s %14s %14s %9s %7s %8s  %s\n", "table", "case", "finish us", "bound us", "gap %",
               "chunks", "wall s", "engine");
   rooted(cases);
+  mixed(cases);
+  named(cases);
   write_results(options, cases.rows());
   return cases.all_succeeded() ? 0 : 1;
 }

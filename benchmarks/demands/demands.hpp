@@ -38,5 +38,9 @@ class DemandCases {
 
 /// One root and all other GPUs, either way: tables broadcast and reduce.
 void rooted(DemandCases& cases);
+/// Table mixed: pairs and multicasts of other sizes and times, drawn at random.
+void mixed(DemandCases& cases);
+/// Table named: collectives by name and as custom demands.
+void named(DemandCases& cases);
 
 }  // namespace rondo::benchmarks
