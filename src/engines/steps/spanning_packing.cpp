@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "rondo/flows/link_rows.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/flows/link_rows.hpp"
 #include "tree_makers.hpp"
 
 namespace rondo {
