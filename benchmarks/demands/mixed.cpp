@@ -56,13 +56,13 @@ Json random_mix(std::size_t gpus, std::uint64_t seed) {
   return data;
 }
 
-void solve_custom(DemandCases& cases, const std::string& table, const std::string& name,
+void solve_custom(TableCases& cases, const std::string& table, const std::string& name,
                   const std::string& fabric, const Json& data) {
   if (!cases.wants(table, name)) return;
   const fs::path file = fs::temp_directory_path() / fmt::format("rondo-benchmark-{}.json", table);
   std::ofstream(file) << Json{{"format", "rondo-demand"}, {"version", 1}, {"chunks", data}}.dump();
-  cases.solve(table, name, fmt::format("--topology {} --demand {}", fabric, file.string()),
-              {{"fabric", fabric}, {"chunks", data}});
+  cases.solve_row(table, name, fmt::format("--topology {} --demand {}", fabric, file.string()),
+                  {{"fabric", fabric}, {"chunks", data}});
   fs::remove(file);
 }
 
@@ -87,7 +87,7 @@ Json data_of(const std::string& collective, double size_bytes, std::size_t gpus)
 
 }  // namespace
 
-void mixed(DemandCases& cases) {
+void mixed(TableCases& cases) {
   solve_custom(cases, "mixed", "two pairs and a multicast", "torus:dims=4x4",
                {datum(0, 50e6, 0, {9}), datum(1, 50e6, 3, {12}), datum(2, 25e6, 2, {7, 6, 0, 11})});
   Json late = {datum(0, 1e6, 0, {1, 2, 3}), datum(1, 5e6, 3, {0}), datum(2, 250e3, 2, {7, 6, 0})};
@@ -100,13 +100,13 @@ void mixed(DemandCases& cases) {
   }
 }
 
-void named(DemandCases& cases) {
+void named(TableCases& cases) {
   constexpr double kSize = 64e6;
   for (const char* collective : {"allgather", "alltoall", "scatter", "gather", "broadcast"}) {
     for (const MixedFabric& fabric : {MixedFabric{"dgx1", 8}, {"ndv2-2", 16}, {"torus:dims=4x4", 16}}) {
       const std::string what = fmt::format("{} {}", fabric.arguments, collective);
-      cases.solve("named", what + " by name",
-                  fmt::format("--topology {} --collective {} --size 64MB", fabric.arguments, collective));
+      cases.solve_row("named", what + " by name",
+                      fmt::format("--topology {} --collective {} --size 64MB", fabric.arguments, collective));
       solve_custom(cases, "named", what + " as a custom demand", fabric.arguments,
                    data_of(collective, kSize, fabric.gpus));
     }

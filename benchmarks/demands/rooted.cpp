@@ -17,16 +17,16 @@ constexpr const char* kLargeFabrics[] = {"rails:boxes=32", "dragonfly:groups=33,
                                          "torus:dims=16x16x16", "rails:boxes=512",
                                          "star:chassis=512,intra=ndv2"};
 
-void solve(DemandCases& cases, const std::string& collective, const std::string& fabric,
+void solve(TableCases& cases, const std::string& collective, const std::string& fabric,
            const std::string& size) {
-  cases.solve(collective, fabric + " " + size,
-              fmt::format("--topology {} --collective {} --size {}", fabric, collective, size),
-              {{"fabric", fabric}, {"size", size}});
+  cases.solve_row(collective, fabric + " " + size,
+                  fmt::format("--topology {} --collective {} --size {}", fabric, collective, size),
+                  {{"fabric", fabric}, {"size", size}});
 }
 
 }  // namespace
 
-void rooted(DemandCases& cases) {
+void rooted(TableCases& cases) {
   for (const char* collective : {"broadcast", "reduce"}) {
     for (const char* fabric : kFabrics) {
       for (const char* size : kSizes) solve(cases, collective, fabric, size);

@@ -16,7 +16,7 @@ struct DriftCase {
 
 /// A fabric's schedule, then one for the same fabric with a twentieth of its links at half their bandwidth:
 /// anew, and from the first.
-void drift_case(LinkCases& cases, const DriftCase& c) {
+void drift_case(TableCases& cases, const DriftCase& c) {
   const std::string name = std::string(c.fabric) + " " + c.collective + " " + c.size;
   if (!cases.wants(kDrift, name)) return;
   const std::string problem =
@@ -41,7 +41,7 @@ void drift_case(LinkCases& cases, const DriftCase& c) {
 
 }  // namespace
 
-void drift(LinkCases& cases) {
+void drift(TableCases& cases) {
   for (const DriftCase& c : {DriftCase{"ndv2-2", "allgather", "1GB"},
                              {"ndv2-2", "allgather", "1MB"},
                              {"ndv2-4", "allgather", "1GB"},

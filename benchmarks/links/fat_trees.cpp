@@ -11,7 +11,7 @@ std::string fat_tree(int leaves, int uplink_GBps) {
   return fmt::format("fat_tree:leaves={},gpus=8,spines=2,link_GBps=50,uplink_GBps={}", leaves, uplink_GBps);
 }
 
-void all_to_all(LinkCases& cases, const std::string& fabric, int concurrency) {
+void all_to_all(TableCases& cases, const std::string& fabric, int concurrency) {
   const std::string name = fmt::format("{} alltoall 1GB --concurrency {}", fabric, concurrency);
   cases.solve_row(
       kFatTrees, name,
@@ -22,7 +22,7 @@ void all_to_all(LinkCases& cases, const std::string& fabric, int concurrency) {
 
 }  // namespace
 
-void fat_trees(LinkCases& cases) {
+void fat_trees(TableCases& cases) {
   for (const int concurrency : {0, 8}) {
     for (const int uplink_GBps : {75, 100, 200, 400})
       all_to_all(cases, fat_tree(6, uplink_GBps), concurrency);

@@ -1,60 +1,17 @@
 #pragma once
 
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
-#include <string>
-#include <vector>
-
-#include "case_runner.hpp"
+#include "table_cases.hpp"
 
 /// Benchmark links: links as they are. Each table stands in a file of its own.
 namespace rondo::benchmarks {
 
-/// Runs the cases of all tables, prints a line for each and gathers their rows.
-class LinkCases {
- public:
-  /// `options` has "--only" and "--timeout".
-  explicit LinkCases(const BenchmarkOptions& options);
-
-  /// Whether the case is asked for by --only.
-  bool wants(const std::string& table, const std::string& name) const;
-  /// Solves with these arguments besides the fixed ones of solve_case(), verifies and prints. Nothing where
-  /// that failed, which is told and counted. The schedule is copied to `keep` unless that is empty.
-  std::optional<CaseResult> solve(const std::string& table, const std::string& name,
-                                  const std::vector<std::string>& arguments,
-                                  const std::filesystem::path& keep = {});
-  /// Where the case is asked for: solves it and adds its row, with "arguments" and the members of `more`.
-  void solve_row(const std::string& table, const std::string& name, const std::string& arguments,
-                 const nlohmann::ordered_json& more = nlohmann::ordered_json::object());
-  /// A row of a table, with what tells it from others in "case".
-  void add(const std::string& table, const std::string& name, const nlohmann::ordered_json& row);
-  void fail(const std::string& table, const std::string& name, const std::string& why);
-
-  const BenchmarkOptions& options() const { return options_; }
-  int timeout_s() const { return timeout_s_; }
-  bool all_succeeded() const { return all_succeeded_; }
-  /// In the order of their making. With --only, rows of other cases in the file of results stay, in front.
-  nlohmann::ordered_json rows() const;
-
- private:
-  const BenchmarkOptions& options_;
-  int timeout_s_;
-  bool all_succeeded_ = true;
-  nlohmann::ordered_json rows_ = nlohmann::ordered_json::array();
-  std::set<std::string> asked_for_;
-};
-
-/// "a b  c" as the words of a command.
-std::vector<std::string> words(const std::string& text);
-
 /// Fat trees whose uplinks are faster than the links of GPUs, and a dragonfly.
-void fat_trees(LinkCases& cases);
+void fat_trees(TableCases& cases);
 /// Fabrics of TACCL, whose messages cost, with and without joining.
-void message_costs(LinkCases& cases);
+void message_costs(TableCases& cases);
 /// Schedules for a fabric whose links have slowed down: anew, and from the one made before.
-void drift(LinkCases& cases);
+void drift(TableCases& cases);
 /// A link of ndv2-2 that changes in the middle of AllGather: schedules that know it, and one that does not.
-void steps(LinkCases& cases);
+void steps(TableCases& cases);
 
 }  // namespace rondo::benchmarks

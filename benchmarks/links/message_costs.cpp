@@ -35,7 +35,7 @@ std::map<std::pair<std::string, std::string>, double> published_finishes() {
 
 /// Only ndv2-2-messages has the figures that Table 8 was made with: like for like. The other two have those
 /// of TACCL's own Table 1, whose finish times are in no paper.
-void message_costs(LinkCases& cases) {
+void message_costs(TableCases& cases) {
   const auto published = published_finishes();
   for (const std::string fabric : {"ndv2-2-messages", "ndv2-2-taccl", "dgx2-2-taccl"}) {
     for (const std::string collective : {"allgather", "alltoall"}) {

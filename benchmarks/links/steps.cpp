@@ -41,7 +41,7 @@ fs::path changing_fabric(const StepsCase& c) {
 
 }  // namespace
 
-void steps(LinkCases& cases) {
+void steps(TableCases& cases) {
   const fs::path folder = fs::temp_directory_path();
   const fs::path kept = folder / "rondo-benchmark-kept.h5";
   const std::string problem = " --collective allgather --size 1GB";
