@@ -103,7 +103,7 @@ TEST_F(Survival, AStoppedSearchEndsWithTheScheduleOfAnUndisturbedOne) {
 TEST_F(Survival, AKilledImprovementEndsWithTheScheduleOfAnUndisturbedOne) {
   expect_the_same_after_a_kill(
       "solve --topology rails:boxes=2,gpus=4 --degrade 0.1:0.5 --collective allgather --size 1GB "
-      "--engine list --chunks 8 --improve-work 1e5 --output out --checkpoint-every 0.02",
+      "--engine list --chunks 32 --improve-work 1e6 --output out --checkpoint-every 0.02",
       "improvement", 2);
 }
 
