@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,8 @@ class TemporaryFolder {
 };
 
 std::string read_file(const std::filesystem::path& path);
+nlohmann::json read_json(const std::filesystem::path& path);
+bool contains(const std::string& text, const std::string& part);
 void write_file(const std::filesystem::path& path, const std::string& text);
 
 /// Words separated by spaces.

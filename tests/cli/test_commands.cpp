@@ -26,14 +26,6 @@ const Words kCommands = {"solve",           "resume",
                          "topology check",  "topology generate",
                          "topology compose"};
 
-Json read_json(const fs::path& path) {
-  return Json::parse(read_file(path));
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// AllGather of 30 KB on a generated ring of four GPUs; any schedule is good enough unless `more` says
 /// otherwise.
 Words solve_ring(const std::string& more = "") {

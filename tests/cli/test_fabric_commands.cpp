@@ -12,14 +12,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json read_json(const std::filesystem::path& path) {
-  return Json::parse(read_file(path));
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 const std::string kRing = "compare --topology ring:gpus=4,bandwidth_GBps=10,latency_us=1 ";
 
 const Json& result_of(const Json& row, const std::string& engine) {

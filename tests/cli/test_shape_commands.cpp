@@ -11,14 +11,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json read_json(const std::filesystem::path& path) {
-  return Json::parse(read_file(path));
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 /// On a mesh of 2 x 3; any schedule is good enough.
 std::vector<std::string> solve_mesh(const std::string& more) {
   return split("solve --topology mesh:dims=2x3 --gap 100% --force --output out " + more);

@@ -15,10 +15,6 @@ namespace {
 using Json = nlohmann::json;
 using Steps = ProgramTest;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::vector<std::string> solve(const std::string& more) {
   return split("solve --force --output out --engine steps --size 1MB " + more);
 }

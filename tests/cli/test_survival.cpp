@@ -27,10 +27,6 @@ Words search(const std::string& more = "") {
       more);
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 class Survival : public ProgramTest {
  protected:
   /// Starts the search and returns when it has kept a state.

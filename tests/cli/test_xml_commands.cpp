@@ -6,10 +6,6 @@
 namespace rondo::test {
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 class XmlCommands : public ProgramTest {
  protected:
   std::string succeed(const std::string& arguments, int ranks = 1) const {
