@@ -1,34 +1,45 @@
 #include "rondo/flows/link_rows.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <utility>
 
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 
 namespace rondo {
 
-LinkRows::LinkRows(const Topology& topology)
-    : us_per_byte_(topology.num_links()), rows_of_(topology.num_links()) {
+LinkRows::LinkRows(const Topology& topology, double bytes)
+    : us_(topology.num_links()), rows_of_(topology.num_links()) {
   for (std::size_t l = 0; l < topology.num_links(); ++l) {
-    us_per_byte_[l] = transmission_us(1, topology.links()[l].bandwidth_GBps);
+    us_[l] = transmission_us(bytes, topology.links()[l].bandwidth_GBps);
     rows_of_[l].push_back(static_cast<int>(l));
   }
   for (const SharedBandwidth& group : topology.shared_bandwidth()) {
     for (const LinkId l : group.links) rows_of_[l.index()].push_back(static_cast<int>(count()));
-    us_per_byte_.push_back(transmission_us(1, group.bandwidth_GBps));
+    us_.push_back(transmission_us(bytes, group.bandwidth_GBps));
   }
 }
 
-double LinkRows::least_us_per_byte() const {
-  return *std::ranges::min_element(us_per_byte_);
+double LinkRows::least_us() const {
+  return *std::ranges::min_element(us_);
 }
 
 std::vector<double> LinkRows::link_costs(std::span<const double> price) const {
   std::vector<double> cost(rows_of_.size(), 0);
   for (std::size_t l = 0; l < cost.size(); ++l) {
-    for (const int row : rows_of_[l]) cost[l] += price[index(row)] * us_per_byte_[index(row)];
+    for (const int row : rows_of_[l]) cost[l] += price[index(row)] * us_[index(row)];
   }
   return cost;
+}
+
+std::vector<double> mixed_prices(std::vector<double> price, std::span<const double> other,
+                                 double share_of_other, std::size_t first) {
+  const double sum = std::accumulate(price.begin() + static_cast<std::ptrdiff_t>(first), price.end(), 0.0);
+  for (std::size_t i = 0; i < price.size(); ++i)
+    price[i] = (sum > 0 ? (1 - share_of_other) * price[i] / sum : 0) + share_of_other * other[i];
+  return price;
 }
 
 }  // namespace rondo

@@ -94,7 +94,7 @@ class SteinerLoop {
     even_.assign(num_rows, 1 / static_cast<double>(rows_.count()));
     double bytes = 0;
     for (const SteinerBlock& block : blocks_) bytes += block.bytes;
-    unit_us_ = bytes * rows_.least_us_per_byte();
+    unit_us_ = bytes * rows_.least_us();
     master_ = make_master(static_cast<int>(num_rows), static_cast<int>(blocks_.size()));
     for (std::size_t row = 0; row < last_rows(); ++row)
       master_->limit_row(static_cast<int>(row), length_us(row / rows_.count()) / unit_us_);
@@ -155,10 +155,7 @@ class SteinerLoop {
 
   /// Prices of the last period's rows sum to 1.
   std::vector<double> mixed(std::vector<double> a, const std::vector<double>& b, double share_of_b) const {
-    const double sum = std::accumulate(a.begin() + static_cast<std::ptrdiff_t>(last_rows()), a.end(), 0.0);
-    for (std::size_t i = 0; i < a.size(); ++i)
-      a[i] = (sum > 0 ? (1 - share_of_b) * a[i] / sum : 0) + share_of_b * b[i];
-    return a;
+    return mixed_prices(std::move(a), b, share_of_b, last_rows());
   }
 
   std::map<int, double> loads(const Column& column) const {
@@ -167,7 +164,7 @@ class SteinerLoop {
     for (const SteinerHop& hop : column.hops) {
       const int first = static_cast<int>(hop.period * rows_.count());
       for (const LinkId l : hop.links) {
-        for (const int row : rows_.of(l)) load[first + row] += bytes * rows_.us_per_byte(row) / unit_us_;
+        for (const int row : rows_.of(l)) load[first + row] += bytes * rows_.us(row) / unit_us_;
       }
     }
     return load;

@@ -10,20 +10,26 @@ namespace rondo {
 /// The rows of a packing of trees, which its prices are for: one per link, then one per shared group.
 class LinkRows {
  public:
-  explicit LinkRows(const Topology& topology);
+  /// `bytes`: of what a row is asked how long it takes.
+  explicit LinkRows(const Topology& topology, double bytes = 1);
 
-  std::size_t count() const { return us_per_byte_.size(); }
+  std::size_t count() const { return us_.size(); }
   /// Of the link and of its groups.
   std::span<const int> of(LinkId link) const { return rows_of_[link.index()]; }
-  double us_per_byte(int row) const { return us_per_byte_[static_cast<std::size_t>(row)]; }
-  /// Of the fastest row.
-  double least_us_per_byte() const;
-  /// Per link what a byte over it costs at these prices per us, one per row.
+  /// That the bytes take over a row.
+  double us(int row) const { return us_[static_cast<std::size_t>(row)]; }
+  /// Over the fastest row.
+  double least_us() const;
+  /// Per link what the bytes over it cost at these prices per us, one per row.
   std::vector<double> link_costs(std::span<const double> price) const;
 
  private:
-  std::vector<double> us_per_byte_;
+  std::vector<double> us_;
   std::vector<std::vector<int>> rows_of_;
 };
+
+/// Prices of which those from `first` on sum to 1, but for `share_of_other`, which is of other prices.
+std::vector<double> mixed_prices(std::vector<double> price, std::span<const double> other,
+                                 double share_of_other, std::size_t first = 0);
 
 }  // namespace rondo

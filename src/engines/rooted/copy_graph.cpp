@@ -19,8 +19,8 @@ CopyGraph make_copy_graph(const Topology& topology) {
   CopyGraph graph;
   graph.out.resize(topology.num_nodes());
   const auto add = [&](NodeId src, NodeId dst, std::vector<LinkId> links) {
-    graph.out[src.index()].push_back(static_cast<int>(graph.ways.size()));
-    graph.ways.push_back({src, dst, std::move(links)});
+    graph.out[src.index()].push_back(static_cast<int>(graph.arcs.size()));
+    graph.arcs.push_back({src, dst, std::move(links)});
   };
   const auto copies = [&](NodeId n) { return topology.is_gpu(n) || topology.node(n).multicast; };
   bool some_do_not = false;

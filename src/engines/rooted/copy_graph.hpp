@@ -8,15 +8,15 @@
 namespace rondo {
 
 /// A topology as out-trees see it: nodes at which data may be copied (GPUs, and switches that multicast),
-/// under their numbers in the topology, and ways between them.
+/// under their numbers in the topology, and arcs between them.
 struct CopyGraph {
-  struct Way {
+  struct Arc {
     NodeId src;
     NodeId dst;
     std::vector<LinkId> links = {};  ///< through switches that do not copy
   };
-  std::vector<Way> ways = {};
-  std::vector<std::vector<int>> out = {};  ///< per node of the topology, its ways
+  std::vector<Arc> arcs = {};
+  std::vector<std::vector<int>> out = {};  ///< per node of the topology, its arcs
 };
 
 /// Links between such nodes, and where some switch does not copy, hops from GPU to GPU as hops_from() has

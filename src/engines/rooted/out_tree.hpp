@@ -6,7 +6,7 @@
 
 namespace rondo {
 
-/// From one GPU of an out-tree to others: over one link, or through switches, which may copy on the way.
+/// From one GPU of an out-tree to others: over one link, or through switches, which may copy as well.
 struct TreeTransfer {
   int from = -1;       ///< the transfer of the tree that brings what is sent; -1: the root has it
   int from_link = -1;  ///< its link, by position, behind which the sender stands

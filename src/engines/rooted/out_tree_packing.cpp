@@ -5,11 +5,11 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
+#include "rondo/flows/link_rows.hpp"
 #include "rondo/graph/digraph.hpp"
 #include "tree_growth.hpp"
 
@@ -18,9 +18,9 @@ namespace {
 
 constexpr double kNearLeast = 1e-4;      ///< relative distance from what is enough
 constexpr double kGrowthOfPrices = 0.5;  ///< growth of the prices of multiplicative weights
-constexpr double kEvenPart = 1e-4;       ///< of the prices: keeps ways over links that cost nothing short
+constexpr double kEvenPart = 1e-4;       ///< of the prices: keeps paths over links that cost nothing short
 constexpr double kShareOfEarlier = 0.5;  ///< of the mean of earlier prices in those that are priced next
-constexpr double kMostWays = 2e6;        ///< looked at by all trees together
+constexpr double kMostArcs = 2e6;        ///< looked at by all trees together
 constexpr double kMostFirstTrees = 200;  ///< by multiplicative weights
 constexpr double kMostMasters = 400;
 constexpr double kLeastTrees = 8;
@@ -36,36 +36,28 @@ class OutTreeLoop {
         data_(data),
         depth_weight_(depth_weight),
         growth_(topology, graph, data.root, data.destinations),
-        rows_of_(topology.num_links()) {
-    for (std::size_t l = 0; l < topology.num_links(); ++l) {
-      rows_of_[l].push_back(static_cast<int>(l));
-      busy_us_.push_back(transmission_us(data.bytes, topology.links()[l].bandwidth_GBps));
-    }
-    for (const SharedBandwidth& group : topology.shared_bandwidth()) {
-      for (const LinkId l : group.links) rows_of_[l.index()].push_back(static_cast<int>(busy_us_.size()));
-      busy_us_.push_back(transmission_us(data.bytes, group.bandwidth_GBps));
-    }
+        rows_(topology, data.bytes) {
     double sum = 0;
-    for (const CopyGraph::Way& way : graph.ways) {
+    for (const CopyGraph::Arc& arc : graph.arcs) {
       double delay_us = 0;
-      for (const LinkId l : way.links) delay_us += topology.link(l).latency_us;
+      for (const LinkId l : arc.links) delay_us += topology.link(l).latency_us;
       // Chunks are whole where they are sent on.
-      if (topology.is_gpu(way.src)) {
+      if (topology.is_gpu(arc.src)) {
         delay_us +=
-            transmission_us(data.bytes / kChunksOfDelay, topology.link(way.links.front()).bandwidth_GBps);
+            transmission_us(data.bytes / kChunksOfDelay, topology.link(arc.links.front()).bandwidth_GBps);
       }
       delay_us_.push_back(delay_us);
       sum += delay_us;
     }
-    mean_delay_us_ = std::max(sum / static_cast<double>(graph.ways.size()), 1e-9);
-    even_.assign(busy_us_.size(), 1 / static_cast<double>(busy_us_.size()));
-    load_.assign(busy_us_.size(), 0);
-    unit_us_ = *std::ranges::min_element(busy_us_);
-    master_ = make_master(static_cast<int>(busy_us_.size()), 1);
+    mean_delay_us_ = std::max(sum / static_cast<double>(graph.arcs.size()), 1e-9);
+    even_.assign(rows_.count(), 1 / static_cast<double>(rows_.count()));
+    load_.assign(rows_.count(), 0);
+    unit_us_ = rows_.least_us();
+    master_ = make_master(static_cast<int>(rows_.count()), 1);
   }
 
   OutTreePacking run(double enough_us, const Deadline& deadline) {
-    const double most = kMostWays / static_cast<double>(graph_.ways.size());
+    const double most = kMostArcs / static_cast<double>(graph_.arcs.size());
     first_trees(std::clamp(most / 2, kLeastTrees, kMostFirstTrees), enough_us, deadline);
     MasterSolution solution = master_->solve({});
     std::vector<double> mean = even_;
@@ -75,8 +67,8 @@ class OutTreeLoop {
     while (solution.status == SolveStatus::optimal && packing_.iterations < most_masters &&
            vain < kMostVainMasters && solution.theta * unit_us_ > enough_us * (1 + kNearLeast) &&
            !deadline.is_over()) {
-      const std::vector<double> own = mixed(solution.row_price, even_, kEvenPart);
-      mean = mixed(own, mean, kShareOfEarlier);
+      const std::vector<double> own = mixed_prices(solution.row_price, even_, kEvenPart);
+      mean = mixed_prices(own, mean, kShareOfEarlier);
       const bool is_new = add_tree(mean);
       const bool own_is_new = add_tree(own);
       if (!is_new && !own_is_new) break;
@@ -89,18 +81,11 @@ class OutTreeLoop {
   }
 
  private:
-  static std::vector<double> mixed(std::vector<double> a, const std::vector<double>& b, double share_of_b) {
-    const double sum = std::accumulate(a.begin(), a.end(), 0.0);
-    for (std::size_t i = 0; i < a.size(); ++i)
-      a[i] = (sum > 0 ? (1 - share_of_b) * a[i] / sum : 0) + share_of_b * b[i];
-    return a;
-  }
-
-  std::map<int, double> loads(const std::vector<int>& ways) const {
+  std::map<int, double> loads(const std::vector<int>& arcs) const {
     std::map<int, double> load;
-    for (const int w : ways) {
-      for (const LinkId l : graph_.ways[index(w)].links) {
-        for (const int row : rows_of_[l.index()]) load[row] += busy_us_[index(row)] / unit_us_;
+    for (const int w : arcs) {
+      for (const LinkId l : graph_.arcs[index(w)].links) {
+        for (const int row : rows_.of(l)) load[row] += rows_.us(row) / unit_us_;
       }
     }
     return load;
@@ -108,24 +93,24 @@ class OutTreeLoop {
 
   /// The tree for these prices; `last_` is what it loads.
   std::vector<int> cheapest(const std::vector<double>& price) {
-    std::vector<WayFigures> figures(graph_.ways.size());
+    std::vector<ArcFigures> figures(graph_.arcs.size());
     for (std::size_t w = 0; w < figures.size(); ++w) {
-      for (const LinkId l : graph_.ways[w].links) {
-        for (const int row : rows_of_[l.index()]) figures[w].cost += price[index(row)] * busy_us_[index(row)];
+      for (const LinkId l : graph_.arcs[w].links) {
+        for (const int row : rows_.of(l)) figures[w].cost += price[index(row)] * rows_.us(row);
       }
       figures[w].delay = depth_weight_ * cost_a_destination_ * delay_us_[w] / mean_delay_us_;
     }
-    std::vector<int> ways = growth_.grow(figures);
+    std::vector<int> arcs = growth_.grow(figures);
     double cost = 0;
-    for (const int w : ways) cost += figures[index(w)].cost;
+    for (const int w : arcs) cost += figures[index(w)].cost;
     cost_a_destination_ = cost / static_cast<double>(data_.destinations.size());
-    last_ = loads(ways);
-    return ways;
+    last_ = loads(arcs);
+    return arcs;
   }
 
   bool add_tree(const std::vector<double>& price) {
-    std::vector<int> ways = cheapest(price);
-    std::vector<int> key = ways;
+    std::vector<int> arcs = cheapest(price);
+    std::vector<int> key = arcs;
     std::ranges::sort(key);
     if (!known_.insert(std::move(key)).second) return false;
     MasterColumn column;
@@ -134,7 +119,7 @@ class OutTreeLoop {
       column.loads.push_back(load);
     }
     master_->add({column});
-    columns_.push_back(std::move(ways));
+    columns_.push_back(std::move(arcs));
     return true;
   }
 
@@ -147,7 +132,7 @@ class OutTreeLoop {
       std::vector<double> price(load_.size(), 1);
       for (std::size_t r = 0; r < load_.size() && unit > 0; ++r)
         price[r] = std::exp(kGrowthOfPrices * (load_[r] - busiest) / unit);
-      add_tree(mixed(std::move(price), even_, kEvenPart));
+      add_tree(mixed_prices(std::move(price), even_, kEvenPart));
       for (const auto& [row, load] : last_) {
         load_[index(row)] += load;
         if (i == 0) unit = std::max(unit, load);
@@ -160,7 +145,7 @@ class OutTreeLoop {
     packing_.busy_us = solution.theta * unit_us_;
     for (std::size_t c = 0; c < columns_.size() && c < solution.weight.size(); ++c) {
       if (solution.weight[c] <= 1e-9) continue;
-      packing_.trees.push_back(tree_of_ways(topology_, graph_, columns_[c]));
+      packing_.trees.push_back(tree_of_arcs(topology_, graph_, columns_[c]));
       packing_.trees.back().weight = solution.weight[c];
     }
     std::ranges::stable_sort(packing_.trees, std::greater<>{}, &OutTree::weight);
@@ -172,9 +157,8 @@ class OutTreeLoop {
   const RootedData& data_;
   double depth_weight_;
   OutTreeGrowth growth_;
-  std::vector<std::vector<int>> rows_of_;  ///< per link: itself and its groups
-  std::vector<double> busy_us_;            ///< per row, all data over it
-  std::vector<double> delay_us_;           ///< per way
+  LinkRows rows_;                 ///< all data over them
+  std::vector<double> delay_us_;  ///< per arc
   double mean_delay_us_ = 1;
   std::vector<double> even_;
   std::vector<double> load_;

@@ -20,12 +20,12 @@ OutTreeGrowth::OutTreeGrowth(const Topology& topology, const CopyGraph& graph, G
       is_terminal_(topology.num_nodes(), 0),
       distance_(topology.num_nodes()),
       delay_(topology.num_nodes()),
-      last_way_(topology.num_nodes()),
+      last_arc_(topology.num_nodes()),
       in_tree_(topology.num_nodes()) {
   for (const GpuId g : terminals) is_terminal_[topology.node_of(g).index()] = 1;
 }
 
-std::vector<int> OutTreeGrowth::grow(const std::vector<WayFigures>& figures) {
+std::vector<int> OutTreeGrowth::grow(const std::vector<ArcFigures>& figures) {
   using Entry = std::pair<double, NodeId>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
   std::ranges::fill(distance_, std::numeric_limits<double>::infinity());
@@ -46,26 +46,26 @@ std::vector<int> OutTreeGrowth::grow(const std::vector<WayFigures>& figures) {
     if (is_terminal_[node.index()] && !in_tree_[node.index()]) {
       joined.clear();
       NodeId at = node;
-      for (; !in_tree_[at.index()]; at = graph_.ways[index(last_way_[at.index()])].src)
-        joined.push_back(last_way_[at.index()]);
+      for (; !in_tree_[at.index()]; at = graph_.arcs[index(last_arc_[at.index()])].src)
+        joined.push_back(last_arc_[at.index()]);
       double delay = delay_[at.index()];
-      for (auto way = joined.rbegin(); way != joined.rend(); ++way) {
-        tree.push_back(*way);
-        delay += figures[index(*way)].delay;
-        const NodeId next = graph_.ways[index(*way)].dst;
+      for (auto arc = joined.rbegin(); arc != joined.rend(); ++arc) {
+        tree.push_back(*arc);
+        delay += figures[index(*arc)].delay;
+        const NodeId next = graph_.arcs[index(*arc)].dst;
         if (is_terminal_[next.index()]) --missing;
         take(next, delay);
       }
       continue;
     }
     for (const int w : graph_.out[node.index()]) {
-      const NodeId next = graph_.ways[index(w)].dst;
+      const NodeId next = graph_.arcs[index(w)].dst;
       if (in_tree_[next.index()]) continue;
-      const WayFigures& way = figures[index(w)];
-      const double there = far + way.cost + way.delay;
+      const ArcFigures& arc = figures[index(w)];
+      const double there = far + arc.cost + arc.delay;
       if (!(there < distance_[next.index()])) continue;
       distance_[next.index()] = there;
-      last_way_[next.index()] = w;
+      last_arc_[next.index()] = w;
       open.emplace(there, next);
     }
   }
@@ -77,25 +77,25 @@ std::vector<int> OutTreeGrowth::grow(const std::vector<WayFigures>& figures) {
   return tree;
 }
 
-OutTree tree_of_ways(const Topology& topology, const CopyGraph& graph, const std::vector<int>& ways) {
+OutTree tree_of_arcs(const Topology& topology, const CopyGraph& graph, const std::vector<int>& arcs) {
   OutTree tree;
   // Per node where in the tree it stands: transfer and link.
   std::vector<std::pair<int, int>> place(topology.num_nodes(), {-1, -1});
-  for (const int w : ways) {
-    const CopyGraph::Way& way = graph.ways[index(w)];
-    auto [transfer, link] = place[way.src.index()];
-    if (topology.is_gpu(way.src)) {
+  for (const int w : arcs) {
+    const CopyGraph::Arc& arc = graph.arcs[index(w)];
+    auto [transfer, link] = place[arc.src.index()];
+    if (topology.is_gpu(arc.src)) {
       tree.transfers.push_back({.from = transfer, .from_link = link});
       transfer = static_cast<int>(tree.transfers.size()) - 1;
       link = -1;
     }
     TreeTransfer& through = tree.transfers[index(transfer)];
-    for (const LinkId l : way.links) {
+    for (const LinkId l : arc.links) {
       through.links.push_back(l);
       through.parents.push_back(link);
       link = static_cast<int>(through.links.size()) - 1;
     }
-    place[way.dst.index()] = {transfer, link};
+    place[arc.dst.index()] = {transfer, link};
   }
   return tree;
 }

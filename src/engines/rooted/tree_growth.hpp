@@ -9,8 +9,8 @@
 
 namespace rondo {
 
-/// What a way counts for in a tree.
-struct WayFigures {
+/// What an arc counts for in a tree.
+struct ArcFigures {
   double cost = 0;   ///< of the links that it takes
   double delay = 0;  ///< by which what is behind it comes later, in the unit of the costs
 };
@@ -21,11 +21,11 @@ class OutTreeGrowth {
   OutTreeGrowth(const Topology& topology, const CopyGraph& graph, GpuId root,
                 const std::vector<GpuId>& terminals);
 
-  /// The ways of a tree, a parent's before its children's. The terminal that is cheapest to reach is joined
-  /// until all are, by the cost of the ways that are new and the delay of all from the root (Takahashi and
+  /// The arcs of a tree, a parent's before its children's. The terminal that is cheapest to reach is joined
+  /// until all are, by the cost of the arcs that are new and the delay of all from the root (Takahashi and
   /// Matsuyama, "An approximate solution for the Steiner problem in graphs", Math. Japonica 24, 1980, with a
   /// price on depth). Throws Error(unavailable) where a terminal is not reached.
-  std::vector<int> grow(const std::vector<WayFigures>& figures);
+  std::vector<int> grow(const std::vector<ArcFigures>& figures);
 
  private:
   const Topology& topology_;
@@ -35,11 +35,11 @@ class OutTreeGrowth {
   std::vector<char> is_terminal_;  ///< per node
   std::vector<double> distance_;   ///< per node: what it would cost to join, delay counted from the root
   std::vector<double> delay_;      ///< per node, from the root
-  std::vector<int> last_way_;
+  std::vector<int> last_arc_;
   std::vector<char> in_tree_;
 };
 
-/// The transfers of a tree that is given by its ways.
-OutTree tree_of_ways(const Topology& topology, const CopyGraph& graph, const std::vector<int>& ways);
+/// The transfers of a tree that is given by its arcs.
+OutTree tree_of_arcs(const Topology& topology, const CopyGraph& graph, const std::vector<int>& arcs);
 
 }  // namespace rondo

@@ -10,7 +10,7 @@ namespace rondo {
 
 inline constexpr std::size_t kMostGpusOfWholeTrees = 256;
 
-/// Whether whole trees may be looked for: all ways are links, all nodes want the data, no groups share
+/// Whether whole trees may be looked for: all arcs are links, all nodes want the data, no groups share
 /// bandwidth, and there are at most kMostGpusOfWholeTrees.
 bool may_have_whole_trees(const Topology& topology, const CopyGraph& graph, const RootedData& data);
 

@@ -75,7 +75,7 @@ class KnownTasks {
   const std::vector<double>& ranks() const { return rank_; }
 
   /// Before which the algorithm does not end, in however many chunks: what the busiest link or group has to
-  /// carry, and the latencies of the longest way.
+  /// carry, and the latencies of the longest path.
   double least_us() {
     const Topology& topology = members_.topology;
     std::vector<double> busy_us(topology.num_links(), 0);
@@ -85,9 +85,9 @@ class KnownTasks {
       for (int turn = 0; turn < members_.count(); ++turn) {
         const bool is_given = members_.combine && algorithm_.root_of_sum;
         const int root = is_given ? algorithm_.root_of_sum(channel, turn) : turn;
-        double way_us = add_loads(spread_tree(channel, root), bytes, busy_us);
-        if (members_.combine) way_us += add_loads(gather_tree(channel, root), bytes, busy_us);
-        longest_us = std::max(longest_us, way_us);
+        double path_us = add_loads(spread_tree(channel, root), bytes, busy_us);
+        if (members_.combine) path_us += add_loads(gather_tree(channel, root), bytes, busy_us);
+        longest_us = std::max(longest_us, path_us);
       }
     }
     double least_us = std::max(longest_us, *std::ranges::max_element(busy_us));
@@ -101,7 +101,7 @@ class KnownTasks {
   }
 
  private:
-  /// Returns the latency of the tree's longest way.
+  /// Returns the latency of the tree's longest path.
   double add_loads(const HopTree& tree, double bytes, std::vector<double>& busy_us) const {
     std::vector<double> far_us(tree.size());
     for (std::size_t i = 0; i < tree.size(); ++i) {

@@ -79,7 +79,7 @@ class PackingLoop {
     std::map<int, double> load;
     const auto add = [&](const MemberArc& arc) {
       for (const LinkId l : arc.links) {
-        for (const int row : rows_.of(l)) load[row] += rows_.us_per_byte(row);
+        for (const int row : rows_.of(l)) load[row] += rows_.us(row);
       }
     };
     // What is listed both ways is used one way by sums and the other way by results.
