@@ -8,11 +8,13 @@
 #include <tuple>
 #include <utility>
 
+#include "chunk_counts.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
+#include "step_rules.hpp"
 
 namespace rondo {
 namespace {
@@ -25,12 +27,9 @@ constexpr Merit kNoMerit{kGapNotMet, kInfinity};
 constexpr double kTimeOfRefusals = 0.25;
 /// Of the time that is left, what a candidate may take while there is no schedule.
 constexpr double kShareOfFirst = 0.6;
-
-/// Local search knows plans of data with one source.
-bool local_search_applies(const Problem& problem) {
-  const DemandKind kind = problem.demand.kind();
-  return kind == DemandKind::multicast || kind == DemandKind::unicast;
-}
+/// What list scheduling has where other engines have used up the time: a schedule a second late is of more
+/// use than none.
+constexpr double kSecondsOfLastResort = 1;
 
 /// Local search plans transfers at the rates of their links alone.
 bool has_rates(const Schedule& schedule) {
@@ -120,9 +119,9 @@ std::optional<double> Explorer::ends_s(const Candidate& candidate) const {
   if (!limit_s) return std::nullopt;
   const double now_s = context_.clock.seconds();
   const bool is_first = !std::isfinite(best_finish_us()) && now_.mine.trial == kNoTrial;
-  const bool is_last_resort =
-      falls_back_ || (runner_.engines().size() == 1 && runner_.engine_of(candidate).supports_local_search);
-  if (is_first && is_last_resort) return *limit_s;
+  if (falls_back_) return std::max(*limit_s, now_s + kSecondsOfLastResort);
+  if (is_first && runner_.engines().size() == 1 && runner_.engine_of(candidate).supports_local_search)
+    return *limit_s;
   const double ends_s = *limit_s * (may_improve(problem_) || may_join(problem_) ? kShareOfPortfolio : 1) -
                         kClosingSecondsPerSend * expected_sends(candidate);
   // While there is no schedule, something is left for other engines and for list scheduling.
@@ -332,21 +331,6 @@ Exploration Explorer::run() {
 }
 
 }  // namespace
-
-bool is_adapted(const Problem& problem) {
-  return problem.start && !problem.options.gap && !problem.options.time_limit_s;
-}
-
-bool may_improve(const Problem& problem) {
-  return problem.options.improve_work > 0 && local_search_applies(problem) &&
-         find_engine_or_auto(problem.options.engine).supports_local_search;
-}
-
-bool may_join(const Problem& problem) {
-  return problem.options.join && problem.options.improve_work > 0 && problem.topology->has_message_costs() &&
-         !problem.topology->has_bandwidth_steps() && problem.demand.kind() != DemandKind::all_reduction &&
-         !find_engine_or_auto(problem.options.engine).works_in_rounds;
-}
 
 Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context) {
   return Explorer(problem, runner, rule, context).run();

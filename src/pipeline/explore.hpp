@@ -32,15 +32,6 @@ struct Exploration {
   double round_files_s = 0;              ///< what keeping them took
 };
 
-/// Whether local search may follow the engine asked for; it knows plans of multicast demand alone.
-bool may_improve(const Problem& problem);
-/// Whether transfers may be joined afterwards: messages cost, and --join and --improve-work allow it.
-bool may_join(const Problem& problem);
-
-/// Whether a kept schedule is adapted to the problem with little work, rather than used as one more candidate
-/// of a search that a gap or a time limit ends.
-bool is_adapted(const Problem& problem);
-
 /// Collective. Candidates (engine, chunk count, policy, seed; see portfolio.hpp) are dealt over the ranks
 /// batch by batch; only finish times travel, and the winner at the end. Ends as `rule` says, or when varying
 /// the best finds nothing more. The same on any number of ranks. Offers its state to the checkpoints after

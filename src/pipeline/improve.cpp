@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "chunk_counts.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/local_search/improvement.hpp"
 #include "rondo/local_search/joining.hpp"
+#include "step_rules.hpp"
 
 namespace rondo {
 namespace {

@@ -6,17 +6,11 @@
 #include <map>
 #include <tuple>
 
-#include "rondo/flows/steiner_packing.hpp"
+#include "chunk_counts.hpp"
 
 namespace rondo {
 namespace {
 
-constexpr double kMostChunksOfSearch = 128;
-/// Of all contributions together, where paths and trees are mixed: few of them go many ways.
-constexpr double kMostChunksOfMixed = 8192;
-constexpr double kMostSends = 4e5;
-/// What improvement may split into: executors have to keep up.
-constexpr double kMostChunksOfImprovement = 2 * kMostChunksOfSearch;
 /// Deliveries of a schedule made anew in more chunks.
 constexpr double kMostRestartDeliveries = 1.1e6;
 /// Of the (policy, seed) pairs known, those that are tried in more chunks; and of the policies, those that
@@ -31,11 +25,8 @@ constexpr double kLargeDeliveries = 5e4;
 /// Unicast demand beyond it is tried in batches of so many candidates: one that meets the gap ends the
 /// search.
 constexpr std::size_t kLargeBatch = 2;
-/// After a kept schedule, the work of an engine in one number of chunks, unless one policy is more; what one
-/// policy may be, unless it is more in the fewest chunks; and from one number of chunks to the next.
+/// After a kept schedule, the work of an engine in one number of chunks, unless one policy is more.
 constexpr double kWorkAfterKept = 6e4;
-constexpr double kMostWorkAfterKept = 3e5;
-constexpr int kStepAfterKept = 4;
 
 /// Those of `engine`, the e-th one: those that have come to the most chunks first, of them the best there.
 /// What a time limit cut short counts for nothing.
@@ -70,63 +61,10 @@ std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std
   return policies;
 }
 
-double mean_bytes(const Demand& demand) {
-  double sum = 0;
-  for (const Contribution& c : demand.contributions()) sum += c.bytes;
-  return sum / static_cast<double>(demand.contributions().size());
-}
-
-/// Parts that a contribution has to begin with: sums for many GPUs are worked on by each of them.
-double parts_of(const Demand& demand) {
-  if (demand.kind() != DemandKind::all_reduction) return 1;
-  return static_cast<double>(demand.contributions().front().destinations.size());
-}
-
-/// Of one engine: where it cuts contributions into pieces, multiples of them.
-std::vector<int> counts_of(const EngineInfo& engine, const Demand& demand, const SolveOptions& options) {
-  std::vector<int> counts = chunk_counts(demand, options);
-  if (engine.most_sends > 0 && options.chunks == 0) {
-    const double smallest = std::ranges::min(demand.contributions(), {}, &Contribution::bytes).bytes;
-    const double most = std::min(std::floor(smallest / options.min_chunk_bytes),
-                                 std::floor(engine.most_sends / demand.num_deliveries()));
-    counts = {1};
-    while (2.0 * counts.back() <= most) counts.push_back(2 * counts.back());
-    return counts;
-  }
-  const int pieces = engine.pieces && options.chunks == 0 ? engine.pieces(demand) : 1;
-  if (pieces == 1 || (pieces > counts.back() && parts_of(demand) == 1)) return counts;
-  const int most = std::max(pieces, counts.back());
-  counts.clear();
-  // Half as many again, too: shares of rings are often thirds.
-  for (int c = pieces; c <= most; c *= 2) {
-    counts.push_back(c);
-    if (c > pieces && c <= most / 3 * 2) counts.push_back(c / 2 * 3);
-  }
-  return counts;
-}
-
 /// The engine that settles the number of chunks; null where none does.
 const EngineInfo* engine_of_kept(const std::vector<EngineInfo>& engines) {
   const auto found = std::ranges::find_if(engines, [](const EngineInfo& e) { return e.only_chunks > 0; });
   return found == engines.end() ? nullptr : &*found;
-}
-
-/// Numbers of chunks that an engine tries after a kept schedule: as many as that has and more, or the most
-/// that are affordable. Ascending.
-std::vector<int> counts_after_kept(const EngineInfo& engine, int kept, const Demand& demand,
-                                   const SolveOptions& options) {
-  std::vector<int> affordable;
-  for (const int chunks : counts_of(engine, demand, options)) {
-    if (affordable.empty() || engine.work(demand.with_chunks(chunks), options.policy) <= kMostWorkAfterKept)
-      affordable.push_back(chunks);
-  }
-  std::vector<int> counts;
-  if (!engine.pieces && kept < affordable.back()) counts.push_back(kept);
-  for (const int chunks : affordable) {
-    if (chunks >= (counts.empty() ? kept : kStepAfterKept * counts.back())) counts.push_back(chunks);
-  }
-  if (counts.empty() || counts.back() != affordable.back()) counts.push_back(affordable.back());
-  return counts;
 }
 
 /// What becomes of the kept schedule as it is, then of it rerouted; then all engines in as many chunks, and
@@ -162,44 +100,6 @@ std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo
 
 }  // namespace
 
-namespace {
-
-/// Chunks of min_chunk_bytes that a contribution has.
-double most_by_bytes(const Demand& demand, const SolveOptions& options) {
-  double smallest = demand.contributions().front().bytes;
-  for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
-  // By counts some are tiny, and cutting those does no harm as long as most chunks are not.
-  if (!demand.shape().counts.empty() || demand.collective() == Collective::custom)
-    smallest = mean_bytes(demand);
-  return std::max(1.0, std::floor(smallest / options.min_chunk_bytes));
-}
-
-double most_chunks_of_search(const Demand& demand) {
-  const double parts = parts_of(demand);
-  if (parts > 1) return parts * kMostChunksOfImprovement;
-  const bool is_mixed = demand.collective() == Collective::custom && takes_steiner_trees(demand);
-  const double each = kMostChunksOfMixed / static_cast<double>(demand.contributions().size());
-  return is_mixed ? std::max(kMostChunksOfSearch, std::floor(each)) : kMostChunksOfSearch;
-}
-
-}  // namespace
-
-int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options) {
-  if (options.chunks > 0) return options.chunks;
-  return static_cast<int>(
-      std::min(most_by_bytes(demand, options), parts_of(demand) * kMostChunksOfImprovement));
-}
-
-std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options) {
-  if (options.chunks > 0) return {options.chunks};
-  const double most = std::min({most_chunks_of_search(demand), most_by_bytes(demand, options),
-                                std::floor(kMostSends / demand.num_deliveries())});
-  std::vector<int> counts{1};
-  for (int c = 2; c <= most; c *= 2) counts.push_back(c);
-  if (most > counts.back()) counts.push_back(static_cast<int>(most));
-  return counts;
-}
-
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options,
                                                   const std::vector<Trial>& trials) {
@@ -210,7 +110,7 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
   std::vector<std::vector<int>> counts;
   std::size_t most_counts = 0;
   for (const EngineInfo& engine : engines) {
-    counts.push_back(counts_of(engine, demand, options));
+    counts.push_back(chunk_counts_of(engine, demand, options));
     most_counts = std::max(most_counts, counts.back().size());
   }
   for (std::size_t i = 0; i < most_counts && work < kWorkBudget / 2; ++i) {
@@ -272,7 +172,7 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
     for (const Trial& trial : trials) {
       if (trial.candidate.engine == e) most_tried = std::max(most_tried, trial.candidate.chunks);
     }
-    const std::vector<int> counts = counts_of(engines[e], demand, options);
+    const std::vector<int> counts = chunk_counts_of(engines[e], demand, options);
     const auto next = std::ranges::upper_bound(counts, most_tried);
     if (next == counts.end()) continue;
     const Demand split = demand.with_chunks(*next);

@@ -29,14 +29,6 @@ struct Trial {
   bool improvable = false;  ///< the engine tells the moves
 };
 
-/// Into how many chunks improvement may split a contribution of `demand`, whatever the work; at least 1.
-int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options);
-
-/// Chunk counts worth a try for `demand` of one chunk a contribution: 1, 2, 4, ... and the largest one that
-/// keeps chunks at `min_chunk_bytes` and the schedule at 400,000 sends; options.chunks alone where it is set.
-/// Ascending, never empty.
-std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options);
-
 /// One batch a chunk count, or several where candidates are much work, ascending until half the budget is
 /// planned: every engine with all of its policies, or with as many as are affordable, those that did best in
 /// `trials`. Unicast demand is tried in 3, 6, 12, ... chunks then, with the best policy of each engine. Their

@@ -1,0 +1,27 @@
+#include "step_rules.hpp"
+
+#include "rondo/pipeline/registry.hpp"
+
+namespace rondo {
+
+bool local_search_applies(const Problem& problem) {
+  const DemandKind kind = problem.demand.kind();
+  return kind == DemandKind::multicast || kind == DemandKind::unicast;
+}
+
+bool is_adapted(const Problem& problem) {
+  return problem.start && !problem.options.gap && !problem.options.time_limit_s;
+}
+
+bool may_improve(const Problem& problem) {
+  return problem.options.improve_work > 0 && local_search_applies(problem) &&
+         find_engine_or_auto(problem.options.engine).supports_local_search;
+}
+
+bool may_join(const Problem& problem) {
+  return problem.options.join && problem.options.improve_work > 0 && problem.topology->has_message_costs() &&
+         !problem.topology->has_bandwidth_steps() && problem.demand.kind() != DemandKind::all_reduction &&
+         !find_engine_or_auto(problem.options.engine).works_in_rounds;
+}
+
+}  // namespace rondo

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "rondo/pipeline/synthesize.hpp"
+
+/// Which steps of the main job a problem takes.
+namespace rondo {
+
+/// Whether local search knows plans of the demand: of data with one source.
+bool local_search_applies(const Problem& problem);
+/// Whether local search may follow the engine asked for.
+bool may_improve(const Problem& problem);
+/// Whether transfers may be joined afterwards: messages cost, and --join and --improve-work allow it.
+bool may_join(const Problem& problem);
+
+/// Whether a kept schedule is adapted to the problem with little work, rather than used as one more candidate
+/// of a search that a gap or a time limit ends.
+bool is_adapted(const Problem& problem);
+
+}  // namespace rondo
