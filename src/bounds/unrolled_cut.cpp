@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "rondo/core/hop_timing.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/graph/digraph.hpp"
@@ -54,15 +55,8 @@ double grid_step(const std::vector<double>& delay_us, double extent_us) {
 
 /// Bytes that a link carries in [from_us, until_us).
 double carried(const Link& link, double bytes_per_us, double from_us, double until_us) {
-  if (link.bandwidth_steps.empty()) return bytes_per_us * (until_us - from_us);
-  double bytes = 0;
-  for (std::size_t i = 0; i < link.bandwidth_steps.size(); ++i) {
-    const double next_us =
-        i + 1 < link.bandwidth_steps.size() ? link.bandwidth_steps[i + 1].from_us : until_us;
-    const double us = std::min(until_us, next_us) - std::max(from_us, link.bandwidth_steps[i].from_us);
-    bytes += link.bandwidth_steps[i].GBps * kBytesPerUsPerGBps * std::max(0.0, us);
-  }
-  return bytes;
+  return link.bandwidth_steps.empty() ? bytes_per_us * (until_us - from_us)
+                                      : passing_bytes(link, from_us, until_us);
 }
 
 class Unrolled {

@@ -47,12 +47,6 @@ double bytes_within(double us, double GBps) {
   return us * GBps * kBytesPerUsPerGBps;
 }
 
-double bandwidth_at(const Link& link, double t_us) {
-  const auto& steps = link.bandwidth_steps;
-  const auto next = std::ranges::upper_bound(steps, t_us, {}, &BandwidthStep::from_us);
-  return next == steps.begin() ? link.bandwidth_GBps : (next - 1)->GBps;
-}
-
 /// The least bandwidth of the members from sender's time `t_us` on, and until when it holds.
 struct LeastBandwidth {
   double GBps = kForever;
@@ -109,7 +103,7 @@ HopTiming::Use flow_until(const Topology& topology, const Hop& hop, const HopSec
     for (const auto& member : section.members) {
       const Link& link = topology.link(hop.links[member.place].link);
       const double inside_us = since_us == -kForever ? -1 : (since_us + end_us) / 2 + member.offset_us;
-      GBps = std::min(GBps, bandwidth_at(link, inside_us));
+      GBps = std::min(GBps, bandwidth_at_GBps(link, inside_us));
     }
     const double starts_us = GBps > 0 ? end_us - transmission_us(left, GBps) : -kForever;
     if (GBps > 0 && starts_us >= since_us) return {starts_us, last_us};
@@ -124,6 +118,24 @@ double latency_of(const Topology& topology, const Hop& hop, std::size_t place) {
 }
 
 }  // namespace
+
+double bandwidth_at_GBps(const Link& link, double t_us) {
+  const auto& steps = link.bandwidth_steps;
+  const auto next = std::ranges::upper_bound(steps, t_us, {}, &BandwidthStep::from_us);
+  return next == steps.begin() ? link.bandwidth_GBps : (next - 1)->GBps;
+}
+
+double passing_bytes(const Link& link, double from_us, double until_us) {
+  const auto& steps = link.bandwidth_steps;
+  double bytes = 0;
+  for (std::size_t i = 0; i < std::max<std::size_t>(1, steps.size()); ++i) {
+    const double begin_us = i == 0 ? from_us : std::max(from_us, steps[i].from_us);
+    const double end_us = i + 1 < steps.size() ? std::min(until_us, steps[i + 1].from_us) : until_us;
+    const double GBps = steps.empty() ? link.bandwidth_GBps : steps[i].GBps;
+    bytes += bytes_within(std::max(0.0, end_us - begin_us), GBps);
+  }
+  return bytes;
+}
 
 HopTiming timing_from(const Topology& topology, const Hop& hop, double bytes, double start_us) {
   HopTiming timing{std::vector<HopTiming::Use>(hop.links.size()), start_us, kForever};

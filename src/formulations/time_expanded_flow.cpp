@@ -3,20 +3,22 @@
 #include <map>
 #include <memory>
 #include <numeric>
-#include <set>
 
 #include "origins.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/hop_timing.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/graph/digraph.hpp"
+#include "stretches.hpp"
 
 // clang-format off
 /// maximise    x <= 1
 /// subject to  B_{s,v,k-1} + sum_{l into v} f_{s,l,k-landing(l)} = sum_{l out of v} f_{s,l,k} + B_{s,v,k}
 ///                                                    for every origin s, node v != s and time k = 0 .. K
 ///             B_{s,v,K} = bytes(s, v) x
-///             sum_s f_{s,l,k} <= bandwidth_l tau     for every link l and epoch k, and for every shared bandwidth
+///             sum_s f_{s,l,k} <= bandwidth_l tau     for every link l and epoch k, and for every shared bandwidth;
+///                                                    the integral over the epoch where bandwidth_l changes
 ///             B, f >= 0; B = 0 at switches
 // clang-format on
 ///
@@ -44,24 +46,6 @@ struct Window {
   std::vector<double> last;   ///< per node: the time by which it has to be there
 };
 
-/// Times between which nothing begins or ends.
-class Stretches {
- public:
-  void add(int from, int to) { times_.insert({from, to}); }
-  void close() { begins_.assign(times_.begin(), times_.end()); }
-  /// The last time is the end of the last stretch.
-  std::size_t count() const { return begins_.empty() ? 0 : begins_.size() - 1; }
-  int length(std::size_t i) const { return begins_[i + 1] - begins_[i]; }
-  /// The stretch that begins at `time`.
-  std::size_t at(int time) const {
-    return static_cast<std::size_t>(std::lower_bound(begins_.begin(), begins_.end(), time) - begins_.begin());
-  }
-
- private:
-  std::set<int> times_;
-  std::vector<int> begins_;
-};
-
 class FlowBuilder {
  public:
   FlowBuilder(const Instance& instance, ColumnRange kept)
@@ -81,10 +65,12 @@ class FlowBuilder {
     for (const Origin& origin : origins_) add_origin(origin);
     for (const int first : loads_.orbits().first) {
       const LinkId link{first};
-      add_capacity({&link, 1}, topology_.link(link).bandwidth_GBps);
+      add_capacity({&link, 1}, topology_.link(link));
     }
     for (const SharedBandwidth& group : topology_.shared_bandwidth()) {
-      add_capacity(group.links, group.bandwidth_GBps);
+      Link together;
+      together.bandwidth_GBps = group.bandwidth_GBps;
+      add_capacity(group.links, together);
     }
     return {std::move(model_), decoder()};
   }
@@ -99,9 +85,19 @@ class FlowBuilder {
   double all_of(const Origin& origin) const {
     return std::accumulate(origin.wanted.begin(), origin.wanted.end(), 0.0) / unit_bytes_;
   }
-  /// Capacity of a link in an epoch.
+  /// Capacity of a link at a bandwidth in an epoch.
   double capacity_of(double bandwidth_GBps) const {
     return bandwidth_GBps * kBytesPerUsPerGBps * grid_.tau_us / unit_bytes_;
+  }
+  /// Capacity of a link in epochs from .. to - 1.
+  double capacity_of(const Link& link, int from, int to) const {
+    if (link.bandwidth_steps.empty()) return capacity_of(link.bandwidth_GBps) * (to - from);
+    return passing_bytes(link, from * grid_.tau_us, to * grid_.tau_us) / unit_bytes_;
+  }
+  double greatest_GBps(const Link& link) const {
+    double GBps = link.bandwidth_GBps;
+    for (const BandwidthStep& step : link.bandwidth_steps) GBps = std::max(GBps, step.GBps);
+    return GBps;
   }
 
   /// Flow of one origin over an orbit of links in epochs from .. to - 1 of an interval.
@@ -191,7 +187,7 @@ class FlowBuilder {
         const int from = std::max(interval_bounds_[i], static_cast<int>(first));
         const int to = std::min(interval_bounds_[i + 1], static_cast<int>(last) + 1);
         if (from >= to) continue;
-        const double most = (to - from) * std::min(all, capacity_of(link.bandwidth_GBps));
+        const double most = (to - from) * std::min(all, capacity_of(greatest_GBps(link)));
         flows[static_cast<std::size_t>(o)].push_back({i, from, to, add_column(kInfinity, 0, most)});
       }
     }
@@ -282,8 +278,8 @@ class FlowBuilder {
     }
   }
 
-  void add_capacity(std::span<const LinkId> links, double bandwidth_GBps) {
-    const double capacity = capacity_of(bandwidth_GBps);
+  /// `of`: the link, or one of the bandwidth that the links share.
+  void add_capacity(std::span<const LinkId> links, const Link& of) {
     const std::vector<LinkLoads::Share> shares = loads_.on(links);
     const auto flows_of = [&](const LinkLoads::Share& share) -> const std::vector<Flow>& {
       return flows_[share.origin][static_cast<std::size_t>(share.link_orbit)];
@@ -292,10 +288,18 @@ class FlowBuilder {
     for (const LinkLoads::Share& share : shares) {
       for (const Flow& flow : flows_of(share)) stretches.add(flow.from, flow.to);
     }
+    // A flow is as large in each epoch of an interval, so that epochs of another bandwidth count by
+    // themselves.
+    for (const BandwidthStep& step : of.bandwidth_steps) {
+      const int epoch = static_cast<int>(std::min(step.from_us / grid_.tau_us, grid_.num_epochs - 1.0));
+      stretches.add_within(epoch, epoch + 1);
+    }
     stretches.close();
     std::vector<int> row;
-    for (std::size_t i = 0; i < stretches.count(); ++i)
-      row.push_back(model_.add_row(-kInfinity, capacity * stretches.length(i)));
+    for (std::size_t i = 0; i < stretches.count(); ++i) {
+      row.push_back(model_.add_row(
+          -kInfinity, capacity_of(of, stretches.begin(i), stretches.begin(i) + stretches.length(i))));
+    }
     for (const LinkLoads::Share& share : shares) {
       for (const Flow& flow : flows_of(share)) {
         for (std::size_t i = stretches.at(flow.from); i < stretches.at(flow.to); ++i)

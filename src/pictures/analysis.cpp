@@ -5,20 +5,13 @@
 #include <limits>
 #include <numeric>
 
+#include "rondo/core/hop_timing.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/core/units.hpp"
 
 namespace rondo::pictures {
 namespace {
-
-double bandwidth_at(const Link& link, double us) {
-  double GBps = link.bandwidth_GBps;
-  for (const BandwidthStep& step : link.bandwidth_steps) {
-    if (step.from_us <= us) GBps = step.GBps;
-  }
-  return GBps;
-}
 
 /// The sends of one link, by start, as a stack at every instant; sends that follow each other do not overlap.
 void stack(const ProvenSchedule& proven, const std::vector<double>& shares, const std::vector<int>& of_link,
@@ -65,7 +58,7 @@ std::vector<double> link_shares(const ProvenSchedule& proven) {
     const Link& link = proven.topology.link(send.link);
     const double us = send.end_us - send.start_us - link.message_us;
     const double full_us =
-        transmission_us(proven.demand.bytes(send.chunk), bandwidth_at(link, send.start_us));
+        transmission_us(proven.demand.bytes(send.chunk), bandwidth_at_GBps(link, send.start_us));
     shares.push_back(us > full_us ? full_us / us : 1);
   }
   return shares;

@@ -9,6 +9,11 @@
 /// when they start (FORMATS.md 3, rule 1).
 namespace rondo {
 
+/// Of a link whose bandwidth may change, at an instant.
+double bandwidth_at_GBps(const Link& link, double t_us);
+/// What passes over such a link from one time to a later one.
+double passing_bytes(const Link& link, double from_us, double until_us);
+
 struct HopTiming {
   struct Use {
     double start_us;

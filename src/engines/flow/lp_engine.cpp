@@ -209,6 +209,14 @@ class LeastTimeSearch {
 
 PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
   const auto topology = instance.topology;
+  if (topology->has_bandwidth_steps() && (tools.solve_in_parts || tools.method == LpMethod::columns)) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("'{}' has bandwidth_steps, and engine lp heeds them as one program alone; leave {} "
+                    "out",
+                    topology->name(),
+                    tools.solve_in_parts ? "--decompose and --parts" : "--lp-solver columns"));
+  }
   const SteadyFlow steady =
       reduce(instance, options.symmetry && !tools.solve_in_parts && tools.method != LpMethod::columns);
   LeastTimeSearch search(instance, options, tools, steady);
@@ -245,6 +253,7 @@ PreparedEngine prepare_lp(const Instance& instance, const EngineOptions& options
 EngineInfo lp_engine() {
   return {.name = "lp",
           .help = "time-expanded linear program of least time, rounded as flow; AllToAll, Scatter, Gather",
+          .heeds_bandwidth_steps = true,
           .traits = {.on_epoch_grid = true,
                      .counts_epochs = true,
                      .flows_over_time = true,

@@ -72,6 +72,7 @@ class RouteScheduler {
   RouteOrder order_;
   Random random_;
   bool uniform_;  ///< all chunks have as many bytes
+  bool changes_;  ///< some link's bandwidth does
   double mean_bytes_ = 0;
   LinkTimetable timetable_;
   std::vector<double> left_;  ///< per link: of its bandwidth, for those that compete
@@ -98,6 +99,7 @@ RouteScheduler::RouteScheduler(const Topology& topology, const std::vector<Hop>&
       order_(rules.order),
       random_(rules.seed),
       uniform_(demand.uniform_chunk_bytes().has_value()),
+      changes_(topology.has_bandwidth_steps()),
       timetable_(topology, rules.concurrency),
       left_(topology.num_links(), 1),
       legs_of_hop_(hops.size()),
@@ -280,9 +282,11 @@ std::optional<RouteStarts> RouteScheduler::run(const Deadline& deadline) {
   }
   if (delivered_ < demand_.num_chunks()) {
     throw Error(ExitCode::unavailable,
-                "a link is faster than the shared bandwidth that it belongs to, so that no chunk can cross "
-                "it; give the "
-                "link at most the bandwidth of the group");
+                changes_
+                    ? "a link goes down before all chunks have crossed it that flow over it, and stays down "
+                      "(bandwidth_steps); use engine list"
+                    : "a link is faster than the shared bandwidth that it belongs to, so that no chunk can "
+                      "cross it; give the link at most the bandwidth of the group");
   }
   return std::move(result_);
 }

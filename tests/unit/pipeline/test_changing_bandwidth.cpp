@@ -63,10 +63,47 @@ TEST(ChangingBandwidth, IsRefusedByEnginesThatDoNotKnowIt) {
     expect_error(ExitCode::unavailable, {"link 0", engine, "--engine list"},
                  [&] { solve_changing(changing, Collective::allgather, engine); });
   }
-  for (const char* engine : {"flow", "lp"}) {
-    expect_error(ExitCode::unavailable, {"link 0", engine, "--engine list"},
-                 [&] { solve_changing(changing, Collective::alltoall, engine); });
-  }
+  expect_error(ExitCode::unavailable, {"link 0", "flow", "--engine list"},
+               [&] { solve_changing(changing, Collective::alltoall, "flow"); });
+}
+
+/// Two GPUs with 100 KB for each other, 100 us over the links as they begin; one of them changes.
+SynthesisResult exchange_by_lp(const std::vector<BandwidthStep>& steps, SolveOptions options = {}) {
+  TopologyData data =
+      generated("full", {{"gpus", "2"}, {"bandwidth_GBps", "1"}, {"latency_us", "0"}})->data();
+  data.links[0].bandwidth_steps = steps;
+  const auto pair = std::make_shared<const Topology>(std::move(data));
+  options.engine = "lp";
+  options.epochs.rule = EpochRule::fixed;
+  options.epochs.tau_us = 10;
+  const SynthesisResult result =
+      synthesize({pair, make_demand(Collective::alltoall, 2e5, 2, 1), options}, {*make_local_communicator()});
+  verify(result.proven);
+  return result;
+}
+
+TEST(ChangingBandwidth, LinearProgramsCountWhatPasses) {
+  const auto model_us = [](const std::vector<BandwidthStep>& steps,
+                           EpochSpacing spacing = EpochSpacing::automatic) {
+    SolveOptions options;
+    options.epochs.spacing = spacing;
+    return exchange_by_lp(steps, options).metrics.at("model_finish_us");
+  };
+  EXPECT_DOUBLE_EQ(model_us({}), 100);
+  EXPECT_DOUBLE_EQ(model_us({{0, 1}, {1000, 0.5}}), 100);
+  EXPECT_DOUBLE_EQ(model_us({{0, 1}, {50, 0.5}}), 150);
+  EXPECT_DOUBLE_EQ(model_us({{0, 1}, {55, 0.5}}), 150);  // 145 us, in whole epochs
+  EXPECT_DOUBLE_EQ(model_us({{0, 1}, {50, 0}, {80, 2}}), 110);
+  EXPECT_GE(model_us({{0, 1}, {50, 0.5}}, EpochSpacing::coarse), 150);
+  EXPECT_DOUBLE_EQ(exchange_by_lp({{0, 1}, {55, 0.5}}).proven.schedule.finish_us, 145);
+}
+
+TEST(ChangingBandwidth, LinearProgramsByColumnsDoNotKnowIt) {
+  SolveOptions options;
+  options.lp_solver = "columns";
+  expect_error(ExitCode::unavailable, {"bandwidth_steps", "--lp-solver columns"}, [&] {
+    exchange_by_lp({{0, 1}, {50, 0.5}}, options);
+  });
 }
 
 }  // namespace
