@@ -25,8 +25,12 @@ constexpr double kLargeDeliveries = 5e4;
 /// Unicast demand beyond it is tried in batches of so many candidates: one that meets the gap ends the
 /// search.
 constexpr std::size_t kLargeBatch = 2;
-/// After a kept schedule, the work of an engine in one number of chunks, unless one policy is more.
+/// After a kept schedule: of an engine in one number of chunks, unless one policy is more; and of all
+/// policies in few chunks, by which those for more are chosen.
 constexpr double kWorkAfterKept = 6e4;
+constexpr double kWorkOfScouts = 2e5;
+/// Rerouting a send takes so many times as long as list scheduling one.
+constexpr double kReroutingOverListing = 4;
 
 /// Those of `engine`, the e-th one: those that have come to the most chunks first, of them the best there.
 /// What a time limit cut short counts for nothing.
@@ -67,20 +71,37 @@ const EngineInfo* engine_of_kept(const std::vector<EngineInfo>& engines) {
   return found == engines.end() ? nullptr : &*found;
 }
 
-/// What becomes of the kept schedule as it is, then of it rerouted; then all engines in as many chunks, and
-/// in more.
+/// The greatest of `counts` in which all policies together are affordable; 0 where none is.
+int count_of_scouts(const EngineInfo& engine, const Demand& demand, const std::vector<int>& counts) {
+  int most = 0;
+  for (const int chunks : counts) {
+    const double each = engine.work(demand.with_chunks(chunks), engine.policies.front());
+    if (each * static_cast<double>(engine.policies.size()) <= kWorkOfScouts) most = chunks;
+  }
+  return most;
+}
+
+/// What becomes of the kept schedule as it is; then all engines, every policy in few chunks, and the best in
+/// as many as the kept one has and in more; and the kept schedule rerouted, before what is more work.
 std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo>& engines,
                                                     const EngineInfo& kept, const Demand& demand,
                                                     const SolveOptions& options,
                                                     const std::vector<Trial>& trials) {
   const auto position = static_cast<std::size_t>(&kept - engines.data());
-  std::vector<std::vector<Candidate>> batches;
+  std::vector<std::vector<Candidate>> of_kept;
   const Demand as_kept = demand.with_chunks(kept.only_chunks);
   for (const std::string& policy : kept.policies)
-    batches.push_back({{position, kept.only_chunks, policy, options.seed, kept.work(as_kept, policy)}});
+    of_kept.push_back({{position, kept.only_chunks, policy, options.seed, kept.work(as_kept, policy)}});
   std::map<int, std::vector<Candidate>> by_chunks;
+  std::vector<Candidate> scouts;
   for (std::size_t e = 0; e < engines.size(); ++e) {
     if (e == position) continue;
+    if (engines[e].policies.size() > 1 && options.policy.empty()) {
+      const int chunks = count_of_scouts(engines[e], demand, chunk_counts_of(engines[e], demand, options));
+      const Demand split = demand.with_chunks(std::max(chunks, 1));
+      for (const std::string& policy : engines[e].policies)
+        if (chunks > 0) scouts.push_back({e, chunks, policy, options.seed, engines[e].work(split, policy)});
+    }
     std::vector<std::string> policies = ranked_policies(engines[e], e, trials);
     if (!options.policy.empty()) policies = {options.policy};
     if (policies.empty()) policies = {""};
@@ -94,7 +115,16 @@ std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo
             {e, chunks, policies[p], options.seed, engines[e].work(split, policies[p])});
     }
   }
+  std::vector<std::vector<Candidate>> batches;
+  if (!scouts.empty()) batches.push_back(std::move(scouts));
   for (auto& [chunks, batch] : by_chunks) batches.push_back(std::move(batch));
+  auto place = batches.begin();
+  for (double work = 0; place != batches.end(); ++place) {
+    for (const Candidate& candidate : *place) work += candidate.work;
+    if (work > kReroutingOverListing * of_kept.back().front().work) break;
+  }
+  if (of_kept.size() > 1) batches.insert(place, of_kept.back());
+  batches.insert(batches.begin(), std::move(of_kept.front()));
   return batches;
 }
 
