@@ -19,7 +19,8 @@ bool is_news(const Certificate& certificate) {
   const auto* metric = std::get_if<MetricCertificate>(&certificate);
   return (metric != nullptr && !metric->from_us.empty()) ||
          std::holds_alternative<PartitionCertificate>(certificate) ||
-         std::holds_alternative<TimeCutCertificate>(certificate);
+         std::holds_alternative<TimeCutCertificate>(certificate) ||
+         std::holds_alternative<PricesCertificate>(certificate);
 }
 
 }  // namespace

@@ -106,6 +106,11 @@ void check_lower_bound(const LowerBound& bound) {
   if (const auto* time_cut = std::get_if<TimeCutCertificate>(&bound.certificate)) {
     check_finite("lower_bound.certificate.alpha_us", time_cut->alpha_us);
   }
+  if (const auto* prices = std::get_if<PricesCertificate>(&bound.certificate)) {
+    check_finite("lower_bound.certificate.from_us", prices->from_us);
+    check_finite("lower_bound.certificate.until_us", prices->until_us);
+    check_finite("lower_bound.certificate.price", prices->price);
+  }
 }
 
 // The two figures serve people and other programs; the example of FORMATS.md gives them to five digits, so

@@ -64,6 +64,14 @@ void write_certificate(const Hdf5GroupWriter& group, const Certificate& certific
                         [&](const TimeCutCertificate& cut) {
                           group.put(cut.backwards ? "source" : "destination", std::int64_t{cut.gpu.value});
                           group.put_array("alpha_us", cut.alpha_us, "us");
+                        },
+                        [&](const PricesCertificate& prices) {
+                          group.put("until_us", prices.until_us);
+                          group.put_array("from_us", prices.from_us, "us");
+                          group.put_array("place",
+                                          std::vector<std::int64_t>(prices.place.begin(), prices.place.end()),
+                                          H5T_STD_I32LE);
+                          group.put_array("price", prices.price, "");
                         }},
              certificate);
 }
@@ -130,7 +138,21 @@ Certificate read_certificate(const Hdf5GroupReader& group) {
                               .alpha_us = group.numbers("alpha_us"),
                               .backwards = backwards};
   }
-  group.refuse("kind", fmt::format("'{}'; it has to be latency, cut, metric, partition or time_cut", kind));
+  if (kind == "prices") {
+    group.check_members({"kind", "from_us", "until_us", "place", "price"});
+    PricesCertificate prices{.from_us = group.numbers("from_us"),
+                             .until_us = group.number("until_us"),
+                             .place = {},
+                             .price = group.numbers("price")};
+    for (const std::int64_t place : group.integers("place")) {
+      if (place < 0 || place > std::numeric_limits<std::int32_t>::max())
+        group.refuse("place", fmt::format("{} is no place of a price", place));
+      prices.place.push_back(static_cast<std::int32_t>(place));
+    }
+    return prices;
+  }
+  group.refuse("kind",
+               fmt::format("'{}'; it has to be latency, cut, metric, partition, time_cut or prices", kind));
 }
 
 void write_chunks(const Hdf5GroupWriter& group, const ChunkColumns& chunks) {

@@ -153,7 +153,18 @@ Certificate read_certificate(const JsonObject& object) {
                               .alpha_us = object.numbers("alpha_us"),
                               .backwards = backwards};
   }
-  object.refuse(fmt::format("kind is '{}'; it has to be latency, cut, metric, partition or time_cut", kind));
+  if (kind == "prices") {
+    object.check_keys({"kind", "from_us", "until_us", "place", "price"});
+    PricesCertificate prices{.from_us = object.numbers("from_us"),
+                             .until_us = object.number("until_us"),
+                             .place = {},
+                             .price = object.numbers("price")};
+    for (const std::int64_t place : object.integers("place"))
+      prices.place.push_back(static_cast<std::int32_t>(place));
+    return prices;
+  }
+  object.refuse(
+      fmt::format("kind is '{}'; it has to be latency, cut, metric, partition, time_cut or prices", kind));
 }
 
 LowerBound read_lower_bound(const JsonObject& object) {
@@ -185,6 +196,13 @@ Json certificate_to_json(const Certificate& certificate) {
                    return Json{{"kind", "time_cut"},
                                {cut.backwards ? "source" : "destination", cut.gpu.value},
                                {"alpha_us", cut.alpha_us}};
+                 },
+                 [](const PricesCertificate& prices) {
+                   return Json{{"kind", "prices"},
+                               {"until_us", prices.until_us},
+                               {"from_us", prices.from_us},
+                               {"place", prices.place},
+                               {"price", prices.price}};
                  }},
       certificate);
 }

@@ -380,6 +380,62 @@ def time_cuts(cases):
                   cut(line(3), parts, scattered, 21.0, [20.5, 0.0, 0.0], source=0, destination=1))
 
 
+def prices_over_time(cases):
+    def prices(asked, us, begins, place, price, end=None, **keys):
+        return schedule(*asked, bound=(us, {
+            "kind": "prices", "from_us": begins, "until_us": us if end is None else end, "place": place, "price": price, **keys}))
+    # Through GPU 1 at 1 GB/s and 1 us: link 0 takes 6 KB, and what leaves 1 us before the end is late: (T - 1) x 1 = 6.
+    line = Fabric(3)
+    line.link(0, 1, 1.0, 1.0)
+    line.link(1, 2, 1.0, 1.0)
+    asked = (line, [chunk(0, [2], 4.0), chunk(0, [1], 2.0), chunk(1, [2], 2.0)],
+             [send(0, 0, 0, 4), send(1, 0, 4, 2), send(2, 1, 0, 2), send(0, 1, 5, 4)], 10.0)
+    cases.valid("certificate-prices", prices(asked, 7.0, [0.0, 6.0], [0], [1.0]))
+    cases.valid("certificate-prices-weaker", prices(asked, 6.5, [0.0, 5.5], [0], [1.0]))
+    cases.invalid("certificate-prices-overstated", "certificate", prices(asked, 7.0, [0.0, 6.0], [0], [1.0], end=6.5))
+    cases.invalid("certificate-prices-too-late", "certificate", prices(asked, 7.1, [0.0, 6.1], [0], [1.0]))
+    # In the last period a byte may leave for nothing that then arrives in time.
+    cases.invalid("certificate-prices-of-a-free-period", "certificate", prices(asked, 7.0, [0.0, 5.9], [0], [1.0]))
+    cases.invalid("certificate-prices-negative", "format", prices(asked, 7.0, [0.0, 6.0], [0, 1], [1.0, -0.1]))
+    cases.invalid("certificate-prices-of-no-place", "format", prices(asked, 7.0, [0.0, 6.0], [0, 4], [1.0, 0.0]))
+    cases.invalid("certificate-prices-twice", "certificate", prices(asked, 7.0, [0.0, 6.0], [0, 0], [0.5, 0.5]))
+    cases.invalid("certificate-prices-that-begin-late", "certificate", prices(asked, 7.0, [1.0, 6.0], [0], [1.0]))
+    cases.invalid("certificate-prices-with-a-source", "format", prices(asked, 7.0, [0.0, 6.0], [0], [1.0], source=0))
+    # A cycle of three: 0.5 KB a pair, first hops before T - 2, second ones from 1 to T - 1: 2 (T - 2) = 2 x 0.5.
+    cycle = Fabric(3)
+    for g in range(3):
+        cycle.link(g, (g + 1) % 3, 1.0, 1.0)
+    around = (cycle, [chunk(g, [(g + 2) % 3], 0.5) for g in range(3)],
+              [send(g, g, 0, 0.5) for g in range(3)] + [send(g, (g + 1) % 3, 1.5, 0.5) for g in range(3)], 3.0)
+    begins = [0.0, 0.5, 1.0, 1.5]
+    cases.valid("certificate-prices-of-two-hops", prices(around, 2.5, begins, [0, 1, 2, 6, 7, 8], [1.0] * 6))
+    cases.invalid("certificate-prices-of-a-hop-late", "certificate",
+                  prices(around, 2.5, [0.0, 0.5, 1.1, 1.5], [0, 1, 2, 6, 7, 8], [1.0] * 6))
+    late = [chunk(g, [(g + 2) % 3], 0.5, ready=0.25) for g in range(3)]
+    cases.valid("certificate-prices-of-late-data", prices(
+        (cycle, late, [send(s["chunk"], s["link"], s["start"] + 0.25, 0.5) for s in around[2]], 3.25), 2.75,
+        [0.0, 0.25, 0.75, 1.25, 1.75], [3, 4, 5, 9, 10, 11], [1.0] * 6))
+    # Two links from 0 and 1 to 2, 4 GB/s each and 5 together; latencies 1 and 3: 5 (T - 3) + 4 x 2 = 28 KB.
+    shared = Fabric(3)
+    shared.link(0, 2, 4.0, 1.0)
+    shared.link(1, 2, 4.0, 3.0)
+    shared.share(5.0, 0, 1)
+    timed = (shared, [chunk(0, [2], 14.0), chunk(1, [2], 14.0)],
+             [send(1, 1, 0, 14, transfer=1, rate=1.0), send(0, 0, 0, 3.5, transfer=0, rate=4.0)], 17.0)
+    cases.valid("certificate-prices-of-a-group", prices(timed, 7.0, [0.0, 4.0, 6.0], [2, 3], [1.0, 1.0]))
+    cases.invalid("certificate-prices-that-ignore-a-group", "certificate",
+                  prices(timed, 7.0, [0.0, 4.0, 6.0], [0, 1, 3], [1.0, 1.0, 1.0]))
+    # Message costs where a transfer begins: 2 us at GPU 0, not at the switch.
+    costly = Fabric(2)
+    costly.switch()
+    costly.link(0, 2, 1.0, 1.0, message_us=2.0)
+    costly.link(2, 1, 1.0, 1.0, message_us=2.0)
+    passed = (costly, [chunk(0, [1])], [send(0, 0, 0, 12, transfer=0), send(0, 1, 1, 12, transfer=0)], 14.0)
+    cases.valid("certificate-prices-with-message-costs", prices(passed, 14.0, [0.0, 2.0, 12.0, 13.0], [2], [1.0]))
+    cases.invalid("certificate-prices-with-message-costs-of-a-switch", "certificate",
+                  prices(passed, 14.5, [0.0, 2.0, 12.0, 13.0], [2], [1.0]))
+
+
 def metrics_with_periods(cases):
     """10 us of data from GPU 0 for both others, and as much from GPU 1 for GPU 2, from 5 us on."""
     parts = [chunk(0, [1, 2], 10), {**chunk(1, [2], 10), "ready": 5.0}]
@@ -431,6 +487,7 @@ def certificates(cases):
         uneven, [total([0, 1], [0, 1])], [send(0, 0, 0, 10, 1), send(0, 1, 0, 5, 1)], 10.5, "allreduce", 10 * US,
         bound=(10 + 0.5, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
     time_cuts(cases)
+    prices_over_time(cases)
     metrics_with_periods(cases)
     exchange = ([total([0, 1], [0, 1])], [send(0, l, 0, 10, 1) for l in (0, 1)], 10 + 0.5, "allreduce", 10 * US)
 

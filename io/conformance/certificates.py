@@ -2,6 +2,7 @@
 
 Nothing here looks at the sends.
 """
+import bisect
 import heapq
 import math
 from collections import defaultdict
@@ -420,13 +421,86 @@ def time_cut_bound(s, certificate):
     return [float(alpha[s.node_of_gpu[gpu]])]
 
 
+def prices_bound(s, certificate):
+    """In exact fractions: what bytes pay at least to be there in time, against what links can earn by then."""
+    check_keys(certificate, "certificate", {"kind", "from_us", "until_us", "place", "price"},
+               {"from_us", "until_us", "place", "price"})
+    begins = [Fraction(number(x, "certificate: from_us")) for x in certificate["from_us"]]
+    end = Fraction(number(certificate["until_us"], "certificate: until_us"))
+    places, values = certificate["place"], [Fraction(number(x, "certificate: price")) for x in certificate["price"]]
+    if not begins or begins[0] != 0 or any(a >= b for a, b in zip(begins, begins[1:] + [end])):
+        fail("periods have to begin at 0, to ascend and to end at until_us")
+    if any(link.steps for link in s.links):
+        fail("prices over time prove nothing where bandwidths change")
+    if any(len(chunk.sources) != 1 or len(chunk.destinations) != 1 for chunk in s.chunks):
+        fail("prices over time are for data with one source and one destination each")
+    count, periods = len(s.links), len(begins)
+    rows = count + len(s.groups)
+    if len(places) != len(values) or any(value < 0 for value in values):
+        fail("there has to be a price that is not negative for each place")
+    for place, before in zip(places, [-1] + places):
+        if index(place, periods * rows, "certificate: place") <= before:
+            fail("places have to ascend")
+    # All are halves of halves: whole numbers of one small unit.
+    unit = max((value.denominator for value in values), default=1)
+    price, earned = defaultdict(int), Fraction(0)
+    for place, value in zip(places, values):
+        period, row = divmod(place, rows)
+        members = [l for l in ([row] if row < count else s.groups[row - count][1]) if not s.links[l].closed]
+        if not members:
+            continue
+        gbps = s.links[row].bandwidth if row < count else s.groups[row - count][2]
+        for l in members:
+            price[period, l] += int(value * unit)
+        earned += value * 1000 * Fraction(gbps) * ((begins + [end])[period + 1] - begins[period])
+
+    def later(period, us):
+        time = begins[period] + Fraction(us)
+        return None if time >= end else bisect.bisect_right(begins, time) - 1
+    leaving = defaultdict(list)  # behind a message cost, which is the second part of a place
+    waits = defaultdict(set)
+    for l, link in enumerate(s.links):
+        if not link.closed:
+            begin = s.nodes[link.src].gpu is not None or s.nodes[link.src].stores
+            leaving[link.src, link.message if begin else 0].append(l)
+            waits[link.src].add(link.message if begin else 0)
+
+    def least_payments(source, first):
+        best, queue = {(first, (source, 0)): 0}, [(0, first, (source, 0))]
+        while queue:
+            paid, period, place = heapq.heappop(queue)
+            if paid > best[period, place]:
+                continue
+            steps = [(0, period + 1 if period + 1 < periods else None, place)]
+            if place[1] == 0:
+                steps += [(0, later(period, message), (place[0], message)) for message in waits[place[0]] if message > 0]
+            steps += [(price[period, l], later(period, s.links[l].latency), (s.links[l].dst, 0)) for l in leaving[place]]
+            for cost, then, to in steps:
+                if then is not None and paid + cost < best.get((then, to), math.inf):
+                    best[then, to] = paid + cost
+                    heapq.heappush(queue, (paid + cost, then, to))
+        return {place[0]: paid for (period, place), paid in best.items() if period == periods - 1 and place[1] == 0}
+    known, paid = {}, Fraction(0)
+    for chunk in s.chunks:
+        source, destination = chunk.sources[0], s.node_of_gpu[chunk.destinations[0]]
+        start = (s.node_of_gpu[source], bisect.bisect_right(begins, Fraction(chunk.ready[source])) - 1)
+        if start not in known:
+            known[start] = least_payments(start[0], start[1])
+        if destination not in known[start]:
+            return [float(end)]  # nothing gets there in time
+        paid += Fraction(chunk.bytes) * Fraction(known[start][destination], unit)
+    if paid <= 0 or earned > paid * (1 + Fraction(1, 10 ** 12)):
+        fail(f"links can earn {float(earned)}, and bytes have to pay {float(paid)} only")
+    return [float(end)]
+
+
 def check_bound(s, finish):
     if s.bound is None:
         return
     check_keys(s.bound, "lower_bound", {"us", "certificate"}, {"us", "certificate"})
     claimed = number(s.bound["us"], "lower_bound: us")
     kinds = {"latency": latency_bound, "cut": cut_bound, "metric": metric_bound, "partition": partition_bound,
-             "time_cut": time_cut_bound}
+             "time_cut": time_cut_bound, "prices": prices_bound}
     try:
         kind = s.bound["certificate"]["kind"]
         if kind not in kinds:

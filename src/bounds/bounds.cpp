@@ -12,6 +12,7 @@
 #include "congestion_prices.hpp"
 #include "rondo/bounds/cuts.hpp"
 #include "rondo/bounds/partitions.hpp"
+#include "rondo/bounds/prices.hpp"
 #include "rondo/bounds/time_cuts.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/transposition.hpp"
@@ -166,6 +167,18 @@ void add_time_cut(const Instance& instance, const Symmetry& symmetry, double lat
   if (found) bounds.push_back(std::move(*found));
 }
 
+/// Where latency matters; the symmetry of the links alone is not always one of what they share.
+void add_prices(const Instance& instance, const Toolbox& tools, const Symmetry& of_links, bool use_symmetry,
+                double latency_us, const Deadline& deadline, std::vector<LowerBound>& bounds) {
+  const double best_us = std::ranges::max(bounds, {}, &LowerBound::us).us;
+  if (latency_us <= kLeastShareOfLatency * best_us) return;
+  const Topology& topology = *instance.topology;
+  const bool other = use_symmetry && !topology.shared_bandwidth().empty();
+  const Symmetry symmetry = other ? find_symmetry(topology, instance.demand) : of_links;
+  auto found = find_prices(topology, instance.demand, symmetry, tools.column_master, best_us, deadline);
+  if (found) bounds.push_back(std::move(*found));
+}
+
 /// Of sums for one GPU each.
 Bounds bounds_backwards(const Instance& instance, const Toolbox& tools, bool use_symmetry,
                         const SolveLimits& limits) {
@@ -215,6 +228,8 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
   if (instance.demand.is_unicast()) add_metric(links_only, instance, deadline, found);
   if (is_packed(instance)) add_prices_of_trees(instance, tools, deadline, found);
   add_time_cut(instance, symmetry, latency_us, deadline, found.all);
+  if (instance.demand.is_unicast() && !found.all.empty())
+    add_prices(instance, tools, symmetry, use_symmetry, latency_us, deadline, found.all);
 
   if (found.all.empty()) {
     throw Error(

@@ -55,6 +55,9 @@ struct Summary {
     return fmt::format("what GPU {} {}, over {} nodes and time", c.gpu.value, c.backwards ? "has" : "wants",
                        c.alpha_us.size());
   }
+  std::string operator()(const PricesCertificate& c) const {
+    return fmt::format("prices of links in {} periods", c.from_us.size());
+  }
 };
 
 std::string as_table(const ProblemDocument& problem, const Bounds& bounds) {

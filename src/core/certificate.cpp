@@ -85,13 +85,15 @@ double bound(const Topology& topology, const Demand& demand, const Certificate& 
     return certificates::bound(topology, demand, *cut, tail, piece_bytes);
   if (const auto* partition = std::get_if<PartitionCertificate>(&certificate))
     return certificates::bound(topology, demand, *partition, piece_bytes);
+  if (const auto* prices = std::get_if<PricesCertificate>(&certificate))
+    return certificates::bound(topology, demand, *prices);
   return certificates::bound(topology, demand, std::get<MetricCertificate>(certificate));
 }
 
 }  // namespace
 
 std::string certificate_kind(const Certificate& certificate) {
-  static constexpr const char* kNames[] = {"latency", "cut", "metric", "partition", "time_cut"};
+  static constexpr const char* kNames[] = {"latency", "cut", "metric", "partition", "time_cut", "prices"};
   return kNames[certificate.index()];
 }
 

@@ -72,9 +72,12 @@ Topology Subfabric::restricted(const Topology& whole, const Demand& demand) {
     link_outside_.emplace_back(l);
     data.links.push_back(std::move(link));
   }
-  for (SharedBandwidth& group : data.shared_bandwidth) {
+  groups_of_whole_ = data.shared_bandwidth.size();
+  for (std::size_t i = 0; i < groups_of_whole_; ++i) {
+    SharedBandwidth& group = data.shared_bandwidth[i];
     for (LinkId& l : group.links) l = link_inside_[l.index()];
     std::erase_if(group.links, [](LinkId l) { return !l.valid(); });
+    if (!group.links.empty()) group_outside_.push_back(i);
   }
   std::erase_if(data.shared_bandwidth, [](const SharedBandwidth& group) { return group.links.empty(); });
   return Topology(std::move(data));
@@ -144,6 +147,7 @@ Certificate Subfabric::certificate_inside(const Certificate& certificate) const 
     for (const NodeId n : node_outside_) inside.alpha_us.push_back(time_cut->alpha_us[n.index()]);
     return inside;
   }
+  if (const auto* prices = std::get_if<PricesCertificate>(&certificate)) return prices_inside(*prices);
   const auto& partition = std::get<PartitionCertificate>(certificate);
   check_range("nodes", partition.part.size(), node_inside_.size());
   PartitionCertificate inside{.part = {}, .enter = partition.enter};
@@ -191,10 +195,50 @@ Certificate Subfabric::certificate_of_whole(const Certificate& certificate) cons
       whole.alpha_us[node_outside_[n].index()] = time_cut->alpha_us[n];
     return whole;
   }
+  if (const auto* prices = std::get_if<PricesCertificate>(&certificate)) return prices_of_whole(*prices);
   const auto& partition = std::get<PartitionCertificate>(certificate);
   PartitionCertificate whole{.part = std::vector<int>(node_inside_.size(), -1), .enter = partition.enter};
   for (std::size_t n = 0; n < node_outside_.size(); ++n)
     whole.part[node_outside_[n].index()] = partition.part[n];
+  return whole;
+}
+
+PricesCertificate Subfabric::prices_inside(const PricesCertificate& prices) const {
+  check_range("prices", prices.price.size(), prices.place.size());
+  const std::size_t rows = link_inside_.size() + groups_of_whole_;
+  const std::size_t rows_inside = link_outside_.size() + group_outside_.size();
+  PricesCertificate inside{.from_us = prices.from_us, .until_us = prices.until_us, .place = {}, .price = {}};
+  for (std::size_t i = 0; i < prices.place.size(); ++i) {
+    if (prices.place[i] < 0)
+      refuse(fmt::format("certificate: there is no place {} of prices", prices.place[i]));
+    const auto place = static_cast<std::size_t>(prices.place[i]);
+    std::size_t row = place % rows;
+    if (row < link_inside_.size()) {
+      if (!link_inside_[row].valid()) continue;
+      row = link_inside_[row].index();
+    } else {
+      const auto group = std::ranges::lower_bound(group_outside_, row - link_inside_.size());
+      if (group == group_outside_.end() || *group != row - link_inside_.size()) continue;
+      row = link_outside_.size() + static_cast<std::size_t>(group - group_outside_.begin());
+    }
+    inside.place.push_back(static_cast<std::int32_t>(place / rows * rows_inside + row));
+    inside.price.push_back(prices.price[i]);
+  }
+  return inside;
+}
+
+PricesCertificate Subfabric::prices_of_whole(const PricesCertificate& prices) const {
+  const std::size_t rows = link_inside_.size() + groups_of_whole_;
+  const std::size_t rows_inside = link_outside_.size() + group_outside_.size();
+  PricesCertificate whole = prices;
+  for (std::int32_t& place : whole.place) {
+    const auto period = static_cast<std::size_t>(place) / rows_inside;
+    const auto row = static_cast<std::size_t>(place) % rows_inside;
+    const std::size_t outside = row < link_outside_.size()
+                                    ? link_outside_[row].index()
+                                    : link_inside_.size() + group_outside_[row - link_outside_.size()];
+    place = static_cast<std::int32_t>(period * rows + outside);
+  }
   return whole;
 }
 

@@ -115,6 +115,14 @@ std::string words_of(const ProvenSchedule& proven, const TimeCutCertificate& cut
       gpu, short_number(proven.lower_bound->us), gpu, mirrored);
 }
 
+std::string words_of(const ProvenSchedule& proven, const PricesCertificate& prices) {
+  return fmt::format(
+      "Let each byte pay, for every link it takes, the price that the link has when the byte leaves; the "
+      "certificate gives prices for {}. Whatever way and times its bytes choose, to be there before {} us "
+      "all data together have to pay as much as links that are never idle would earn by then.",
+      count_of(prices.from_us.size(), "period"), short_number(proven.lower_bound->us));
+}
+
 }  // namespace
 
 std::string title_words(const ProvenSchedule& proven) {

@@ -23,6 +23,9 @@ auto members_of(SameAs<PartitionCertificate> auto& c) {
 auto members_of(SameAs<TimeCutCertificate> auto& c) {
   return std::tie(c.gpu, c.alpha_us, c.backwards);
 }
+auto members_of(SameAs<PricesCertificate> auto& c) {
+  return std::tie(c.from_us, c.until_us, c.place, c.price);
+}
 
 namespace {
 
@@ -47,8 +50,11 @@ LowerBound read(MessageReader& message) {
     case 3:
       message.read(bound.certificate.emplace<3>());
       break;
-    default:
+    case 4:
       message.read(bound.certificate.emplace<4>());
+      break;
+    default:
+      message.read(bound.certificate.emplace<5>());
   }
   return bound;
 }

@@ -74,8 +74,18 @@ struct TimeCutCertificate {
   bool backwards = false;
 };
 
+/// Prices over time, for unicast demand: what a byte pays for each link that it takes, by the period in which
+/// it leaves. If all bytes together have to pay as much for being there before `until_us` as links can earn
+/// by then, no schedule ends earlier (FORMATS.md 3).
+struct PricesCertificate {
+  std::vector<double> from_us;      ///< when periods begin, ascending from 0
+  double until_us = 0;              ///< when the last one ends: the bound
+  std::vector<std::int32_t> place;  ///< ascending: period x rows + row; rows are the links, then the groups
+  std::vector<double> price;        ///< one a place, >= 0; 0 elsewhere
+};
+
 using Certificate = std::variant<LatencyCertificate, CutCertificate, MetricCertificate, PartitionCertificate,
-                                 TimeCutCertificate>;
+                                 TimeCutCertificate, PricesCertificate>;
 
 /// A time before which no schedule of the demand can end, in any number of chunks.
 struct LowerBound {
@@ -83,7 +93,7 @@ struct LowerBound {
   Certificate certificate;
 };
 
-/// "latency", "cut", "metric", "partition", "time_cut".
+/// "latency", "cut", "metric", "partition", "time_cut", "prices".
 std::string certificate_kind(const Certificate& certificate);
 
 /// Bytes that must leave S. Unicast: every pair that crosses. Else a contribution counts once: data if all
@@ -95,15 +105,15 @@ double bytes_leaving(const Topology& topology, const Demand& demand, const std::
 /// Derives the bound (us) from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one
 /// equation in T, solved in closed form). Where bandwidth changes, a link's bytes are the integral over time.
 /// Shared bandwidth, message costs and ready times are left out of account, which never overstates; a time
-/// cut alone counts them. Demand of kind reduction: what the certificate proves of the transposed problem, a
-/// latency pair and a time cut of a destination apart. Links that no
-/// GPU of S reaches carry nothing and are left out. Throws Error(bad_data) when the certificate does not
-/// hold: a pair that exchanges nothing, ids out of range, no byte to leave S or other bytes than stated (1e-9
-/// relative), no link out of S that leads to all who want some data, a length that is negative or not finite,
-/// lengths that keep no pair apart, a metric for data with several sources or destinations, sets without a
-/// GPU, a GPU in no set, a switch outside that makes sends one or many, no sum that is needed in every set,
-/// links that are down for ever, a time cut through which the links can carry more than what it separates,
-/// anything that is proven of the transposed problem where bandwidth changes.
+/// cut and prices alone count them. Demand of kind reduction: what the certificate proves of the transposed
+/// problem, a latency pair and a time cut of a destination apart. Links that no GPU of S reaches carry
+/// nothing and are left out. Throws Error(bad_data) when the certificate does not hold: a pair that exchanges
+/// nothing, ids out of range, no byte to leave S or other bytes than stated (1e-9 relative), no link out of S
+/// that leads to all who want some data, a length that is negative or not finite, lengths that keep no pair
+/// apart, a metric for data with several sources or destinations, sets without a GPU, a GPU in no set, a
+/// switch outside that makes sends one or many, no sum that is needed in every set, links that are down for
+/// ever, a time cut through which links can carry more than it separates, prices that let links earn more
+/// than bytes pay, these or what is proven of the transposed problem where bandwidth changes.
 double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
 
 /// The time before which no schedule ends that moves `demand` in its own chunks: the cut or partition of

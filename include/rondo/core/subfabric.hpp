@@ -33,11 +33,15 @@ class Subfabric {
 
  private:
   Topology restricted(const Topology& whole, const Demand& demand);
+  PricesCertificate prices_inside(const PricesCertificate& prices) const;
+  PricesCertificate prices_of_whole(const PricesCertificate& prices) const;
 
   std::vector<NodeId> node_inside_;  ///< per node of the whole; invalid: left out
   std::vector<NodeId> node_outside_;
   std::vector<LinkId> link_inside_;
   std::vector<LinkId> link_outside_;
+  std::vector<std::size_t> group_outside_;  ///< of shared bandwidth
+  std::size_t groups_of_whole_ = 0;
   std::vector<GpuId> members_;
   Topology topology_;
 };

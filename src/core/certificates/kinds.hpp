@@ -26,6 +26,7 @@ double bound(const Topology& topology, const Demand& demand, const PartitionCert
              double piece_bytes = 0);
 /// Of a destination: `backwards` is not looked at.
 double bound(const Topology& topology, const Demand& demand, const TimeCutCertificate& cut);
+double bound(const Topology& topology, const Demand& demand, const PricesCertificate& prices);
 
 /// Throws Error(bad_data).
 [[noreturn]] void refuse_certificate(const std::string& message);

@@ -101,6 +101,16 @@ TEST(ScheduleJson, KeepsEveryKindOfCertificate) {
     EXPECT_EQ(time_cut.alpha_us, (std::vector<double>{0, 0.3, 1.0 / 7, 0}));
     EXPECT_EQ(time_cut.backwards, backwards);
   }
+  proven.lower_bound = LowerBound{0.3, PricesCertificate{{0, 0.1}, 0.3, {2, 7}, {1.0 / 3, 0.1}}};
+  const Json json = schedule_to_json(proven);
+  EXPECT_EQ(json["version"], 2);
+  const auto bound = schedule_from_json(json).lower_bound;
+  ASSERT_TRUE(bound && std::holds_alternative<PricesCertificate>(bound->certificate));
+  const auto& prices = std::get<PricesCertificate>(bound->certificate);
+  EXPECT_EQ(prices.from_us, (std::vector<double>{0, 0.1}));
+  EXPECT_EQ(prices.until_us, 0.3);
+  EXPECT_EQ(prices.place, (std::vector<std::int32_t>{2, 7}));
+  EXPECT_EQ(prices.price, (std::vector<double>{1.0 / 3, 0.1}));
 }
 
 TEST(ScheduleJson, SaysVersion2OnlyWhereItMust) {

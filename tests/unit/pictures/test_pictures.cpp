@@ -205,6 +205,8 @@ TEST(Words, TellResultAndCertificate) {
   proven.lower_bound = LowerBound{5, TimeCutCertificate{GpuId(2), {0, 3, 5, 0}}};
   EXPECT_NE(pictures::certificate_words(proven).find("the sources at first, c after 5 us."),
             std::string::npos);
+  proven.lower_bound = LowerBound{5, PricesCertificate{{0, 1, 2}, 5, {0}, {1}}};
+  EXPECT_NE(pictures::certificate_words(proven).find("prices for 3 periods."), std::string::npos);
   proven.lower_bound.reset();
   EXPECT_NE(pictures::result_words(proven).find("No lower bound is known."), std::string::npos);
 }

@@ -252,6 +252,7 @@ TEST(Certificate, NamesItsKind) {
   EXPECT_EQ(certificate_kind(MetricCertificate{}), "metric");
   EXPECT_EQ(certificate_kind(PartitionCertificate{}), "partition");
   EXPECT_EQ(certificate_kind(TimeCutCertificate{}), "time_cut");
+  EXPECT_EQ(certificate_kind(PricesCertificate{}), "prices");
 }
 
 }  // namespace

@@ -1,0 +1,323 @@
+#include "rondo/bounds/prices.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "price_grid.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/index.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/flows/column_loop.hpp"
+
+namespace rondo {
+namespace {
+
+/// Ends tried.
+constexpr int kMostEnds = 24;
+/// Of the bound: what a step has to gain.
+constexpr double kLeastMove = 1e-6;
+/// By this much the first end is later than what is proven, and every end earlier than where prices cease to
+/// prove it: rounding.
+constexpr double kFirstGain = 1e-6;
+constexpr double kRounding = 1e-11;
+constexpr std::size_t kMostPeriods = 24;
+/// Pricings of a flow, and how near its prices are to the best.
+constexpr int kMostMasters = 200;
+constexpr double kColumnsGap = 1e-6;
+/// Arcs looked at by pricings, of all ends together; about 5 s.
+constexpr double kMostWork = 5e7;
+/// Pricings that a flow takes at least to be worth a try.
+constexpr double kLeastPricings = 60;
+
+/// What rows of the flow stand for in each period: links or groups that are alike.
+struct AlikeRows {
+  std::vector<std::size_t> rows;  ///< of PricesCertificate
+  std::vector<LinkId> links;      ///< of all of them, those of several groups so many times
+  double GBps = 0;                ///< of all
+};
+
+/// Of data that origins send which are alike: that of one of them.
+struct AlikeOrigins {
+  NodeId origin;
+  double ready_us = 0;
+  std::map<int, double> bytes_to;  ///< per node; of all origins together
+};
+
+class PricesSearch {
+ public:
+  PricesSearch(const Topology& topology, const Demand& demand, const Symmetry& symmetry,
+               const MakeColumnMaster& make_master, const Deadline& deadline)
+      : topology_(topology),
+        demand_(demand),
+        make_master_(make_master),
+        deadline_(deadline),
+        delays_us_(delays_of(topology)),
+        communicator_(make_local_communicator()) {
+    join_rows(symmetry);
+    join_origins(symmetry);
+    number_places();
+  }
+
+  std::optional<LowerBound> run(double least_us) {
+    proven_us_ = least_us;
+    Trial early{std::max(least_us, earliest_us()) * (1 + kFirstGain), kInfinity};
+    Trial late{kInfinity, 0};
+    double us = early.us;
+    for (int step = 0; step < kMostEnds && !deadline_.is_over(); ++step) {
+      const PriceGrid grid = price_grid(delays_us_, us, kMostPeriods);
+      const auto prices = prices_at(grid);
+      if (!prices) break;
+      const double gain_us = std::min(us, newton_step(grid, *prices));
+      if (prices->payments > 1) {
+        keep(certificate(grid, prices->of_row));
+        const PriceGrid later = moved(grid, gain_us);
+        keep(certificate(later, prices->of_row));
+        early = {us, prices->payments};
+      } else {
+        late = {us, prices->payments};
+      }
+      const double next_us = next_end(early, late, us + gain_us, step % 2 == 1);
+      if (std::abs(next_us - us) < kLeastMove * us || late.us - proven_us_ < kLeastMove * us) break;
+      us = next_us;
+    }
+    return std::move(best_);
+  }
+
+ private:
+  /// An end, and what all bytes have to pay to be there before it, relative to what links earn.
+  struct Trial {
+    double us;
+    double payments;
+  };
+
+  /// Between an end that is proven to be too early and one that is not; at first as Newton's step has it,
+  /// then by the chord and by halves in turn.
+  double next_end(const Trial& early, const Trial& late, double newton_us, bool by_halves) const {
+    if (late.us == kInfinity) return newton_us;
+    const double least_us = std::max(early.us, proven_us_);
+    if (newton_us > least_us && newton_us < late.us && !by_halves) return newton_us;
+    const double chord_us =
+        early.us + (late.us - early.us) * (early.payments - 1) / (early.payments - late.payments);
+    return by_halves || !(chord_us > least_us) ? 0.5 * (least_us + late.us) : chord_us;
+  }
+
+  struct Prices {
+    std::vector<double> of_row;  ///< period by period; what rows earn sums to 1
+    double payments = 0;
+  };
+
+  void join_rows(const Symmetry& symmetry) {
+    std::map<int, AlikeRows> of_orbit;
+    for (std::size_t l = 0; l < topology_.num_links(); ++l) {
+      AlikeRows& alike = of_orbit[symmetry.link_orbit[l]];
+      alike.rows.push_back(l);
+      alike.links.emplace_back(l);
+      alike.GBps += topology_.links()[l].bandwidth_GBps;
+    }
+    std::map<std::pair<double, std::vector<int>>, AlikeRows> of_groups;
+    for (std::size_t i = 0; i < topology_.shared_bandwidth().size(); ++i) {
+      const SharedBandwidth& group = topology_.shared_bandwidth()[i];
+      std::vector<int> orbits;
+      for (const LinkId l : group.links) orbits.push_back(symmetry.link_orbit[l.index()]);
+      std::ranges::sort(orbits);
+      AlikeRows& alike = of_groups[{group.bandwidth_GBps, std::move(orbits)}];
+      alike.rows.push_back(topology_.num_links() + i);
+      alike.links.insert(alike.links.end(), group.links.begin(), group.links.end());
+      alike.GBps += group.bandwidth_GBps;
+    }
+    for (auto& [orbit, alike] : of_orbit) rows_.push_back(std::move(alike));
+    for (auto& [key, alike] : of_groups) rows_.push_back(std::move(alike));
+  }
+
+  void join_origins(const Symmetry& symmetry) {
+    std::map<int, std::set<GpuId>> origins_of_orbit;
+    const auto orbit = [&](GpuId g) { return symmetry.node_orbit[topology_.node_of(g).index()]; };
+    for (const Contribution& part : demand_.contributions())
+      origins_of_orbit[orbit(part.origin)].insert(part.origin);
+    std::map<std::pair<GpuId, double>, AlikeOrigins> of_first;
+    for (const Contribution& part : demand_.contributions()) {
+      const std::set<GpuId>& alike = origins_of_orbit[orbit(part.origin)];
+      if (part.origin != *alike.begin()) continue;
+      AlikeOrigins& known = of_first[{part.origin, part.ready_us}];
+      known.origin = topology_.node_of(part.origin);
+      known.ready_us = part.ready_us;
+      known.bytes_to[topology_.node_of(part.destinations.front()).value] +=
+          part.bytes * static_cast<double>(alike.size());
+    }
+    for (auto& [key, alike] : of_first) origins_.push_back(std::move(alike));
+  }
+
+  /// Nodes, and behind them a place for each message cost of what begins there.
+  void number_places() {
+    num_places_ = topology_.num_nodes();
+    std::map<std::pair<NodeId, double>, std::size_t> behind;
+    for (const Link& link : topology_.links()) {
+      const double message_us = message_us_of(topology_, link);
+      std::size_t from = link.src.index();
+      if (message_us > 0) {
+        const auto [known, is_new] = behind.try_emplace({link.src, message_us}, num_places_);
+        if (is_new) waits_.emplace_back(from, num_places_++, message_us);
+        from = known->second;
+      }
+      tail_of_link_.push_back(from);
+    }
+  }
+
+  /// Before it something cannot be where it is wanted.
+  double earliest_us() const {
+    std::vector<double> delay_us;
+    for (const Link& link : topology_.links())
+      delay_us.push_back(link.latency_us + message_us_of(topology_, link));
+    ShortestPathSearch search(topology_.graph());
+    search.set_lengths(delay_us);
+    double latest = 0;
+    for (const AlikeOrigins& alike : origins_) {
+      const std::vector<double> distance = search.from(alike.origin.value).distance;
+      for (const auto& [to, bytes] : alike.bytes_to)
+        latest = std::max(latest, alike.ready_us + distance[index(to)]);
+    }
+    return latest;
+  }
+
+  ConcurrentFlow flow_over(const PriceGrid& grid) const {
+    const std::size_t periods = grid.size();
+    const auto node = [&](std::size_t period, std::size_t place) {
+      return static_cast<int>(period * num_places_ + place);
+    };
+    ConcurrentFlow flow{{static_cast<int>(periods * num_places_), {}}, {}, {}};
+    std::vector<int> arc_of(topology_.num_links());
+    for (std::size_t period = 0; period < periods; ++period) {
+      for (std::size_t l = 0; l < topology_.num_links(); ++l) {
+        const Link& link = topology_.links()[l];
+        const std::size_t arrival = grid.period_later(period, link.latency_us);
+        arc_of[l] = arrival == periods ? -1 : static_cast<int>(flow.graph.arcs.size());
+        if (arrival < periods)
+          flow.graph.arcs.push_back({node(period, tail_of_link_[l]), node(arrival, link.dst.index())});
+      }
+      for (const AlikeRows& alike : rows_) {
+        CapacityRow row{{}, alike.GBps * kBytesPerUsPerGBps * grid.length_us(period)};
+        for (const LinkId l : alike.links) {
+          if (arc_of[l.index()] >= 0) row.arcs.push_back(arc_of[l.index()]);
+        }
+        flow.rows.push_back(std::move(row));
+      }
+      for (const auto& [from, to, us] : waits_) {
+        const std::size_t later = grid.period_later(period, us);
+        if (later < periods) flow.graph.arcs.push_back({node(period, from), node(later, to)});
+      }
+      if (period + 1 == periods) break;
+      for (std::size_t place = 0; place < num_places_; ++place)
+        flow.graph.arcs.push_back({node(period, place), node(period + 1, place)});
+    }
+    for (const AlikeOrigins& alike : origins_) {
+      CommodityBlock& block = flow.blocks.emplace_back();
+      block.source = node(grid.period_at(alike.ready_us), alike.origin.index());
+      for (const auto& [to, bytes] : alike.bytes_to)
+        block.sinks.push_back({node(periods - 1, index(to)), bytes});
+    }
+    return flow;
+  }
+
+  /// Nothing where they take too much work.
+  std::optional<Prices> prices_at(const PriceGrid& grid) {
+    const ConcurrentFlow flow = flow_over(grid);
+    const double work = static_cast<double>(flow.graph.arcs.size() * flow.blocks.size());
+    const double pricings = (kMostWork - work_) / work;
+    if (pricings < kLeastPricings) return std::nullopt;
+    ColumnOptions options;
+    options.gap = kColumnsGap;
+    options.max_iterations = static_cast<int>(std::min<double>(kMostMasters, pricings - options.warm_up));
+    options.limits = deadline_.left_of({});
+    const ColumnSolution solution = solve_by_columns(flow, options, make_master_, *communicator_);
+    work_ += work * static_cast<double>(static_cast<std::size_t>(options.warm_up) + solution.history.size());
+    return Prices{solution.row_price, solution.bound};
+  }
+
+  /// By how much later the end may be until the links earn as much as the bytes have to pay, with periods
+  /// that change in length alone; below 0 where they earn too much.
+  double newton_step(const PriceGrid& grid, const Prices& prices) const {
+    double growth = 0;
+    for (std::size_t period = 0; period < grid.size(); ++period) {
+      double earned = 0;
+      for (std::size_t r = 0; r < rows_.size(); ++r)
+        earned += prices.of_row[period * rows_.size() + r] * rows_[r].GBps * kBytesPerUsPerGBps;
+      growth += earned * grid.growth(period);
+    }
+    const double step_us = growth > 0 ? (prices.payments - 1) / growth : grid.until_us;
+    return step_us - kRounding * grid.until_us;
+  }
+
+  /// The same periods with an end that is so much later, as far as none of them vanishes.
+  PriceGrid moved(const PriceGrid& grid, double by_us) const {
+    for (std::size_t period = 0; period < grid.size(); ++period) {
+      if (grid.growth(period) < 0)
+        by_us = std::min(by_us, grid.length_us(period) - kRounding * grid.until_us);
+    }
+    PriceGrid later = grid;
+    if (by_us <= 0) return later;
+    later.until_us += by_us;
+    for (std::size_t period = 0; period < grid.size(); ++period) {
+      if (grid.moves_with_end[period]) later.from_us[period] += by_us;
+    }
+    return later;
+  }
+
+  PricesCertificate certificate(const PriceGrid& grid, const std::vector<double>& price) const {
+    const std::size_t all_rows = topology_.num_links() + topology_.shared_bandwidth().size();
+    std::map<std::size_t, double> at;
+    for (std::size_t period = 0; period < grid.size(); ++period) {
+      for (std::size_t r = 0; r < rows_.size(); ++r) {
+        const double value = price[period * rows_.size() + r];
+        if (value <= 0) continue;
+        for (const std::size_t row : rows_[r].rows) at[period * all_rows + row] = value;
+      }
+    }
+    PricesCertificate prices{.from_us = grid.from_us, .until_us = grid.until_us, .place = {}, .price = {}};
+    for (const auto& [place, value] : at) {
+      prices.place.push_back(static_cast<std::int32_t>(place));
+      prices.price.push_back(value);
+    }
+    return prices;
+  }
+
+  void keep(PricesCertificate prices) {
+    if (prices.until_us <= proven_us_) return;
+    try {
+      sound_bound_of(topology_, demand_, prices);
+    } catch (const Error&) {
+      return;
+    }
+    proven_us_ = prices.until_us;
+    best_ = LowerBound{proven_us_, std::move(prices)};
+  }
+
+  const Topology& topology_;
+  const Demand& demand_;
+  const MakeColumnMaster& make_master_;
+  const Deadline& deadline_;
+  std::vector<double> delays_us_;
+  std::unique_ptr<Communicator> communicator_;
+  std::vector<AlikeRows> rows_ = {};
+  std::vector<AlikeOrigins> origins_ = {};
+  std::size_t num_places_ = 0;
+  std::vector<std::size_t> tail_of_link_ = {};
+  std::vector<std::tuple<std::size_t, std::size_t, double>> waits_ = {};  ///< from, to, us
+  double proven_us_ = 0;
+  std::optional<LowerBound> best_ = std::nullopt;
+  double work_ = 0;
+};
+
+}  // namespace
+
+std::optional<LowerBound> find_prices(const Topology& topology, const Demand& demand,
+                                      const Symmetry& symmetry, const MakeColumnMaster& make_master,
+                                      double least_us, const Deadline& deadline) {
+  if (!demand.is_unicast() || topology.has_bandwidth_steps() || !make_master) return std::nullopt;
+  return PricesSearch(topology, demand, symmetry, make_master, deadline).run(least_us);
+}
+
+}  // namespace rondo
