@@ -9,7 +9,7 @@ install(DIRECTORY slurm/modulefiles DESTINATION ${CMAKE_INSTALL_DATADIR})
 
 # find_package(Rondo) gives Rondo::rondo, whose header is rondo/rondo.hpp: what the pipeline and the files need, without
 # the command line, MSCCL and pictures. A module that one of these links and that is missing here fails to configure.
-set(modules graph core model formulations parallel solvers decomp flows bounds engines local_search io pipeline)
+set(modules graph core model formulations parallel solvers decomp flows bounds engines local_search windows io pipeline)
 add_library(rondo_library INTERFACE)
 target_link_libraries(rondo_library INTERFACE rondo_io rondo_pipeline)
 target_compile_features(rondo_library INTERFACE cxx_std_20)

@@ -53,11 +53,11 @@ int main(int argc, char** argv) {
   Runs without;
   for (int i = 0; i < repeat; ++i) {
     for (const bool kept : {true, false}) {
-      const CaseResult r =
-          solve_case(options.rondo, options.ranks,
-                     {"--topology", fabric, "--collective", "allgather", "--size", "1GB", "--engine",
-                      "rounds", "--decompose", "ncflow", "--checkpoint-every", kept ? "60" : "never"},
-                     timeout_s);
+      const CaseResult r = solve_case(
+          options.rondo, options.ranks,
+          {"--topology", fabric, "--collective", "allgather", "--size", "1GB", "--engine", "rounds",
+           "--start", "list", "--decompose", "ncflow", "--checkpoint-every", kept ? "60" : "never"},
+          timeout_s);
       if (const std::string failure = r.failure(); !failure.empty()) {
         std::printf("failed: %s after %.1f s\n", failure.c_str(), r.wall_s);
         return 1;

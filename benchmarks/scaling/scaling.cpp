@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
     for (const int ranks : {1, options.ranks}) {
       const CaseResult r = solve_case(options.rondo, ranks,
                                       {"--topology", fabric, "--collective", "allgather", "--size", "1GB",
-                                       "--engine", "rounds", "--decompose", "ncflow"},
+                                       "--engine", "rounds", "--start", "list", "--decompose", "ncflow"},
                                       timeout_s);
       Json row{{"ranks", ranks}};
       if (const std::string failure = r.failure(); !failure.empty()) {

@@ -48,7 +48,7 @@ std::vector<Problem> known_problems() {
   return {
       {.name = "rounds",
        .arguments = words("--topology star:chassis=2,gpus=4 --collective allgather --size 100MB --chunks 4 "
-                          "--engine rounds --decompose ncflow --round-epochs 4")},
+                          "--engine rounds --start list --decompose ncflow --round-epochs 4")},
       {.name = "search", .arguments = words("--topology amd-1 --collective alltoall --size 1KB")},
       {.name = "improvement",
        .arguments = words("--topology dgx1 --collective allgather --size 1GB --chunks 4")},

@@ -69,7 +69,8 @@ RunControl read_run_control(const Settings& settings) {
 }
 
 std::string why_interval_ignored(const RunControl& control, const SolveOptions& options, bool is_unicast) {
-  const bool only_rounds = find_engine_or_auto(options.engine).works_in_rounds && !options.rounds.mip_start;
+  const bool only_rounds =
+      find_engine_or_auto(options.engine).works_in_rounds && options.rounds.start == RoundsStart::none;
   const bool bound_has_states = is_unicast && options.lp_solver != "clp";
   if (!only_rounds || bound_has_states || control.checkpoint_every_s == kInfiniteSeconds) return "";
   return "rounds without a plan have no other states than the rounds, which are kept each; give never, or "

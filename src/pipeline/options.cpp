@@ -85,7 +85,19 @@ const EngineTraits& traits_of(const SolveOptions& options) {
 }
 /// Rounds that the models make alone.
 bool is_without_plan(const SolveOptions& options) {
-  return find_engine_or_auto(options.engine).works_in_rounds && !options.rounds.mip_start;
+  return find_engine_or_auto(options.engine).works_in_rounds && options.rounds.start == RoundsStart::none;
+}
+
+/// Rounds that repair windows of a schedule.
+bool is_in_windows(const SolveOptions& options) {
+  return find_engine_or_auto(options.engine).works_in_rounds && options.rounds.start == RoundsStart::best;
+}
+
+std::string why_round_idle(const SolveOptions& options, bool) {
+  if (!is_in_windows(options)) return "";
+  return "rounds that repair windows of the best schedule have no epochs and are not decomposed; give "
+         "--start "
+         "list or none, or leave it out";
 }
 
 bool takes_columns_alone(const SolveOptions& options) {
@@ -135,13 +147,21 @@ std::string why_gap_idle(const SolveOptions& options, bool is_unicast) {
       options.engine, options.chunks);
 }
 
-std::string why_improve_work_idle(const SolveOptions& options, bool) {
+/// Rounds of the A* technique follow a search without it.
+std::string why_search_idle(const SolveOptions& options, bool) {
+  if (!find_engine_or_auto(options.engine).works_in_rounds || is_in_windows(options)) return "";
+  return "rounds that do not start from the best schedule do not know it; leave it out, or give --start best";
+}
+
+std::string why_improve_work_idle(const SolveOptions& options, bool is_unicast) {
+  if (const std::string why = why_search_idle(options, is_unicast); !why.empty()) return why;
   if (options.time_limit_s && options.improve_work > 0)
     return "with --time-limit the clock ends the improvement; give 0 for none, or leave one of them out";
   return "";
 }
 
-std::string why_join_idle(const SolveOptions& options, bool) {
+std::string why_join_idle(const SolveOptions& options, bool is_unicast) {
+  if (const std::string why = why_search_idle(options, is_unicast); !why.empty()) return why;
   if (options.join || !options.policy.ends_with("-joined")) return "";
   return fmt::format("--policy {} is there to join; leave one of them out", options.policy);
 }
@@ -149,6 +169,10 @@ std::string why_join_idle(const SolveOptions& options, bool) {
 std::string why_spacing_idle(const SolveOptions& options, bool) {
   if (!takes_columns_alone(options)) return "";
   return "--lp-solver columns takes uniform epochs; leave it out";
+}
+
+std::string why_decompose_idle(const SolveOptions& options, bool is_unicast) {
+  return find_decomposition(options.decompose).is_whole ? "" : why_round_idle(options, is_unicast);
 }
 
 std::string why_parts_idle(const SolveOptions& options, bool) {
@@ -204,7 +228,8 @@ std::vector<SolveOption> make_options() {
        "--gap, no limit with --time-limit. 0 also leaves out the search for transfers to join",
        number_field(
            [](auto& o) -> auto& { return o.improve_work; }, zero_or_more()),
-       [](const EngineInfo& engine) { return engine.supports_local_search; }, why_improve_work_idle},
+       [](const EngineInfo& engine) { return engine.supports_local_search || engine.works_in_rounds; },
+       why_improve_work_idle},
       {"max-nodes", "max_nodes", kStop, "N",
        "branch-and-bound nodes of a call of the MILP solver (default: the engine's)",
        whole_field(
@@ -218,12 +243,13 @@ std::vector<SolveOption> make_options() {
        "transfers at a time on a link of a GPU, where links are faster than what they carry; 0: any",
        whole_field(
            [](auto& o) -> auto& { return o.concurrency; }, kAnyConcurrency, kMostConcurrency),
-       [](const EngineInfo& engine) { return engine.traits.shares_links; }, nullptr, solve_and_compare},
+       [](const EngineInfo& engine) { return engine.traits.shares_links || engine.works_in_rounds; },
+       why_search_idle, solve_and_compare},
       {"join", "join", kSearch, "auto|off",
        "auto: where messages cost, chunks that take the same path may go in one transfer, for one cost",
        choice_field(
            [](auto& o) -> auto& { return o.join; }, {"auto", "off"}, std::vector<char>{1, 0}),
-       [](const EngineInfo& engine) { return !engine.works_in_rounds && !engine.combines; }, why_join_idle},
+       [](const EngineInfo& engine) { return !engine.combines; }, why_join_idle},
       {"symmetry", "symmetry", kSearch, "auto|off",
        "auto: bounds and engines decide once what symmetry makes equal; not by --lp-solver columns",
        choice_field(
@@ -241,11 +267,11 @@ std::vector<SolveOption> make_options() {
        all_engines, why_lp_tolerance_idle, solve_and_bound},
       {"epoch", "epoch", kEpochs, "RULE|US",
        "fastest_link or slowest_link: time of a chunk on it; or microseconds", epoch_field(), on_epoch_grid,
-       nullptr},
+       why_round_idle},
       {"epoch-multiplier", "epoch_multiplier", kEpochs, "X", "multiplies the epoch",
        number_field(
            [](auto& o) -> auto& { return o.epochs.multiplier; }, above_zero()),
-       on_epoch_grid, nullptr},
+       on_epoch_grid, why_round_idle},
       {"epochs", "epochs", kEpochs, "K",
        "epochs in all; 0: as few as suffice (lp), as many as an incumbent takes (milp)",
        whole_field(
@@ -264,7 +290,7 @@ std::vector<SolveOption> make_options() {
            [](const SolveOptions&, const std::string& name, const std::string&) {
              find_decomposition(name);
            }),
-       in_parts, nullptr},
+       in_parts, why_decompose_idle},
       {"parts", "parts", kParts, "N", help_of_parts(),
        whole_field(
            [](auto& o) -> auto& { return o.parts; }, 0, kMostParts),
@@ -273,21 +299,24 @@ std::vector<SolveOption> make_options() {
        "epochs of a round; 0: twice what the longest path takes, within 4 to 16",
        whole_field(
            [](auto& o) -> auto& { return o.rounds.epochs; }, 0, kMostRoundEpochs),
-       in_rounds, nullptr},
+       in_rounds, why_round_idle},
       {"gamma", "gamma", kRounds, "G", "worth of coming nearer to a destination, against reaching it",
        number_field(
            [](auto& o) -> auto& { return o.rounds.gamma; }, fraction()),
-       in_rounds, nullptr},
-      {"start", "start", kRounds, "list|none",
-       "list: rounds start from the list scheduler's plan and never end later; none: the models alone",
+       in_rounds, why_round_idle},
+      {"start", "start", kRounds, "best|list|none",
+       "best: rounds repair windows of the schedule that auto finds; list: A* from the list scheduler's "
+       "plan, and "
+       "never later; none: A* alone",
        choice_field(
-           [](auto& o) -> auto& { return o.rounds.mip_start; }, {"list", "none"}, std::vector<char>{1, 0}),
+           [](auto& o) -> auto& { return o.rounds.start; }, {"best", "list", "none"},
+           std::vector{RoundsStart::best, RoundsStart::list, RoundsStart::none}),
        in_rounds, nullptr},
       {"round-columns", "round_columns", kRounds, "N",
        "about how many binaries a part's model may have; chunks beyond are left to the plan",
        whole_field(
            [](auto& o) -> auto& { return o.rounds.max_columns; }, 1, kMostOfAll),
-       in_rounds, nullptr},
+       in_rounds, why_round_idle},
       {"round-work", "round_work", kRounds, "W",
        "work of all models together, rows x (iterations + columns); 4e8 is about a minute of CPU",
        number_field(

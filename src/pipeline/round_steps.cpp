@@ -5,15 +5,19 @@
 #include <algorithm>
 #include <cmath>
 
+#include "improve.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/decomp/decomposition.hpp"
 #include "rondo/parallel/metered_communicator.hpp"
+#include "rondo/windows/window_rounds.hpp"
 
 namespace rondo {
 namespace {
 
 constexpr int kChunksWithoutPlan = 4;
-constexpr double kShareOfRounds = 0.75;       ///< of the time that is left; the rest is for the files
+constexpr double kShareOfSearch = 0.5;   ///< of the time limit, where rounds repair what the search finds
+constexpr double kShareOfRounds = 0.75;  ///< of the time that is left; the rest is for the files
+constexpr double kShareOfWindows = 0.9;
 constexpr double kWorthOfFewerChunks = 0.01;  ///< of the finish time
 
 Decomposition decompose(const Problem& problem, const Demand& demand) {
@@ -49,6 +53,21 @@ std::string describe(const RoundRecord& record, double total) {
                                        100 * (record.finish_after_us / record.bound_us - 1)));
 }
 
+/// The best schedule of a search without rounds.
+Exploration explore_for_windows(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
+                                const RunContext& context) {
+  Problem searched = problem;
+  searched.options.engine = "auto";
+  if (searched.options.time_limit_s) *searched.options.time_limit_s *= kShareOfSearch;
+  const Checkpoints::Prefix names(*context.store.checkpoints, "plan-");
+  EngineRunner runner(searched, bounds, tools, context);
+  StopRule rule(searched, bounds, context);
+  Exploration found = explore(searched, runner, rule, context);
+  improve(searched, runner, found, rule, context);
+  join(searched, found.best, rule, context);
+  return found;
+}
+
 RoundRecord summary_of(RoundRecord record) {
   record.sends.clear();
   record.plan.reset();
@@ -59,6 +78,7 @@ RoundRecord summary_of(RoundRecord record) {
 }  // namespace
 
 void check_rounds(const Problem& problem) {
+  if (problem.options.rounds.start == RoundsStart::best) return;
   check_rounds(problem.demand);
   decompose(problem, problem.demand);
 }
@@ -68,8 +88,11 @@ Exploration explore_for_rounds(const Problem& problem, const Bounds& bounds, con
   const RunStore& store = context.store;
   if (!store.finished.empty()) return {{}, {.chunks = static_cast<int>(store.finished.front().chunks)}};
   const int asked = problem.options.chunks;
-  if (!problem.options.rounds.mip_start) return {{}, {.chunks = asked > 0 ? asked : kChunksWithoutPlan}};
+  if (problem.options.rounds.start == RoundsStart::none)
+    return {{}, {.chunks = asked > 0 ? asked : kChunksWithoutPlan}};
 
+  if (problem.options.rounds.start == RoundsStart::best)
+    return explore_for_windows(problem, bounds, tools, context);
   Problem listed = problem;
   listed.options.engine = "list";
   listed.options.improve_work = 0;  // that is what the models are for
@@ -98,6 +121,7 @@ void improve_by_rounds(const Problem& problem, const Toolbox& tools, Exploration
   const std::optional<Schedule> plan = std::move(best.found.schedule);
   best.found = {};
 
+  const bool in_windows = options.rounds.start == RoundsStart::best;
   RoundsProblem rounds{
       {problem.topology, problem.demand.with_chunks(best.chunks)}, options.rounds, {}, {}, rule.bound().us};
   const Demand& demand = rounds.instance.demand;
@@ -105,9 +129,10 @@ void improve_by_rounds(const Problem& problem, const Toolbox& tools, Exploration
   rounds.engine.epochs = options.epochs;
   rounds.engine.limits.max_nodes = options.max_nodes;
   rounds.engine.limits.interrupt = context.interrupt;
-  rounds.engine.limits.time_limit_s = limits_of_step(options, context, kShareOfRounds).time_limit_s;
+  rounds.engine.limits.time_limit_s =
+      limits_of_step(options, context, in_windows ? kShareOfWindows : kShareOfRounds).time_limit_s;
   rounds.stop_at_us = rule.enough_us();
-  rounds.decomposition = decompose(problem, demand);
+  if (!in_windows) rounds.decomposition = decompose(problem, demand);
 
   double files_s = 0;
   for (const RoundRecord& record : store.finished) exploration.rounds.push_back(summary_of(record));
@@ -120,10 +145,23 @@ void improve_by_rounds(const Problem& problem, const Toolbox& tools, Exploration
   };
   RoundsNotes notes;
   const MeteredCommunicator metered(context.communicator);
-  best.found.schedule = solve_rounds(rounds, tools, metered, store.finished, plan, finish_round, notes);
+  if (in_windows) {
+    const WindowsProblem windows{.topology = *problem.topology,
+                                 .demand = demand,
+                                 .seed = options.seed,
+                                 .concurrency = options.concurrency,
+                                 .bound_us = rounds.bound_us,
+                                 .stop_at_us = rounds.stop_at_us,
+                                 .model_work = options.rounds.model_work,
+                                 .limits = rounds.engine.limits};
+    best.found.schedule =
+        repair_in_windows(windows, *tools.milp, metered, store.finished, plan, finish_round, notes);
+  } else {
+    best.found.schedule = solve_rounds(rounds, tools, metered, store.finished, plan, finish_round, notes);
+  }
   best.found.remarks = std::move(notes.remarks);
   best.found.limits_hit = std::move(notes.limits_hit);
-  best.engine = "rounds/" + options.decompose;
+  best.engine = in_windows ? "rounds/windows" : "rounds/" + options.decompose;
   best.seed = options.seed;
   best.is_replayed = false;
   auto& metrics = best.found.metrics;

@@ -93,6 +93,9 @@ TEST(SolveOptions, AreRefusedBesideOthersThatLeaveThemNothing) {
   const std::vector<std::pair<Words, std::string>> cases{
       {{"--chunks", "2", "--min-chunk-bytes", "64"}, "--min-chunk-bytes"},
       {{"--engine", "rounds", "--start", "none", "--min-chunk-bytes", "64"}, "--min-chunk-bytes"},
+      {{"--engine", "rounds", "--decompose", "pop"}, "--decompose"},
+      {{"--engine", "rounds", "--round-epochs", "3"}, "--round-epochs"},
+      {{"--engine", "rounds", "--start", "list", "--improve-work", "5"}, "--improve-work"},
       {{"--engine", "milp", "--lp-solver", "pdhg"}, "--lp-solver"},
       {{"--lp-solver", "columns", "--lp-tolerance", "1e-4"}, "--lp-tolerance"},
       {{"--lp-solver", "columns", "--symmetry", "off"}, "--symmetry"},

@@ -17,7 +17,7 @@ using Words = std::vector<std::string>;
 Words solve_in_rounds(const std::string& more = "") {
   return split(
       "solve --topology ring:gpus=4,bandwidth_GBps=10,latency_us=1 --collective allgather --size 30KB "
-      "--engine rounds --chunks 2 --round-epochs 1 --output out " +
+      "--engine rounds --start list --chunks 2 --round-epochs 1 --output out " +
       more);
 }
 
@@ -129,7 +129,7 @@ TEST_F(RoundCommands, ResumeNeedsAProblem) {
 TEST_F(RoundCommands, MorePartsThanTheFabricAllowsAreRefused) {
   const Outcome outcome =
       rondo(split("solve --topology ndv2-2 --collective allgather --size 1MB --chunks 1 --engine rounds "
-                  "--decompose ncflow --parts 99 --output out"));
+                  "--start list --decompose ncflow --parts 99 --output out"));
   EXPECT_EQ(outcome.exit_code, 64) << outcome.err;
   EXPECT_NE(outcome.err.find("--parts is 99"), std::string::npos) << outcome.err;
   EXPECT_FALSE(fs::exists(at("out/schedule.h5")));

@@ -154,7 +154,7 @@ TEST_F(Survival, AStoppedAllReduceEndsWithTheScheduleOfAnUndisturbedOne) {
 TEST_F(Survival, TwoRoundsReplaceTheStatesOfTheirPlan) {
   const std::string solve =
       "solve --topology star:chassis=2,gpus=4 --collective allgather --size 100MB --chunks 4 --engine rounds "
-      "--decompose ncflow --round-epochs 4 --output out --checkpoint-every 0";
+      "--start list --decompose ncflow --round-epochs 4 --output out --checkpoint-every 0";
   succeed(split(solve));
   const std::string undisturbed = digest();
   fs::remove_all(at("out"));

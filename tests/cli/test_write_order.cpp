@@ -66,7 +66,7 @@ TEST_F(WriteOrder, EveryFileOfARunIsOnTheDiskBeforeItsNameIs) {
       "2 --checkpoint-every 0 ";
   for (const int ranks : {1, 2}) {
     const std::string output = at("out-" + std::to_string(ranks)).string();
-    const auto renamed = renamed_by(ring + "--engine rounds --round-epochs 1", output, ranks);
+    const auto renamed = renamed_by(ring + "--engine rounds --start list --round-epochs 1", output, ranks);
     EXPECT_GE(renamed.size(), 6U) << "problem.json, a state, two rounds, schedule.h5 and report.json";
     EXPECT_EQ(renamed.front().filename(), "problem.json");
     EXPECT_EQ(renamed.back().filename(), "report.json");

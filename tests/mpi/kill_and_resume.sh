@@ -7,7 +7,7 @@ mpiexec="$2 --oversubscribe"
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 problem=(--topology star:chassis=2,gpus=4 --collective allgather --size 100MB --chunks 2 --engine rounds
-         --decompose ncflow --round-epochs 4)
+         --start list --decompose ncflow --round-epochs 4)
 
 digest() { sed -n 's/.*"schedule_digest": *"\([0-9a-f]*\)".*/\1/p' "$1/report.json"; }
 resumed() { sed -n 's/.*"rounds_resumed": *\([0-9]*\).*/\1/p' "$1/report.json"; }

@@ -41,6 +41,7 @@ Fabric torus() {
 SolveOptions in_rounds(const std::string& decompose, int parts, int chunks) {
   SolveOptions options;
   options.engine = "rounds";
+  options.rounds.start = RoundsStart::list;
   options.decompose = decompose;
   options.parts = parts;
   options.chunks = chunks;
@@ -112,7 +113,7 @@ SolveOptions of_epochs(int epochs, SolveOptions options) {
 }
 
 SolveOptions without_start(SolveOptions options) {
-  options.rounds.mip_start = false;
+  options.rounds.start = RoundsStart::none;
   return options;
 }
 

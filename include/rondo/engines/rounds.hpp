@@ -14,12 +14,16 @@
 /// The round loop: TE-CCL's A* technique (section 4.2, appendix D), every round taken apart over the ranks.
 namespace rondo {
 
+/// What rounds begin with: the best schedule of the search, whose windows they repair (window_rounds.hpp);
+/// the list scheduler's plan, which they also fall back to; or nothing.
+enum class RoundsStart : std::uint8_t { best, list, none };
+
 struct RoundOptions {
-  int epochs = 0;         ///< of a round; 0: twice what the longest hop takes, within 4 .. 16, and more where
-                          ///< there would be more than about 256 rounds
-  double gamma = 0.9;     ///< worth of an epoch by which a chunk comes nearer to a destination; of one by
-                          ///< which it is there earlier: 1
-  bool mip_start = true;  ///< rounds start from the list scheduler's plan, and fall back to it
+  int epochs = 0;      ///< of a round; 0: twice what the longest hop takes, within 4 .. 16, and more where
+                       ///< there would be more than about 256 rounds
+  double gamma = 0.9;  ///< worth of an epoch by which a chunk comes nearer to a destination; of one by
+                       ///< which it is there earlier: 1
+  RoundsStart start = RoundsStart::best;
   std::int64_t max_columns = 4000;  ///< of a part's model; further chunks are left to the plan
   /// Once a run has a plan, it solves models until their work, the sum of rows x (simplex iterations +
   /// columns), reaches this: at the same round on every machine. The default is about a minute of CPU.

@@ -316,7 +316,7 @@ void RoundLoop::consider(const std::vector<PlacedMove>& placed) {
   std::vector<Move> moves;
   for (const PlacedMove& move : placed) moves.push_back({move.chunk, move.hop, 0});
   std::vector<Send> sends = committed_.realise(moves, window_.begin_us);
-  if (!problem_.rounds.mip_start && !plan_.exists()) {
+  if (problem_.rounds.start == RoundsStart::none && !plan_.exists()) {
     plan_.moves = finder_.moves_of(sends);
     return;
   }

@@ -28,6 +28,7 @@ Fabric star() {
 SolveOptions in_rounds(const std::string& decompose, int chunks) {
   SolveOptions options;
   options.engine = "rounds";
+  options.rounds.start = RoundsStart::list;
   options.decompose = decompose;
   options.chunks = chunks;
   return options;
@@ -133,7 +134,7 @@ TEST_P(Decomposed, AllToAllIsDeliveredOnce) {
 TEST_P(Decomposed, AllGatherWithoutAStartIsDeliveredOnce) {
   const Fabric topology = star();
   SolveOptions options = in_rounds(GetParam(), 1);
-  options.rounds.mip_start = false;
+  options.rounds.start = RoundsStart::none;
   const Solved solved = solve(topology, Collective::allgather, 8e6, options);
   expect_whole(topology, solved);
   EXPECT_FALSE(solved.result.metrics.contains("start_finish_us"));
@@ -178,7 +179,7 @@ TEST(Rounds, ThePlanNeverGetsLater) {
 TEST(Rounds, ModelsAloneComeCloseToTheBound) {
   const Fabric topology = torus();
   SolveOptions options = in_rounds("none", 2);
-  options.rounds.mip_start = false;
+  options.rounds.start = RoundsStart::none;
   const Solved solved = solve(topology, Collective::allgather, 1e9, options);
   expect_whole(topology, solved);
   EXPECT_LE(solved.result.gap, 0.1);
@@ -243,9 +244,9 @@ TEST(Rounds, ChunksOfDifferentSizesAreRefused) {
   const Fabric ring = generated("ring", {{"gpus", "3"}});
   const Demand demand(Collective::custom, 3000, 3,
                       {{GpuId{0}, 1000, {GpuId{1}}}, {GpuId{1}, 2000, {GpuId{2}}}}, 1);
-  for (const bool mip_start : {true, false}) {
+  for (const RoundsStart start : {RoundsStart::list, RoundsStart::none}) {
     SolveOptions options = in_rounds("none", 1);
-    options.rounds.mip_start = mip_start;
+    options.rounds.start = start;
     try {
       solve(ring, demand, options);
       ADD_FAILURE() << "solved";

@@ -1,0 +1,179 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "rondo/core/hops.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/solvers/solvers.hpp"
+#include "rondo/windows/window_rounds.hpp"
+#include "same_sends.hpp"
+#include "topologies.hpp"
+#include "window_model.hpp"
+#include "window_solver.hpp"
+
+/// Windows of a plan that can be improved by hand: GPU 0 sends four chunks to each of GPUs 1 and 2, all of
+/// them over its own links, and the links between these two are idle.
+namespace rondo {
+namespace {
+
+constexpr double kBytes = 4e6;
+constexpr double kChunkUs = 20;  ///< 1 MB at 50 GB/s
+constexpr double kLatencyUs = 0.5;
+
+class Windows : public testing::Test {
+ protected:
+  std::shared_ptr<const Topology> full_ =
+      generated("full", {{"gpus", "3"}, {"bandwidth_GBps", "50"}, {"latency_us", "0.5"}});
+  Demand demand_ = make_demand(Collective::broadcast, kBytes, 3, 4);
+
+  const Hop& hop(const HopTable& hops, int from, int to) const {
+    return *std::ranges::find_if(hops.hops(),
+                                 [&](const Hop& h) { return h.src == GpuId{from} && h.dst == GpuId{to}; });
+  }
+
+  /// One chunk after another over both links of GPU 0.
+  Schedule from_the_root_alone() const {
+    const HopTable hops(*full_);
+    Schedule schedule;
+    for (int c = 0; c < 4; ++c) {
+      for (const int to : {1, 2})
+        append_sends(*full_, hop(hops, 0, to), ChunkId{c}, kBytes / 4, c * kChunkUs, schedule.sends);
+    }
+    schedule.finish_us = 4 * kChunkUs + kLatencyUs;
+    canonicalise(schedule);
+    return schedule;
+  }
+
+  WindowsProblem problem() const {
+    return {.topology = *full_, .demand = demand_, .bound_us = 2 * kChunkUs, .model_work = 1e6};
+  }
+
+  Schedule repair(const WindowsProblem& problem, const std::vector<RoundRecord>& finished,
+                  const std::optional<Schedule>& start) {
+    records_ = finished;
+    return repair_in_windows(
+        problem, *make_cbc_solver(), *make_local_communicator(), finished, start,
+        [&](const RoundRecord& record) { records_.push_back(record); }, notes_);
+  }
+
+  std::vector<RoundRecord> records_;
+  RoundsNotes notes_;
+};
+
+// Each GPU takes one chunk from the other instead: both links of GPU 0 are free a chunk's time earlier. No
+// more, since all that may move in the model is one chunk's time.
+TEST_F(Windows, LambdaIsAChunksTime) {
+  PlanSpace space = make_plan_space(*full_, demand_);
+  const SurveyedPlan plan = survey(*plan_of(from_the_root_alone(), space), space);
+  const PlanView view(plan, space, kChunkUs);
+  const Window window = WindowChooser(plan).from(0, 100);
+  ASSERT_EQ(window.members.size(), 8U);
+  const WindowModel built = window_model(view, window);
+  EXPECT_LE(max_violation(built.model, built.start), 1e-6);
+  const WindowAnswer answer = solve_window(view, window, *make_cbc_solver(), {});
+  EXPECT_EQ(answer.outcome, "optimal");
+  EXPECT_NEAR(answer.lambda_us, kChunkUs, 1e-6);
+  EXPECT_GE(answer.detours, 2);
+}
+
+// A window of the first chunk alone: the other GPU has it in no time that would help.
+TEST_F(Windows, NothingIsGainedWhereNobodyElseHoldsAChunk) {
+  PlanSpace space = make_plan_space(*full_, demand_);
+  const SurveyedPlan plan = survey(*plan_of(from_the_root_alone(), space), space);
+  const PlanView view(plan, space, kChunkUs);
+  const Window window = WindowChooser(plan).from(0, 3);
+  ASSERT_EQ(window.members.size(), 2U);
+  EXPECT_NEAR(window.until_us, kChunkUs, 1e-5);
+  const WindowAnswer answer = solve_window(view, window, *make_cbc_solver(), {});
+  EXPECT_NEAR(answer.lambda_us, 0, 1e-6);
+}
+
+TEST_F(Windows, MembersHaveToStartInTheWindow) {
+  PlanSpace space = make_plan_space(*full_, demand_);
+  const SurveyedPlan plan = survey(*plan_of(from_the_root_alone(), space), space);
+  const Window window = WindowChooser(plan).from(kChunkUs, 5);
+  ASSERT_EQ(window.members.size(), 4U);  // chunks 1 and 2
+  EXPECT_EQ(window.from_us, kChunkUs);
+  EXPECT_NEAR(window.until_us, 3 * kChunkUs, 1e-5);
+  for (const int i : window.members) {
+    EXPECT_GE(plan.plan.transfers[static_cast<std::size_t>(i)].start_us, kChunkUs);
+    EXPECT_LT(plan.latest_start_us[static_cast<std::size_t>(i)], window.until_us);
+  }
+  const WindowAnswer answer = solve_window(PlanView(plan, space, kChunkUs), window, *make_cbc_solver(), {});
+  EXPECT_GE(answer.lambda_us, -1e-6);
+  EXPECT_LE(answer.lambda_us, kChunkUs + 1e-6);
+}
+
+TEST_F(Windows, RoundsRepairTheSchedule) {
+  const Schedule repaired = repair(problem(), {}, from_the_root_alone());
+  const ReplayResult replayed = replay(*full_, demand_, repaired.sends);
+  ASSERT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_LE(replayed.finish_us, 3 * kChunkUs + 2 * kLatencyUs);
+  ASSERT_GE(records_.size(), 2U);
+  std::int64_t changed = 0;
+  double finish_us = from_the_root_alone().finish_us;
+  for (const RoundRecord& record : records_) {
+    EXPECT_EQ(record.finish_before_us, finish_us);
+    EXPECT_LE(record.finish_after_us, record.finish_before_us);
+    finish_us = record.finish_after_us;
+    for (const RoundPart& part : record.parts) changed += part.transfers_changed;
+  }
+  EXPECT_GE(changed, 2);
+  EXPECT_TRUE(records_.front().plan.has_value());
+  EXPECT_EQ(records_.front().state.unmet.size(), demand_.num_deliveries());
+  EXPECT_TRUE(records_.back().state.unmet.empty());
+  expect_same_sends(reassemble(*full_, demand_, records_), repaired);
+}
+
+TEST_F(Windows, ResumeAfterAnyRoundEndsAlike) {
+  const Schedule undisturbed = repair(problem(), {}, from_the_root_alone());
+  const std::vector<RoundRecord> all = records_;
+  for (std::size_t k = 1; k <= all.size(); ++k) {
+    const std::vector<RoundRecord> finished(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(k));
+    expect_same_sends(repair(problem(), finished, {}), undisturbed);
+    EXPECT_EQ(records_.size(), all.size()) << "after " << k;
+  }
+}
+
+TEST_F(Windows, AScheduleThatIsGoodEnoughIsCommittedAtOnce) {
+  WindowsProblem good = problem();
+  good.stop_at_us = 100;
+  const Schedule start = from_the_root_alone();
+  expect_same_sends(repair(good, {}, start), start);
+  ASSERT_EQ(records_.size(), 1U);
+  EXPECT_TRUE(records_.front().parts.empty());
+  EXPECT_EQ(records_.front().end_us, start.finish_us);
+}
+
+// What a switch copies is no plan of transfers from GPU to GPU.
+TEST_F(Windows, AScheduleWithoutAPlanStays) {
+  const auto star = rondo::star(4);
+  const Demand demand = make_demand(Collective::broadcast, kBytes, 4, 1);
+  Schedule copied;
+  double arrival_us = 0;
+  for (const LinkId link : {star->out_links(star->node_of(GpuId{0})).front()}) {
+    const Link& up = star->link(link);
+    const double end = kBytes / up.bandwidth_GBps * 1e-3;
+    copied.sends.push_back({ChunkId{0}, link, 0, end, end + up.latency_us});
+    for (std::size_t g = 1; g < 4; ++g) {
+      const LinkId down = star->in_links(star->node_of(GpuId{g})).front();
+      const double from = up.latency_us;
+      copied.sends.push_back({ChunkId{0}, down, from, from + end, from + end + star->link(down).latency_us});
+      arrival_us = copied.sends.back().arrival_us;
+    }
+  }
+  copied.finish_us = arrival_us;
+  canonicalise(copied);
+  ASSERT_TRUE(replay(*star, demand, copied.sends).valid());
+  RoundsNotes notes;
+  const Schedule kept = repair_in_windows(
+      {.topology = *star, .demand = demand, .model_work = 1e6}, *make_cbc_solver(),
+      *make_local_communicator(), {}, copied, [](const RoundRecord&) {}, notes);
+  expect_same_sends(kept, copied);
+  EXPECT_EQ(notes.remarks.size(), 1U);
+}
+
+}  // namespace
+}  // namespace rondo
