@@ -258,7 +258,7 @@ TEST_F(Survival, NothingIsKeptWhereThatIsAskedFor) {
   const std::string ring =
       "solve --topology ring:gpus=4,bandwidth_GBps=10,latency_us=1 --collective allgather --size 30KB "
       "--engine "
-      "rounds --chunks 2 --round-epochs 1 --output ";
+      "rounds --start list --chunks 2 --round-epochs 1 --output ";
   succeed(split(ring + "kept"));
   succeed(split(ring + "out --checkpoint-every never"));
   EXPECT_TRUE(fs::exists(at("kept/rounds")));

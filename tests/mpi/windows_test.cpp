@@ -23,7 +23,7 @@ class WindowRanks : public testing::Test {
   }
 
   Schedule repair(const Communicator& communicator, const std::vector<RoundRecord>& finished = {}) {
-    const WindowsProblem problem{.topology = *torus_, .demand = demand_, .seed = 1, .model_work = 5e6};
+    const WindowsProblem problem{.topology = *torus_, .demand = demand_, .seed = 1, .model_work = 2e7};
     const std::optional<Schedule> start = finished.empty() ? std::optional(start_) : std::nullopt;
     RoundsNotes notes;
     records_ = finished;
@@ -34,7 +34,7 @@ class WindowRanks : public testing::Test {
 
   std::shared_ptr<const Topology> torus_ =
       std::make_shared<const Topology>(degrade(generate_topology("torus", {{"dims", "4x4"}}), 0.1, 0.5, 2));
-  Demand demand_ = make_demand(Collective::allgather, 16e6, 16, 8);
+  Demand demand_ = make_demand(Collective::allgather, 16e6, 16, 4);
   Schedule start_;
   std::vector<RoundRecord> records_;
 };

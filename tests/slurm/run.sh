@@ -38,6 +38,7 @@ size = 1200MB
 chunks = 64
 gap = 10%
 engine = rounds
+start = list
 decompose = ncflow
 round-epochs = 4
 CFG
