@@ -85,9 +85,10 @@ class Improver {
         play_round();
         try_share_ = (task_.time_spent() - time_) / tries_in_turn() / transfers(state_.chunks);
       } else if (const std::size_t variants = restart_variants()) {
+        // An interrupted round does not count, so that its number of chunks is asked for before.
+        const int chunks = task_.restart_chunks[state_.restart_rounds];
         play_restart_round(variants);
-        const double scheduled =
-            static_cast<double>(variants) * transfers(task_.restart_chunks[state_.restart_rounds - 1]);
+        const double scheduled = static_cast<double>(variants) * transfers(chunks);
         restart_share_ = (task_.time_spent() - time_) / scheduled;
       } else if (last_level) {
         break;

@@ -100,6 +100,24 @@ TEST(Improvement, RestartsInMoreChunks) {
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
 }
 
+TEST(Improvement, ASignalInTheFirstRestartRoundEndsTheSearch) {
+  const auto ring = one_way_ring(4);
+  const Demand demand = make_demand(Collective::broadcast, 1e6, 4, 1);
+  const PreparedEngine list = prepare_list({ring, demand}, {}, {});
+  ImprovementTask task = task_of(*ring, demand, 1000, *list(demand, {}).schedule);
+  task.restart_chunks = {2, 4};
+  bool is_interrupted = false;
+  task.restart = [&](int, std::size_t, RestartLimits) -> std::optional<Schedule> {
+    is_interrupted = true;
+    return std::nullopt;
+  };
+  task.interrupted = [&] { return is_interrupted; };
+  task.stop = [&](double) { return is_interrupted; };
+  const Improvement result = improve(task, *make_local_communicator());
+  EXPECT_TRUE(is_interrupted);
+  EXPECT_FALSE(result.schedule);
+}
+
 TEST(Improvement, LeavesALevelThatCannotGetBetter) {
   const auto ring = one_way_ring(4);
   const Demand demand = allgather(*ring);
