@@ -27,7 +27,12 @@ constexpr double kPriceGrowth = 4;    ///< of multiplicative weights, over the g
 constexpr int kFirstRounds = 24;      ///< of trees by multiplicative weights, before the first master
 constexpr double kEvenShare = 1e-4;   ///< of the prices: keeps paths over links that cost nothing short
 constexpr double kShareOfBest = 0.5;  ///< of the best prices so far in those that are used next
-constexpr int kMostVainRounds = 12;   ///< in which no tree is new or the bound does not rise
+constexpr int kMostVainRounds = 100;  ///< in which the bound does not rise
+/// Of the even prices, those of periods before the last, which first trees leave free.
+constexpr double kEarlyShare = 1e-3;
+/// Links looked at for destinations in all iterations together; the fewest that there are in any case.
+constexpr double kMostPackingWork = 3e7;
+constexpr double kFewestMasters = 12;
 /// Ready times beyond so many are taken for the next earlier ones.
 constexpr std::size_t kMostPeriods = 8;
 /// Of the greatest length: shares below it are left out.
@@ -92,6 +97,7 @@ class SteinerLoop {
         known_(blocks_.size()) {
     const std::size_t num_rows = from_us_.size() * rows_.count();
     even_.assign(num_rows, 1 / static_cast<double>(rows_.count()));
+    for (std::size_t row = 0; row < last_rows(); ++row) even_[row] *= kEarlyShare;
     double bytes = 0;
     for (const SteinerBlock& block : blocks_) bytes += block.bytes;
     unit_us_ = bytes * rows_.least_us();
@@ -104,26 +110,28 @@ class SteinerLoop {
     first_trees(deadline);
     MasterSolution solution = master_->solve({});
     std::vector<double> best = even_;
-    double best_bound = 0;
+    double best_bound = -std::numeric_limits<double>::infinity();
     int vain = 0;
     int iterations = 0;
     while (solution.status == SolveStatus::optimal && iterations < most_iterations &&
            vain < kMostVainRounds && is_apart(solution.theta, best_bound) && !deadline.is_over()) {
       const std::vector<double> own = mixed(solution.row_price, even_, kEvenShare);
-      const std::vector<double> price = mixed(own, best, kShareOfBest);
+      // Where prices near the best ones prove no more, those of the master may.
+      const std::vector<double> price = vain % 2 == 0 ? mixed(own, best, kShareOfBest) : own;
       const Round round = add_trees(price);
-      const bool rises = round.bound > best_bound;
+      bool rises = round.bound > best_bound;
       if (rises) {
         best_bound = round.bound;
         best = price;
       }
-      const Round of_own = round.num_new > 0 ? Round{} : add_trees(own);
+      const Round of_own = round.num_new > 0 ? Round{.bound = best_bound} : add_trees(own);
       if (of_own.bound > best_bound) {
         best_bound = of_own.bound;
         best = own;
+        rises = true;
       }
       const bool is_new = round.num_new > 0 || of_own.num_new > 0;
-      vain = rises && is_new ? 0 : vain + 1;
+      vain = rises ? 0 : vain + 1;
       if (!is_new && !rises) break;
       solution = master_->solve({});
       ++iterations;
@@ -319,7 +327,9 @@ double steiner_work(const Topology& topology, const Demand& demand) {
 SteinerPacking pack_steiner_trees(const Topology& topology, const Demand& demand,
                                   const MakeColumnMaster& make_master, int most_iterations,
                                   const Deadline& deadline) {
-  return SteinerLoop(topology, demand, make_master).run(most_iterations, deadline);
+  const double affordable = std::max(kFewestMasters, kMostPackingWork / steiner_work(topology, demand));
+  const int most = static_cast<int>(std::min(affordable, static_cast<double>(most_iterations)));
+  return SteinerLoop(topology, demand, make_master).run(most, deadline);
 }
 
 }  // namespace rondo

@@ -60,7 +60,8 @@ inline constexpr int kMostSteinerMasters = 300;
 /// grows in the arcs that dual ascent leaves free, the destination next that is cheapest to reach (Takahashi
 /// and Matsuyama, "An approximate solution for the Steiner problem in graphs", Math. Japonica 24, 1980); what
 /// dual ascent proves of all trees at once bounds what any packing can do. Switches do not copy. Ends where
-/// bound and packing are 0.05 % apart, where no tree is new, after `most_iterations`, or past the deadline.
+/// bound and packing are 0.05 % apart, where the bound has not risen for long, after `most_iterations` or
+/// fewer where each is much work, or past the deadline.
 SteinerPacking pack_steiner_trees(const Topology& topology, const Demand& demand,
                                   const MakeColumnMaster& make_master, int most_iterations,
                                   const Deadline& deadline);
