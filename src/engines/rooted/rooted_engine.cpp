@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "../steps/dealing.hpp"
+#include "interleaved_trees.hpp"
 #include "out_tree_packing.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/engines/engine_row.hpp"
@@ -26,15 +27,17 @@ struct DepthPolicy {
   double depth_weight;
 };
 constexpr DepthPolicy kDepthPolicies[] = {{"even", 0.3}, {"deep", 0.03}, {"shallow", 3}};
-const char* const kWhole = "whole";  // few trees, each link carries whole ones
+const char* const kWhole = "whole";       // few trees, each link carries whole ones
+const char* const kRates = "even-rates";  // the trees of "even", every hop at a rate of its own
 
 double depth_weight_of(const std::string& policy) {
   for (const DepthPolicy& known : kDepthPolicies) {
     if (policy == known.name) return known.depth_weight;
   }
-  throw Error(
-      ExitCode::usage,
-      fmt::format("policy '{}' is unknown to engine rooted; known are: whole, even, deep, shallow", policy));
+  throw Error(ExitCode::usage,
+              fmt::format("policy '{}' is unknown to engine rooted; known are: whole, even, deep, shallow, "
+                          "even-rates",
+                          policy));
 }
 
 RootedData data_of(const Demand& demand) {
@@ -49,6 +52,7 @@ struct RootedProblem {
   RootedData data;
   CopyGraph graph;
   double least_busy_us;
+  bool are_links;  ///< the arcs: no transfer needs several links at once
 };
 
 /// Of more destinations than their cuts are looked for, the bound of all schedules has to do.
@@ -56,7 +60,10 @@ RootedProblem problem_of(const Instance& instance, double bound_us) {
   RootedData data = data_of(instance.demand);
   const bool are_many = data.destinations.size() > kMostCutDestinations;
   const double least_us = are_many ? bound_us : least_busy_us(*instance.topology, data);
-  return {instance.topology, std::move(data), make_copy_graph(*instance.topology), least_us};
+  CopyGraph graph = make_copy_graph(*instance.topology);
+  const bool are_links = graph.arcs.size() == instance.topology->num_links() &&
+                         instance.topology->num_gpus() == instance.topology->num_nodes();
+  return {instance.topology, std::move(data), std::move(graph), least_us, are_links};
 }
 
 OutTreePacking packing_of(const RootedProblem& problem, const std::string& policy,
@@ -66,6 +73,8 @@ OutTreePacking packing_of(const RootedProblem& problem, const std::string& polic
     std::optional<OutTreePacking> whole;
     if (may_have_whole_trees(*problem.topology, problem.graph, problem.data))
       whole = pack_whole_trees(*problem.topology, problem.graph, problem.data, problem.least_busy_us);
+    else if (may_interleave_trees(*problem.topology, problem.graph, problem.data))
+      whole = interleave_trees(*problem.topology, problem.graph, problem.data, problem.least_busy_us);
     if (whole) return *std::move(whole);
     if (!is_default) {
       throw Error(ExitCode::unavailable,
@@ -99,19 +108,19 @@ PreparedEngine prepare_rooted(const Instance& instance, const EngineOptions& opt
   const Deadline deadline = Deadline(options.limits).after(kShareOfOutTrees);
   return [problem, packings, deadline, make_master = tools.column_master](const Demand& demand,
                                                                           const EngineOptions& asked) {
-    auto packing = packings->find(asked.policy);
-    if (packing == packings->end()) {
-      packing =
-          packings->emplace(asked.policy, packing_of(*problem, asked.policy, make_master, deadline)).first;
-    }
+    const bool has_rates = asked.policy == kRates || (asked.policy == kWhole && !problem->are_links);
+    const std::string policy = asked.policy == kRates ? kDepthPolicies[0].name : asked.policy;
+    auto packing = packings->find(policy);
+    if (packing == packings->end())
+      packing = packings->emplace(policy, packing_of(*problem, policy, make_master, deadline)).first;
     const OutTreePacking& packed = packing->second;
     std::vector<double> shares;
     for (const OutTree& tree : packed.trees) shares.push_back(tree.weight);
     EngineResult result;
     const Deadline until(asked.limits);
-    result.schedule =
-        schedule_pipelined(*problem->topology, demand, packed.trees, deal(shares, demand.num_chunks()),
-                           packed.busy_us, asked.concurrency, until);
+    result.schedule = schedule_pipelined(
+        *problem->topology, demand, packed.trees, deal(shares, demand.num_chunks()), packed.busy_us,
+        has_rates ? HopRates::of_their_trees : HopRates::of_links, asked.concurrency, until);
     if (!result.schedule) result.limits_hit.push_back(until.ended_by());
     result.metrics["trees"] = static_cast<double>(packed.trees.size());
     result.metrics["tree_throughput_us"] = packed.busy_us;
@@ -126,12 +135,12 @@ EngineInfo rooted_engine() {
       .help =
           "trees from one root packed at its least cut (Edmonds), copied by switches where they may, in "
           "many chunks; Broadcast, Reduce",
-      .policies = {kWhole, "even", "deep", "shallow"},
+      .policies = {kWhole, "even", "deep", "shallow", kRates},
       .applicable = [](const Instance& instance, const EngineOptions&) { return is_rooted(instance.demand); },
       .work = [](const Demand& demand, const std::string&) { return kWorkOfSend * demand.num_deliveries(); },
       .takes_seeds = false,
       .traits = kContinuousTime,
-      .most_sends = 2e6,
+      .most_sends = 2.4e6,
       .prepare = prepare_rooted};
 }
 

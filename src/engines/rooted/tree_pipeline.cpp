@@ -1,5 +1,7 @@
 #include "tree_pipeline.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -8,9 +10,11 @@
 #include <tuple>
 #include <utility>
 
+#include "rondo/core/error.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/link_timetable.hpp"
+#include "rondo/core/units.hpp"
 
 namespace rondo {
 namespace {
@@ -49,17 +53,24 @@ struct PipelineEvent {
 class Pipeline {
  public:
   Pipeline(const Topology& topology, const Demand& demand, const std::vector<OutTree>& trees, int concurrency)
-      : topology_(topology), bytes_(demand.bytes(ChunkId{0})), timetable_(topology, concurrency) {
+      : topology_(topology),
+        bytes_(demand.bytes(ChunkId{0})),
+        concurrency_(concurrency),
+        timetable_(topology, concurrency) {
     for (const OutTree& tree : trees) add(tree);
     queues_.resize(hops_.size());
     is_looked_at_.assign(hops_.size(), 0);
     looks_us_.assign(hops_.size(), -1);
+    free_us_.assign(hops_.size(), 0);
   }
 
   std::optional<Schedule> run(const Demand& demand, const std::vector<std::size_t>& tree_of, double busy_us,
-                              const Deadline& deadline) {
+                              HopRates rates, const Deadline& deadline) {
     std::vector<double> of_tree(roots_.size(), 0);
     for (const std::size_t tree : tree_of) ++of_tree[tree];
+    has_own_rates_ = rates == HopRates::of_their_trees;
+    if (has_own_rates_) busy_us = slow_hops(of_tree);
+    for (std::size_t tree = 0; tree < roots_.size(); ++tree) find_times_to_go(tree);
     std::vector<double> begun(roots_.size(), 0);
     for (std::size_t c = 0; c < tree_of.size(); ++c) {
       const std::size_t tree = tree_of[c];
@@ -90,6 +101,7 @@ class Pipeline {
  private:
   void add(const OutTree& tree) {
     const std::size_t first = stages_.size();
+    first_stage_.push_back(first);
     roots_.emplace_back();
     for (const TreeTransfer& transfer : tree.transfers) {
       const int stage = static_cast<int>(stages_.size());
@@ -103,7 +115,62 @@ class Pipeline {
         stages_[first + index(transfer.from)].next.push_back({stage, index(transfer.from_link)});
       }
     }
-    for (std::size_t s = stages_.size(); s-- > first;) {
+  }
+
+  /// Per tree the numbers of its first stage and of the first one after it.
+  std::pair<std::size_t, std::size_t> stages_of(std::size_t tree) const {
+    return {first_stage_[tree], tree + 1 < first_stage_.size() ? first_stage_[tree + 1] : stages_.size()};
+  }
+
+  /// Gives every hop the rate at which all of its chunks pass in the time that the busiest link or group
+  /// takes for its own; returns that time.
+  double slow_hops(const std::vector<double>& chunks_of_tree) {
+    std::vector<double> chunks(hops_.size(), 0);
+    for (std::size_t tree = 0; tree < roots_.size(); ++tree) {
+      const auto [first, end] = stages_of(tree);
+      for (std::size_t s = first; s < end; ++s) chunks[index(stages_[s].hop)] += chunks_of_tree[tree];
+    }
+    std::vector<double> of_link(topology_.num_links(), 0);
+    for (std::size_t h = 0; h < hops_.size(); ++h)
+      for (const HopLink& part : hops_[h].links) of_link[part.link.index()] += chunks[h];
+    double busy_us = 0;
+    for (std::size_t l = 0; l < of_link.size(); ++l)
+      busy_us = std::max(busy_us, transmission_us(of_link[l] * bytes_, topology_.links()[l].bandwidth_GBps));
+    for (const SharedBandwidth& group : topology_.shared_bandwidth()) {
+      double of_group = 0;
+      for (const LinkId l : group.links) of_group += of_link[l.index()];
+      busy_us = std::max(busy_us, transmission_us(of_group * bytes_, group.bandwidth_GBps));
+    }
+    check_transfers_at_a_time(chunks);
+    for (std::size_t h = 0; h < hops_.size(); ++h) {
+      double slowest_us = 0;
+      for (const HopLink& part : hops_[h].links) slowest_us = std::max(slowest_us, part.occupied_us(bytes_));
+      if (chunks[h] > 0) hops_[h] = slowed(hops_[h], std::max(1.0, busy_us / chunks[h] / slowest_us));
+    }
+    return busy_us;
+  }
+
+  void check_transfers_at_a_time(const std::vector<double>& chunks) const {
+    if (concurrency_ == kAnyConcurrency) return;
+    std::vector<int> hops(topology_.num_links(), 0);
+    for (std::size_t h = 0; h < hops_.size(); ++h) {
+      for (const HopLink& part : hops_[h].links) {
+        const Link& link = topology_.link(part.link);
+        if (chunks[h] == 0 || !(topology_.is_gpu(link.src) || topology_.is_gpu(link.dst))) continue;
+        if (++hops[part.link.index()] > concurrency_) {
+          throw Error(
+              ExitCode::unavailable,
+              fmt::format("engine rooted: at rates of their own, more than {} transfers are on link {} "
+                          "at a time; raise --concurrency or use another policy, such as even",
+                          concurrency_, part.link.index()));
+        }
+      }
+    }
+  }
+
+  void find_times_to_go(std::size_t tree) {
+    const auto [first, end] = stages_of(tree);
+    for (std::size_t s = end; s-- > first;) {
       Stage& stage = stages_[s];
       const Hop& hop = hops_[index(stage.hop)];
       for (const HopLink& part : hop.links) stage.to_go_us = std::max(stage.to_go_us, arrives_after_us(part));
@@ -132,7 +199,8 @@ class Pipeline {
   /// Links only fill up: before the earliest start of what waits for the hop, nothing can start over it.
   void look_again(int hop, double t) {
     if (queues_[index(hop)].empty()) return;
-    const double next = timetable_.earliest_start(hops_[index(hop)], bytes_, t);
+    const double next =
+        timetable_.earliest_start(hops_[index(hop)], bytes_, std::max(t, free_us_[index(hop)]));
     double& looks = looks_us_[index(hop)];
     if (looks >= 0 && looks <= next) return;
     looks = next;
@@ -149,10 +217,11 @@ class Pipeline {
     std::ranges::sort(first_, [](const auto& a, const auto& b) { return b.first < a.first; });
     for (const auto& [waiting, h] : first_) {
       const Hop& hop = hops_[index(h)];
-      if (!timetable_.can_start(hop, bytes_, t)) continue;
+      if (free_us_[index(h)] > t + time_slack_us(t) || !timetable_.can_start(hop, bytes_, t)) continue;
       queues_[index(h)].pop();
       const std::size_t sent = schedule_.sends.size();
       timetable_.reserve(hop, waiting.chunk, bytes_, t, schedule_.sends);
+      if (has_own_rates_) free_us_[index(h)] = t + hop.links.front().occupied_us(bytes_);
       for (std::size_t i = sent; i < schedule_.sends.size(); ++i)
         schedule_.finish_us = std::max(schedule_.finish_us, schedule_.sends[i].arrival_us);
       for (const Stage::Next& next : stages_[index(waiting.stage)].next)
@@ -163,10 +232,12 @@ class Pipeline {
 
   const Topology& topology_;
   double bytes_;  ///< of a chunk
+  int concurrency_;
   LinkTimetable timetable_;
   std::vector<Hop> hops_;
   std::map<std::pair<std::vector<LinkId>, std::vector<int>>, int> hop_of_;
   std::vector<Stage> stages_;
+  std::vector<std::size_t> first_stage_;                   ///< per tree
   std::vector<std::vector<int>> roots_;                    ///< per tree, the stages that begin at the root
   std::vector<double> due_us_;                             ///< per chunk, to be everywhere
   std::vector<std::priority_queue<WaitingChunk>> queues_;  ///< per hop
@@ -174,6 +245,8 @@ class Pipeline {
   std::vector<int> looked_at_;  ///< hops at this instant
   std::vector<char> is_looked_at_;
   std::vector<double> looks_us_;  ///< per hop, when it is looked at again; -1: not
+  bool has_own_rates_ = false;
+  std::vector<double> free_us_;  ///< per hop; where hops have their own rates, they carry one chunk at a time
   std::vector<std::pair<WaitingChunk, int>> first_;
   Schedule schedule_;
 };
@@ -183,8 +256,8 @@ class Pipeline {
 std::optional<Schedule> schedule_pipelined(const Topology& topology, const Demand& demand,
                                            const std::vector<OutTree>& trees,
                                            const std::vector<std::size_t>& tree_of, double busy_us,
-                                           int concurrency, const Deadline& deadline) {
-  return Pipeline(topology, demand, trees, concurrency).run(demand, tree_of, busy_us, deadline);
+                                           HopRates rates, int concurrency, const Deadline& deadline) {
+  return Pipeline(topology, demand, trees, concurrency).run(demand, tree_of, busy_us, rates, deadline);
 }
 
 }  // namespace rondo

@@ -11,6 +11,11 @@
 
 namespace rondo {
 
+/// The rate of a transfer: that of its slowest link; or so much less that all hops together fill the busiest
+/// link, and no hop ever waits for another one: what goes over several links at once would leave some of them
+/// idle.
+enum class HopRates { of_links, of_their_trees };
+
 /// Event-driven list scheduling of chunks along out-trees. The chunks of one tree follow one another evenly
 /// over `busy_us`, the time that the links need for all; of what waits for a link goes first what has to
 /// leave first in order to be everywhere in time. `tree_of`: per chunk. Nothing where the deadline came
@@ -18,6 +23,6 @@ namespace rondo {
 std::optional<Schedule> schedule_pipelined(const Topology& topology, const Demand& demand,
                                            const std::vector<OutTree>& trees,
                                            const std::vector<std::size_t>& tree_of, double busy_us,
-                                           int concurrency, const Deadline& deadline);
+                                           HopRates rates, int concurrency, const Deadline& deadline);
 
 }  // namespace rondo

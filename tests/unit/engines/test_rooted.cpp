@@ -10,6 +10,7 @@
 #include "rondo/engines/engines.hpp"
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/solvers/solvers.hpp"
+#include "rooted/interleaved_trees.hpp"
 #include "rooted/out_tree_packing.hpp"
 #include "rooted/whole_trees.hpp"
 #include "topologies.hpp"
@@ -130,6 +131,63 @@ TEST(RootedEngine, OtherGpusRelay) {
   const Demand demand =
       make_demand(Collective::broadcast, kMB, 4, 100, GpuId{0}, {.group = {GpuId{0}, GpuId{1}, GpuId{2}}});
   EXPECT_LE(finish_by(topology, demand, "even"), 500 + 3 * 11);
+}
+
+// Six GPUs around a switch that does not copy: each sends in one tree alone, there at most twice.
+TEST(InterleavedTrees, LetEachGpuSendInOne) {
+  std::vector<Link> links;
+  for (int g = 0; g < 6; ++g) {
+    links.push_back(link(g, 6));
+    links.push_back(link(6, g));
+  }
+  const auto six = fabric(
+      {gpu(), gpu(), gpu(), gpu(), gpu(), gpu(), Node{.kind = NodeKind::switch_, .multicast = false}}, links);
+  const Topology& star = *six;
+  const CopyGraph graph = make_copy_graph(star);
+  const RootedData data = a_megabyte(star);
+  ASSERT_TRUE(may_interleave_trees(star, graph, data));
+  const double least_us = least_busy_us(star, data);
+  const auto packing = interleave_trees(star, graph, data, least_us);
+  ASSERT_TRUE(packing);
+  ASSERT_EQ(packing->trees.size(), 2U);
+  EXPECT_EQ(packing->busy_us, least_us);
+  std::vector<std::vector<int>> sends(2, std::vector<int>(star.num_links(), 0));
+  for (std::size_t t = 0; t < 2; ++t) {
+    EXPECT_EQ(packing->trees[t].weight, 0.5);
+    EXPECT_EQ(packing->trees[t].transfers.size(), 5U);
+    for (const TreeTransfer& transfer : packing->trees[t].transfers)
+      ++sends[t][transfer.links.front().index()];
+  }
+  for (const GpuId g : data.destinations) {
+    const LinkId out = star.out_links(star.node_of(g)).front();
+    EXPECT_TRUE(sends[0][out.index()] == 0 || sends[1][out.index()] == 0);
+    EXPECT_LE(sends[0][out.index()] + sends[1][out.index()], 2);
+  }
+}
+
+// One chunk more or less on the way: nothing waits for a link.
+TEST(RootedEngine, InterleavedTreesFillTheLinks) {
+  const auto star = star_of_four(false);
+  const double finish_us = finish_by(star, broadcast_to_all(*star, 100), "whole");
+  EXPECT_GE(finish_us, 1000 + 2 * 1 + 10);
+  EXPECT_LE(finish_us, 1000 + 100);
+}
+
+// Into the slow link goes half as much as into others, all the time.
+TEST(RootedEngine, RatesOfTheirOwnFillDamagedLinks) {
+  TopologyData data = star_of_four(true)->data();
+  data.links.push_back(link(1, 3));
+  data.links[7].bandwidth_GBps /= 2;
+  const auto damaged = std::make_shared<const Topology>(data);
+  EXPECT_LE(finish_by(damaged, broadcast_to_all(*damaged, 256), "even-rates"), 1.1 * 1000);
+}
+
+TEST(RootedEngine, SaysWhereRatesNeedMoreTransfersAtATime) {
+  const auto star = star_of_four(false);
+  const Demand demand = broadcast_to_all(*star, 16);
+  const PreparedEngine prepared = rooted_engine().prepare({star, demand}, {}, toolbox_of_columns());
+  expect_error(ExitCode::unavailable, {"more than 1 transfers are on link"},
+               [&] { prepared(demand, {.policy = "whole", .concurrency = 1}); });
 }
 
 TEST(RootedEngine, RefusesDataOfSeveralRoots) {
