@@ -25,12 +25,14 @@ constexpr double kLeastMove = 1e-6;
 constexpr double kFirstGain = 1e-6;
 constexpr double kRounding = 1e-11;
 constexpr std::size_t kMostPeriods = 24;
+/// With fewer there is little to gain.
+constexpr std::size_t kLeastPeriods = 6;
 /// Pricings of a flow, and how near its prices are to the best.
 constexpr int kMostMasters = 200;
 constexpr double kColumnsGap = 1e-6;
-/// Arcs looked at by pricings, of all ends together; about 5 s.
-constexpr double kMostWork = 5e7;
-/// Pricings that a flow takes at least to be worth a try.
+/// Arcs looked at by pricings, of all ends together; about 3 s with the masters that come with them.
+constexpr double kMostWork = 2e7;
+/// Pricings of a flow that there has to be work for.
 constexpr double kLeastPricings = 60;
 
 /// What rows of the flow stand for in each period: links or groups that are alike.
@@ -67,9 +69,10 @@ class PricesSearch {
     Trial early{std::max(least_us, earliest_us()) * (1 + kFirstGain), kInfinity};
     Trial late{kInfinity, 0};
     double us = early.us;
-    for (int step = 0; step < kMostEnds && !deadline_.is_over(); ++step) {
-      const PriceGrid grid = price_grid(delays_us_, us, kMostPeriods);
-      const auto prices = prices_at(grid);
+    const std::size_t periods = most_periods();
+    for (int step = 0; step < kMostEnds && periods >= kLeastPeriods && !deadline_.is_over(); ++step) {
+      const PriceGrid grid = price_grid(delays_us_, us, periods);
+      const auto prices = prices_at(grid, step == 0);
       if (!prices) break;
       const double gain_us = std::min(us, newton_step(grid, *prices));
       if (prices->payments > 1) {
@@ -222,14 +225,22 @@ class PricesSearch {
     return flow;
   }
 
-  /// Nothing where they take too much work.
-  std::optional<Prices> prices_at(const PriceGrid& grid) {
+  /// So many as leave work for a flow.
+  std::size_t most_periods() const {
+    const double arcs = static_cast<double>((topology_.num_links() + num_places_) * origins_.size());
+    return static_cast<std::size_t>(
+        std::min(kMostWork / (kLeastPricings * arcs), static_cast<double>(kMostPeriods)));
+  }
+
+  /// Nothing where they take too much work. `decide`: they may be any that prove more, if there are some.
+  std::optional<Prices> prices_at(const PriceGrid& grid, bool decide) {
     const ConcurrentFlow flow = flow_over(grid);
     const double work = static_cast<double>(flow.graph.arcs.size() * flow.blocks.size());
     const double pricings = (kMostWork - work_) / work;
-    if (pricings < kLeastPricings) return std::nullopt;
+    if (pricings < 0.9 * kLeastPricings) return std::nullopt;
     ColumnOptions options;
     options.gap = kColumnsGap;
+    options.enough = decide ? 1 : 0;
     options.max_iterations = static_cast<int>(std::min<double>(kMostMasters, pricings - options.warm_up));
     options.limits = deadline_.left_of({});
     const ColumnSolution solution = solve_by_columns(flow, options, make_master_, *communicator_);
