@@ -18,7 +18,7 @@ foreach(module IN LISTS modules)
   set_target_properties(rondo_${module} PROPERTIES EXPORT_NAME ${module})
   # The JSON of a file is for Rondo's own sources: its header asks for nlohmann_json.
   install(DIRECTORY include/rondo/${module} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rondo
-          PATTERN json_files.hpp EXCLUDE PATTERN read_as.hpp EXCLUDE)
+          PATTERN json_files.hpp EXCLUDE PATTERN json_object.hpp EXCLUDE PATTERN read_as.hpp EXCLUDE)
 endforeach()
 install(FILES include/rondo/rondo.hpp DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rondo)
 list(TRANSFORM modules PREPEND rondo_ OUTPUT_VARIABLE targets)

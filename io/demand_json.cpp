@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "format_version.hpp"
-#include "json_object.hpp"
+#include "rondo/io/json_object.hpp"
 
 namespace rondo {
 namespace {

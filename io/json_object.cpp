@@ -1,4 +1,4 @@
-#include "json_object.hpp"
+#include "rondo/io/json_object.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -5,9 +5,9 @@
 #include <variant>
 
 #include "column_checks.hpp"
-#include "json_object.hpp"
 #include "metric_columns.hpp"
 #include "overloaded.hpp"
+#include "rondo/io/json_object.hpp"
 #include "schedule_columns.hpp"
 #include "topology_json.hpp"
 

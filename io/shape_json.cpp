@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "json_object.hpp"
+#include "rondo/io/json_object.hpp"
 
 namespace rondo {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "format_version.hpp"
-#include "json_object.hpp"
+#include "rondo/io/json_object.hpp"
 
 namespace rondo {
 namespace {

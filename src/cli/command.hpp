@@ -36,6 +36,7 @@ Command pareto_command();
 Command export_command();
 Command execute_command();
 Command check_xml_command();
+Command check_plan_command();
 Command info_command();
 Command topology_list_command();
 Command topology_show_command();

@@ -15,6 +15,7 @@ const std::vector<Command>& commands() {
       export_command(),
       execute_command(),
       check_xml_command(),
+      check_plan_command(),
       info_command(),
       topology_list_command(),
       topology_show_command(),

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "command.hpp"
 #include "rondo/core/error.hpp"
@@ -9,6 +10,7 @@
 #include "rondo/io/read_as.hpp"
 #include "rondo/io/schedule_files.hpp"
 #include "rondo/msccl/xml.hpp"
+#include "rondo/mscclpp/plan_files.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -17,20 +19,22 @@ constexpr int kMostRepetitions = 100'000;
 constexpr int kMostSlots = 1'000'000;
 
 std::vector<OptionGroup> option_groups() {
-  return {{"Input",
-           {{"path", "PATH", "",
-             "the folder of a run, a schedule (FILE.h5, FILE.json) or MSCCL XML (FILE.xml)"}}},
-          {"Execution",
-           {{"bytes", "SIZE", "1MB", "size of the collective, as for solve; rounded up to whole chunks"},
-            {"type", "NAME", "int64",
-             "int64, double, float, uint8: the numbers that a collective combines; --bytes is rounded up to "
-             "whole ones"},
-            {"op", "NAME", "", "sum, prod, max, min: how it combines them; default: redop of XML, else sum"},
-            {"repeat", "N", "1", "how often, each time with other data"},
-            {"slots", "N", "2",
-             "messages that a connection holds before its sender has to wait, 1 or more; 2 is what MSCCL's "
-             "protocol "
-             "Simple has room for"}}}};
+  return {
+      {"Input",
+       {{"path", "PATH", "",
+         "the folder of a run, a schedule (FILE.h5, FILE.json), MSCCL XML (FILE.xml) or an execution plan of "
+         "MSCCL++ (FILE.json)"}}},
+      {"Execution",
+       {{"bytes", "SIZE", "1MB", "size of the collective, as for solve; rounded up to whole chunks"},
+        {"type", "NAME", "int64",
+         "int64, double, float, uint8: the numbers that a collective combines; --bytes is rounded up to "
+         "whole ones"},
+        {"op", "NAME", "", "sum, prod, max, min: how it combines them; default: redop of XML, else sum"},
+        {"repeat", "N", "1", "how often, each time with other data"},
+        {"slots", "N", "2",
+         "messages that a connection holds before its sender has to wait, 1 or more; 2 is what MSCCL's "
+         "protocol "
+         "Simple has room for"}}}};
 }
 
 execution::Arithmetic arithmetic_of(const Settings& settings, const std::string& default_op) {
@@ -55,6 +59,14 @@ std::vector<execution::Program> programs_of_xml(const std::string& text, double 
                 "algo: inplace and outofplace are 0, so that it is never used; set at least one to 1");
   }
   return programs;
+}
+
+/// The text of a file that is an execution plan of MSCCL++; nothing for others.
+std::optional<std::string> plan_text(const std::filesystem::path& path) {
+  if (path.extension() != ".json" || std::filesystem::is_directory(path)) return std::nullopt;
+  std::string text = read_text_file(path);
+  if (!mscclpp::is_plan(parse_json(text, path.string()))) return std::nullopt;
+  return text;
 }
 
 std::string right_outputs(const execution::Program& program) {
@@ -89,12 +101,17 @@ std::string execute(const Settings& settings, const Communicator& communicator) 
   const bool is_xml = path.extension() == ".xml";
   // The root reads; the others get the text, so that all have the same or the same error.
   const std::string text = to_text(on_root(communicator, [&] {
+    const std::optional<std::string> plan = is_xml ? std::nullopt : plan_text(path);
+    if (plan) return to_bytes(*plan);
     return to_bytes(is_xml ? read_text_file(path) : schedule_to_json(read_schedule(path)).dump());
   }));
   const auto programs = naming_file(path, [&] {
-    return is_xml ? programs_of_xml(text, bytes, settings)
-                  : std::vector{execution::from_schedule(schedule_from_json(parse_json(text, path.string())),
-                                                         bytes, arithmetic_of(settings, "sum"))};
+    if (is_xml) return programs_of_xml(text, bytes, settings);
+    const Json json = parse_json(text, path.string());
+    const execution::Arithmetic arithmetic = arithmetic_of(settings, "sum");
+    return std::vector{mscclpp::is_plan(json)
+                           ? execution::from_plan(mscclpp::plan_from_json(json), bytes, arithmetic)
+                           : execution::from_schedule(schedule_from_json(json), bytes, arithmetic)};
   });
   const bool combines = std::ranges::any_of(programs, &execution::Program::combines);
   for (const char* name : {"type", "op"}) {
@@ -115,7 +132,9 @@ Command execute_command() {
   return {
       .name = "execute",
       .arguments = "PATH [--bytes SIZE] [--repeat N]",
-      .summary = "run a schedule or MSCCL XML with real bytes and check all that the outputs hold",
+      .summary =
+          "run a schedule, MSCCL XML or an execution plan of MSCCL++ with real bytes and check all that the "
+          "outputs hold",
       .positional = "path",
       .notes =
           "The GPUs are dealt over the ranks (any number of them); every message of the schedule is a "

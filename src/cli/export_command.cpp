@@ -29,6 +29,10 @@ std::string write_xml(const PictureSubject& subject, const Settings& settings) {
   return write_msccl_xml(subject.proven, settings);
 }
 
+std::string write_mscclpp(const PictureSubject& subject, const Settings& settings) {
+  return write_plan(subject.proven, settings);
+}
+
 template <std::string (*draw)(const PictureSubject&)>
 std::string write_picture(const PictureSubject& subject, const Settings&) {
   return draw(subject);
@@ -37,6 +41,7 @@ std::string write_picture(const PictureSubject& subject, const Settings&) {
 const std::vector<Format>& formats() {
   static const std::vector<Format> all = {{"json", write_json},
                                           {kMscclFormat, write_xml},
+                                          {kPlanFormat, write_mscclpp},
                                           {"trace", write_picture<trace_json>},
                                           {"svg", write_picture<svg_picture>},
                                           {"html", write_picture<html_page>}};
@@ -61,11 +66,13 @@ std::vector<std::string> format_names() {
 }
 
 std::vector<OptionGroup> option_groups() {
-  return {{"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}},
-          {"Output",
-           {{"format", "NAME", formats().front().name, join(format_names())},
-            {"output", "FILE", "", "file to write; replaced if it exists"}}},
-          msccl_options()};
+  std::vector<OptionGroup> groups = {
+      {"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}},
+      {"Output",
+       {{"format", "NAME", formats().front().name, join(format_names())},
+        {"output", "FILE", "", "file to write; replaced if it exists"}}}};
+  for (OptionGroup& group : program_options()) groups.push_back(std::move(group));
+  return groups;
 }
 
 std::string run_export(const Settings& settings) {
@@ -95,6 +102,7 @@ Command export_command() {
           "msccl-xml  for the MSCCL executors, checked as by rondo check-xml; a schedule beyond a cap of "
           "the executor\n"
           "           is refused with the cap's name (exit code 69)\n"
+          "mscclpp    an execution plan of MSCCL++ (JSON), checked as by rondo check-plan; likewise refused\n"
           "trace      for Perfetto (ui.perfetto.dev) and chrome://tracing: a track a link and a GPU\n"
           "svg        a picture: the loaded fabric, the timeline of the links, their utilisation\n"
           "html       one page that works offline: the same, with a timeline that zooms and the path of each "
@@ -102,6 +110,7 @@ Command export_command() {
           "Examples:\n"
           "  rondo export runs/a --format json --output schedule.json\n"
           "  rondo export runs/a --format msccl-xml --output allgather.xml --instances 2\n"
+          "  rondo export runs/a --format mscclpp --output plan.json --gpus-per-node 8\n"
           "  rondo export runs/a --format html --output schedule.html\n",
       .options = option_groups,
       .run = on_root_alone(run_export)};

@@ -13,6 +13,7 @@
 #include "rondo/core/verify.hpp"
 #include "rondo/lowering/lowering.hpp"
 #include "rondo/msccl/xml.hpp"
+#include "rondo/mscclpp/plan_files.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -62,28 +63,56 @@ std::string why_msccl_ignored(const Settings& settings) {
                      kMscclFormat);
 }
 
+std::string why_plan_ignored(const Settings& settings) {
+  const std::string& format = settings.text("format");
+  if (format == kPlanFormat) return "";
+  return fmt::format("--format {} has no use for it; give --format {}, or leave it out", format, kPlanFormat);
+}
+
+std::string why_program_ignored(const Settings& settings) {
+  const std::string& format = settings.text("format");
+  if (format == kMscclFormat || format == kPlanFormat) return "";
+  return fmt::format("--format {} has no use for it; give --format {} or {}, or leave it out", format,
+                     kMscclFormat, kPlanFormat);
+}
+
+/// A group without relays is a communicator of its own.
+ProvenSchedule for_programs(const ProvenSchedule& whole) {
+  verify(whole);
+  return whole.demand.forbids_relays() ? inside_group(whole) : whole;
+}
+
 }  // namespace
 
-OptionGroup msccl_options() {
-  OptionGroup group{
-      "MSCCL XML (--format msccl-xml)",
-      {{"executor", "NAME", "msccl", executor_names() + ": whose spelling and caps"},
-       {"placement", "NAME", kOutOfPlace,
+std::vector<OptionGroup> program_options() {
+  OptionGroup both{
+      "MSCCL XML and MSCCL++ (--format msccl-xml, mscclpp)",
+      {{"placement", "NAME", kOutOfPlace,
         fmt::format("{}, or {} where input and output are one buffer (allgather, broadcast, allreduce, "
                     "reduce_scatter, reduce)",
                     kOutOfPlace, kInPlace)},
-       {"redop", "NAME", "sum", "sum, prod, max, min: what a collective that combines makes of its inputs"},
        {"instances", "N", "1", "split every chunk into N, each on threadblocks and channels of its own"},
-       {"protocol", "NAME", "Simple", "Simple, LL, LL128"},
        {"max-peers", "N", "", "GPUs that a GPU exchanges data with; the others are reached over relays"},
-       {"max-steps", "N", "",
-        "steps of a threadblock, where less than the executor takes; a connection with more goes over "
-        "several channels"},
        {"name", "TEXT", "", "of the program; default: made from collective, size and fabric"},
        {"min-bytes", "SIZE", "0", "smallest message that the executor uses it for"},
        {"max-bytes", "SIZE", "1099511627776", "largest; 0: no limit, which old executors do not know"}}};
-  for (Option& option : group.options) option.why_ignored = why_msccl_ignored;
-  return group;
+  for (Option& option : both.options) option.why_ignored = why_program_ignored;
+  OptionGroup xml{
+      "MSCCL XML (--format msccl-xml)",
+      {{"executor", "NAME", "msccl", executor_names() + ": whose spelling and caps"},
+       {"redop", "NAME", "sum", "sum, prod, max, min: what a collective that combines makes of its inputs"},
+       {"protocol", "NAME", "Simple", "Simple, LL, LL128"},
+       {"max-steps", "N", "",
+        "steps of a threadblock, where less than the executor takes; a connection with more goes over "
+        "several channels"}}};
+  for (Option& option : xml.options) option.why_ignored = why_msccl_ignored;
+  OptionGroup plan{
+      "MSCCL++ (--format mscclpp)",
+      {{"gpus-per-node", "N", "",
+        "GPUs that reach one another's memory (memory channels); others use port channels. Default: "
+        "those of one chassis of the fabric"}}};
+  for (Option& option : plan.options) option.why_ignored = why_plan_ignored;
+  return {both, xml, plan};
 }
 
 std::string write_msccl_xml(const ProvenSchedule& proven, const Settings& settings) {
@@ -91,11 +120,7 @@ std::string write_msccl_xml(const ProvenSchedule& proven, const Settings& settin
 }
 
 std::string write_msccl_xml(const ProvenSchedule& whole, const LoweringOptions& options) {
-  verify(whole);
-  // A group without relays is a communicator of its own.
-  std::optional<ProvenSchedule> inside;
-  if (whole.demand.forbids_relays()) inside = inside_group(whole);
-  const ProvenSchedule& proven = inside ? *inside : whole;
+  const ProvenSchedule proven = for_programs(whole);
   const msccl::Program program = lower(proven, options);
   std::string text = msccl::write_xml(program);
   // Read back, so that what is checked is what is written.
@@ -106,6 +131,23 @@ std::string write_msccl_xml(const ProvenSchedule& whole, const LoweringOptions& 
     throw Error(ExitCode::internal, "the program made from the schedule is wrong:\n" + describe(result));
   }
   return text;
+}
+
+std::string write_plan(const ProvenSchedule& proven, const Settings& settings) {
+  const std::int64_t most = byte_limit(settings, "max-bytes");
+  const mscclpp::Plan plan = lower_to_plan(
+      for_programs(proven), {.in_place = in_place(settings),
+                             .instances = static_cast<int>(settings.integer("instances", 1, 1024)),
+                             .max_peers = limit(settings, "max-peers"),
+                             .name = settings.has("name") ? settings.text("name") : "",
+                             .min_bytes = static_cast<std::uint64_t>(byte_limit(settings, "min-bytes")),
+                             .max_bytes = most == 0 ? mscclpp::kNoLimit : static_cast<std::uint64_t>(most),
+                             .gpus_per_node = limit(settings, "gpus-per-node").value_or(0)});
+  const Json json = mscclpp::plan_to_json(plan);
+  // Read back, so that what was checked is what is written.
+  if (mscclpp::plan_from_json(json) != plan)
+    throw Error(ExitCode::internal, "the plan does not read back as it was written");
+  return format_json(json);
 }
 
 }  // namespace rondo::cli

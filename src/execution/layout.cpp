@@ -16,6 +16,17 @@ constexpr double kMostMemory = 6e9;
 
 }  // namespace
 
+void check_room(std::size_t gpus, double user, double all) {
+  if (user <= kMostUserBytes && all <= kMostMemory) return;
+  throw Error(
+      ExitCode::unavailable,
+      fmt::format(
+          "{} GPUs with buffers of {} would have {} in all, with what is relayed {}; at most {} and {} "
+          "are executed: choose a smaller --bytes",
+          gpus, format_size(user / static_cast<double>(gpus)), format_size(user), format_size(all),
+          format_size(kMostUserBytes), format_size(kMostMemory)));
+}
+
 void lay_out(Program& program, const std::vector<std::size_t>& input, const std::vector<std::size_t>& output,
              const std::vector<std::size_t>& scratch) {
   double user = 0;
@@ -24,15 +35,7 @@ void lay_out(Program& program, const std::vector<std::size_t>& input, const std:
     user += static_cast<double>(std::max(input[g], output[g]));
     all += static_cast<double>(input[g]) + static_cast<double>(output[g]) + static_cast<double>(scratch[g]);
   }
-  if (user > kMostUserBytes || all > kMostMemory) {
-    throw Error(
-        ExitCode::unavailable,
-        fmt::format(
-            "{} GPUs with buffers of {} would have {} in all, with what is relayed {}; at most {} and {} "
-            "are executed: choose a smaller --bytes",
-            input.size(), format_size(user / static_cast<double>(input.size())), format_size(user),
-            format_size(all), format_size(kMostUserBytes), format_size(kMostMemory)));
-  }
+  check_room(input.size(), user, all);
   for (std::size_t g = 0; g < input.size(); ++g) {
     Region in{0, input[g]};
     Region out{input[g], output[g]};

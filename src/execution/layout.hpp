@@ -11,6 +11,9 @@ namespace rondo::execution {
 void lay_out(Program& program, const std::vector<std::size_t>& input, const std::vector<std::size_t>& output,
              const std::vector<std::size_t>& scratch);
 
+/// Throws Error(unavailable) where the GPUs' buffers, or all their memory, are more than these caps.
+void check_room(std::size_t gpus, double user, double all);
+
 /// What a named collective asks of the outputs, in parts of so many bytes; nothing for a custom one.
 void add_deliveries(Program& program, std::size_t part_bytes);
 

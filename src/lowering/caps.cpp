@@ -39,7 +39,9 @@ class CapCheck {
   void check_gpu(int g) {
     const std::string where = place(g);
     limit("threadblocks of a GPU", where, std::ssize(gpu(g).tbs), executor_.tbs,
-          "use --max-peers, which relays what goes to further peers, or fewer --instances");
+          "use --max-peers, which relays what goes to further peers, or fewer chunks (--chunks of rondo "
+          "solve) or "
+          "--instances");
     const int largest = std::max({gpu(g).input_chunks, gpu(g).output_chunks, gpu(g).scratch_chunks});
     limit("the offset of a step", where, largest - 1, executor_.offset,
           "use fewer chunks (--chunks of rondo solve) or fewer --instances");

@@ -142,7 +142,7 @@ Program build(const Prepared& parts, const LoweringOptions& options, int batches
   const auto lowered = [&](Order order) -> std::optional<std::pair<Plan, StepGraph>> {
     const auto plan = lowering::connect(parts.traffic, num_gpus, *options.executor, batches_per_tb, order);
     if (!plan) return std::nullopt;
-    StepGraph graph = lowering::make_steps(parts.traffic, *plan, parts.layout);
+    StepGraph graph = lowering::make_steps(parts.traffic, *plan, parts.layout, options.reuse_scratch);
     lowering::remove_implied_waits(graph, *plan);
     if (!lowering::ends_within(graph, *plan, lowering::kFifoDepth)) return std::nullopt;
     return std::pair(*plan, std::move(graph));

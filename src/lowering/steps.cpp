@@ -80,8 +80,9 @@ class Scratch {
 
 class StepMaker {
  public:
-  StepMaker(const Traffic& traffic, const Plan& plan, const Layout& layout)
-      : batches_(traffic.batches),
+  StepMaker(const Traffic& traffic, const Plan& plan, const Layout& layout, bool reuse_scratch)
+      : reuse_scratch_(reuse_scratch),
+        batches_(traffic.batches),
         areas_(traffic.areas),
         plan_(plan),
         logs_(static_cast<std::size_t>(layout.num_gpus())),
@@ -105,7 +106,8 @@ class StepMaker {
       for (const int area : areas) take(area, gpu_of(event));
       const int step = event.is_arrival ? receive(event.batch) : send(event.batch);
       for (const int area : areas) {
-        if (--uses_left_[static_cast<std::size_t>(area)] == 0) release(area, gpu_of(event), step);
+        if (--uses_left_[static_cast<std::size_t>(area)] == 0 && reuse_scratch_)
+          release(area, gpu_of(event), step);
       }
     }
     for (const Scratch& scratch : scratch_) graph_.scratch_chunks.push_back(scratch.size());
@@ -233,6 +235,7 @@ class StepMaker {
     for (const auto& [tb, other] : latest) node.waits_for.push_back(other);
   }
 
+  bool reuse_scratch_;
   const std::vector<Batch>& batches_;
   const std::vector<int>& areas_;
   const Plan& plan_;
@@ -248,8 +251,8 @@ class StepMaker {
 
 }  // namespace
 
-StepGraph make_steps(const Traffic& traffic, const Plan& plan, const Layout& layout) {
-  return StepMaker(traffic, plan, layout).run();
+StepGraph make_steps(const Traffic& traffic, const Plan& plan, const Layout& layout, bool reuse_scratch) {
+  return StepMaker(traffic, plan, layout, reuse_scratch).run();
 }
 
 }  // namespace rondo::lowering

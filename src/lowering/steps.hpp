@@ -30,7 +30,7 @@ struct StepGraph {
 /// Steps in the plan's order, scratch in use only while something is to be read from it, and for every step
 /// the others of its GPU that it has to follow because of what they read and write: at most one a
 /// threadblock, but implied ones too.
-StepGraph make_steps(const Traffic& traffic, const Plan& plan, const Layout& layout);
+StepGraph make_steps(const Traffic& traffic, const Plan& plan, const Layout& layout, bool reuse_scratch);
 
 /// Leaves of `waits_for` what no other wait, message or threadblock's order implies.
 void remove_implied_waits(StepGraph& graph, const Plan& plan);

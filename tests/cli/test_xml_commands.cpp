@@ -123,5 +123,38 @@ TEST_F(XmlCommands, CustomProgramsAreHeldAgainstTheirDemand) {
   fail(69, "export run --format msccl-xml --output a.xml --executor msccl-executor-nccl");
 }
 
+TEST_F(XmlCommands, PlansOfMscclppAreCheckedAndExecuted) {
+  for (const std::string collective : {"allgather", "allreduce"}) {
+    succeed("solve --topology rails:boxes=2,gpus=2 --collective " + collective +
+            " --size 1MB --chunks 4 --engine ring --output run --force");
+    succeed("export run --format mscclpp --output plan.json --gpus-per-node 2");
+    EXPECT_TRUE(contains(succeed("check-plan plan.json"), "valid: " + collective));
+    EXPECT_TRUE(contains(succeed("execute plan.json --bytes 100KB", 2), "of the outputs is right"));
+  }
+}
+
+TEST_F(XmlCommands, DamagedPlansAreRefusedWithTheirPlace) {
+  solve("ring:gpus=4", "allgather");
+  succeed("export run --format mscclpp --output plan.json --min-bytes 1KB --max-bytes 1MB");
+  std::string text = read_file(at("plan.json"));
+  EXPECT_TRUE(contains(fail(64, "execute plan.json --bytes 16MB"), "the plan is for 1000 to 1000000"));
+  const auto damaged = [&](const std::string& from, const std::string& to) {
+    std::string other = text;
+    other.replace(other.find(from), from.size(), to);
+    write_file(at("b.json"), other);
+    return fail(65, "check-plan b.json");
+  };
+  EXPECT_TRUE(contains(damaged("\"put\"", "\"throw\""), "known are: nop, barrier, put"));
+  EXPECT_TRUE(contains(damaged("\"memory\"", "\"radio\""), "known channel types are memory, port, switch"));
+  EXPECT_TRUE(contains(damaged("\"signal\"", "\"rlxsignal\""), "b.json: "));
+  EXPECT_TRUE(contains(damaged("\"wait\"", "\"nop\""), "is signalled"));
+  write_file(at("b.json"), text.substr(0, text.size() / 2));
+  fail(65, "check-plan b.json");
+  fail(66, "check-plan nowhere.json");
+  fail(64, "check-plan plan.json --caps some");
+  fail(64, "export run --format mscclpp --output c.json --protocol LL");
+  fail(64, "export run --format msccl-xml --output c.xml --gpus-per-node 2");
+}
+
 }  // namespace
 }  // namespace rondo::test

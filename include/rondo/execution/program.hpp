@@ -8,6 +8,7 @@
 #include "rondo/core/schedule.hpp"
 #include "rondo/execution/arithmetic.hpp"
 #include "rondo/msccl/program.hpp"
+#include "rondo/mscclpp/plan.hpp"
 
 /// What is executed: lanes of steps on GPUs with memory, made from a schedule or from an MSCCL program.
 namespace rondo::execution {
@@ -106,5 +107,10 @@ Program from_schedule(const ProvenSchedule& proven, double bytes, Arithmetic ari
 /// that do not exist, a connection with two owners, dependencies on nothing; Error(unavailable) beyond the
 /// caps.
 Program from_msccl(const msccl::Program& program, double bytes, bool in_place, Arithmetic arithmetic = {});
+
+/// The plan for a collective of `bytes` (rounded up to chunks of whole numbers and of the plan's alignment):
+/// a lane each threadblock, and one each where it acts at another GPU. Throws Error(bad_data) as
+/// mscclpp::unfold does, Error(usage) for sizes that the plan is not for, Error(unavailable) beyond the caps.
+Program from_plan(const mscclpp::Plan& plan, double bytes, Arithmetic arithmetic = {});
 
 }  // namespace rondo::execution

@@ -7,8 +7,9 @@
 #include "rondo/core/schedule.hpp"
 #include "rondo/msccl/executors.hpp"
 #include "rondo/msccl/program.hpp"
+#include "rondo/mscclpp/plan.hpp"
 
-/// Schedules become programs of the MSCCL executors.
+/// Schedules become programs of the MSCCL executors, and plans of MSCCL++.
 namespace rondo {
 
 struct LoweringOptions {
@@ -22,6 +23,7 @@ struct LoweringOptions {
   std::string name = {};      ///< empty: made from the topology, the collective and the size
   std::int64_t min_bytes = 0;
   std::int64_t max_bytes = std::int64_t{1} << 40;
+  bool reuse_scratch = true;  ///< false: what waits in scratch has a place of its own throughout
 };
 
 /// The program that does what the schedule does, in its order:
@@ -50,5 +52,31 @@ struct LoweringOptions {
 /// Error(unavailable) beyond a cap, naming the cap, the figure and what to change, for switches that add and
 /// for what GPUs hold of sums at first.
 msccl::Program lower(const ProvenSchedule& proven, const LoweringOptions& options);
+
+/// How a schedule becomes an execution plan of MSCCL++.
+struct PlanOptions {
+  bool in_place = false;
+  int instances = 1;
+  std::optional<int> max_peers = {};
+  std::string name = {};
+  std::uint64_t min_bytes = 0;  ///< of a message
+  std::uint64_t max_bytes = mscclpp::kNoLimit;
+  /// GPUs that reach one another's memory, in the order of their ids; 0: those of one chassis, all where the
+  /// topology has none.
+  int gpus_per_node = 0;
+};
+
+/// The plan that does what the schedule does: the steps of lower(), as one-sided copies.
+/// - A send becomes a put to the place where its receiver wants the data, and a signal; a receive waits. What
+/// is to be added lands in scratch of its own first.
+/// - Nobody touches the memory of a GPU before it has begun: each receiver says so with a relaxed signal.
+/// - GPUs of one node use memory channels, others port channels. A port flushes with its last put, and where
+/// the source is written again.
+/// - Threadblocks of a GPU wait for one another with a semaphore a pair.
+/// - nop stands where the threads of a block have to wait for one another, nowhere else.
+/// The least and the greatest message are those that chunks of 16 bytes and offsets of 32 bits allow, where
+/// the options do not say less. The plan has passed mscclpp::check.
+/// Throws Error(unavailable) beyond a cap, naming it, and as lower() does.
+mscclpp::Plan lower_to_plan(const ProvenSchedule& proven, const PlanOptions& options);
 
 }  // namespace rondo
