@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "rondo/core/hop_timing.hpp"
 
@@ -61,12 +62,13 @@ double InsertionTimetable::first_room(LinkId link, double start_us, double occup
   return start_us;
 }
 
-double InsertionTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us) const {
+double InsertionTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us,
+                                          std::size_t first_link) const {
   if (hop.changes) return earliest_changing_start(hop, bytes, not_before_us);
   double t = not_before_us;
   for (bool moved = true; moved;) {
     moved = false;
-    for (const HopLink& part : hop.links) {
+    for (const HopLink& part : std::span(hop.links).subspan(first_link)) {
       const double offset = offset_us(hop, part, bytes);
       const double occupied = part.occupied_us(bytes);
       const double start = t + offset;
@@ -82,14 +84,14 @@ double InsertionTimetable::earliest_start(const Hop& hop, double bytes, double n
   return t;
 }
 
-void InsertionTimetable::reserve(const Hop& hop, double bytes, double start_us) {
+void InsertionTimetable::reserve(const Hop& hop, double bytes, double start_us, std::size_t first_link) {
   if (hop.changes) {
     const ChangingUse use = changing(hop, bytes, start_us);
     for (std::size_t i = 0; i < hop.links.size(); ++i)
       take(hop.links[i], use.on_link[i].start_us, use.on_link[i].end_us);
     return;
   }
-  for (const HopLink& part : hop.links) {
+  for (const HopLink& part : std::span(hop.links).subspan(first_link)) {
     const double start = start_us + offset_us(hop, part, bytes);
     take(part, start, start + part.occupied_us(bytes));
   }

@@ -20,9 +20,10 @@ class InsertionTimetable {
                      double finish_us = 0);
 
   /// The earliest start >= `not_before_us` of a chunk of `bytes` over `hop`; infinity where a group's shared
-  /// bandwidth is below what the hop needs, or a link stays down.
-  double earliest_start(const Hop& hop, double bytes, double not_before_us) const;
-  void reserve(const Hop& hop, double bytes, double start_us);
+  /// bandwidth is below what the hop needs, or a link stays down. Unless bandwidth changes, only the links
+  /// from `first_link` on count: those before carry the chunk already, and switches copy it.
+  double earliest_start(const Hop& hop, double bytes, double not_before_us, std::size_t first_link = 0) const;
+  void reserve(const Hop& hop, double bytes, double start_us, std::size_t first_link = 0);
   /// Of a chunk of `bytes` that starts the hop then, as time is read.
   double duration_us(const Hop& hop, double bytes, double start_us) const {
     return hop.changes ? changing(hop, bytes, start_us).duration_us : hop.duration_us(bytes);

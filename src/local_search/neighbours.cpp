@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "copies.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/local_search/justification.hpp"
@@ -46,6 +47,7 @@ class Rewiring {
           space_.arrival_us(incumbent_.plan.transfers[index(bringer)]) + hop.duration_us(space_.bytes(t));
       if (price >= least || arrival > incumbent_.due_us[i]) continue;
       least = price;
+      leave_tree(plan_, i);
       t.hop = h;
       t.cause = bringer;
       ++count_;
@@ -88,6 +90,8 @@ class Rewiring {
     const GpuId other = space_.hop(plan_.transfers[j]).dst;
     add_load(plan_.transfers[i], -1);
     add_load(plan_.transfers[j], -1);
+    leave_tree(plan_, i);
+    leave_tree(plan_, j);
     plan_.transfers[j].hop = best_hop;
     plan_.transfers[j].cause = best_cause;
     plan_.transfers[i].hop = best_back;
@@ -99,6 +103,7 @@ class Rewiring {
     for (const int k : next_[i]) {
       const int hop = k == best_next ? -1 : hop_between(other, space_.hop(plan_.transfers[index(k)]).dst);
       if (hop < 0) continue;
+      leave_tree(plan_, index(k));
       plan_.transfers[index(k)].hop = hop;
       plan_.transfers[index(k)].cause = best_next;
     }
@@ -230,6 +235,7 @@ std::optional<TransferPlan> rearranged(const SurveyedPlan& incumbent, const Plan
       key[i] +=
           delay * (incumbent.due_us[i] - space.duration_us(transfers[i]) - incumbent.latest_start_us[i]);
   }
+  freedom.may_copy = space.may_copy() && one_in(random, 2);
   if (in_time) freedom.due_us = incumbent.due_us;
   if (dearness > 0) {
     for (const double load : incumbent.load) freedom.price.push_back(dearness * std::pow(load, exponent));
@@ -241,6 +247,7 @@ std::optional<TransferPlan> neighbour_of(const SurveyedPlan& incumbent, const Pl
                                          double bound_us, std::uint64_t seed) {
   static constexpr PlanMove kOfUnicast[] = {reordered, loaded_first, reinserted};
   Random random(mix_bits(seed));
+  if (space.may_copy() && one_in(random, 4)) return copied(incumbent, space, bound_us, random);
   if (!space.demand.is_unicast()) return rearranged(incumbent, space, bound_us, random);
   return kOfUnicast[random.below(std::size(kOfUnicast))](incumbent, space, bound_us, random);
 }

@@ -152,7 +152,7 @@ class Placing {
     const Hop& hop = space_.hops[index(h)];
     const double start_us = start_over(chunk, h);
     timetable_.reserve(hop, space_.demand.bytes(chunk), start_us);
-    plan_.transfers.push_back({chunk, h, std::max(bringer(chunk, hop.src), -1), start_us});
+    plan_.transfers.push_back({chunk, h, std::max(bringer(chunk, hop.src), -1), -1, start_us});
     bringer(chunk, hop.dst) = static_cast<int>(plan_.transfers.size()) - 1;
   }
 

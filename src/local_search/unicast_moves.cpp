@@ -94,7 +94,7 @@ class Reinsertion {
     const double start_us = timetable_.earliest_start(hop, bytes, held_us);
     if (!std::isfinite(start_us)) return false;
     timetable_.reserve(hop, bytes, start_us);
-    placed_.transfers.push_back({chunk, h, cause, start_us});
+    placed_.transfers.push_back({chunk, h, cause, -1, start_us});
     arrival_us_.push_back(start_us + timetable_.duration_us(hop, bytes, start_us));
     return true;
   }

@@ -109,8 +109,10 @@ void WindowRounds::take(Schedule schedule) {
   is_new_ = true;
   space_ = fabric_;
   std::optional<TransferPlan> plan = plan_of(schedule_, space_);
-  has_plan_ = plan.has_value();
-  if (!plan) return;
+  // Windows move transfers one by one, and what switches copy moves together.
+  has_plan_ =
+      plan && std::ranges::none_of(plan->transfers, [](const PlannedTransfer& t) { return t.copy_of >= 0; });
+  if (!has_plan_) return;
   incumbent_ = survey(*std::move(plan), space_);
 }
 

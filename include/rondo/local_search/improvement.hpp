@@ -85,8 +85,8 @@ struct Improvement {
 /// rounds no longer improve the incumbent, list scheduling restarts in more chunks. Then every chunk is split
 /// in half, or the best start in more chunks replaces the incumbent if it ends earlier. `from`: a state that
 /// an earlier run of the same task has kept. The result is the same on any number of ranks. The search ends
-/// where `stop` says so, at the work limit, or after rounds without success in the most chunks. Schedules in
-/// which a switch copies, or of more than kMostPlannedTransfers transfers, have no plan and stay unchanged.
+/// where `stop` says so, at the work limit, or after rounds without success in the most chunks. Schedules of
+/// more than kMostPlannedTransfers transfers, or in which chunks wait in a switch, stay unchanged.
 Improvement improve(const ImprovementTask& task, const Communicator& communicator,
                     const std::optional<Bytes>& from = {});
 /// A level of more transfers would take tens of seconds, during which no time limit can end it.

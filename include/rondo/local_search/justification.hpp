@@ -16,6 +16,9 @@ struct PlanFreedom {
   /// Per transfer, with `price`: the cheapest hop is chosen among those that deliver the chunk by this time.
   /// Empty: the hop with the least sum of arrival time and price is chosen.
   std::vector<double> due_us = {};
+  /// A switch may also copy it from a transfer that is placed already, where that takes it the same way first
+  /// and the links on from there are free at that time.
+  bool may_copy = false;
 };
 
 /// The transfers in the order of `key`; one that would precede its cause comes right after that.
@@ -23,7 +26,8 @@ std::vector<int> causal_order(const TransferPlan& plan, const std::vector<double
 
 /// Places the transfers one after another in the order of `key`, each at the earliest time that its cause and
 /// the links allow, gaps between earlier placements included, and numbers them in that order. A transfer is
-/// placed after its cause. The starts of `plan` have no influence.
+/// placed after its cause. The starts of `plan` have no influence. Copies are placed with their originals,
+/// but free ones by themselves.
 TransferPlan placed_forward(const TransferPlan& plan, const PlanSpace& space, const std::vector<double>& key,
                             const PlanFreedom& freedom = {});
 

@@ -28,10 +28,16 @@ using PlanMove = std::optional<TransferPlan> (*)(const SurveyedPlan& incumbent, 
 /// Large neighbourhoods (Shaw, "Using constraint programming and local search methods to solve vehicle
 /// routing problems", CP 1998) for chunks of several destinations. Transfers in a random time window are
 /// freed: all of them, the critical ones, those at a GPU or chassis that ends late, or those of a random part
-/// of the chunks. Freed transfers change their places in the order of placing, and some may take other hops:
-/// the one that arrives first, or the cheapest one in time, with prices that grow with the load of links.
+/// of the chunks. Freed transfers change their places in the order of placing, and some may take other hops,
+/// or be copied by a switch: the one that arrives first, or the cheapest one in time, with prices that grow
+/// with the load of links.
 std::optional<TransferPlan> rearranged(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,
                                        Random& stream);
+
+/// The same demand: some transfers come from another GPU that holds the chunk, as copies that a switch makes
+/// of what that GPU sends anyway, where that is in time and takes less of loaded links, or is the soonest.
+std::optional<TransferPlan> copied(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,
+                                   Random& stream);
 
 /// For chunks of one destination each: the transfers in a random window change their places in the order of
 /// placing.

@@ -21,6 +21,9 @@ struct PlannedTransfer {
   ChunkId chunk;
   int hop = 0;     ///< of PlanSpace::hops
   int cause = -1;  ///< the transfer that brings the chunk to where this one starts; -1: the origin
+  /// The transfer of the same chunk, cause and start of which switches copy this one; the links that both
+  /// begin with carry the chunk once. -1: none.
+  int copy_of = -1;
   double start_us = 0;
 };
 
@@ -35,7 +38,8 @@ struct PlanQuality {
 };
 
 struct TransferPlan {
-  std::vector<PlannedTransfer> transfers = {};  ///< a cause precedes the transfers that it causes
+  /// A cause precedes the transfers that it causes, and a transfer stands directly before its copies.
+  std::vector<PlannedTransfer> transfers = {};
   PlanQuality quality = {};
 };
 
@@ -46,7 +50,13 @@ struct PlanSpace {
   std::vector<Hop> hops = {};
   std::vector<std::vector<int>> into = {};  ///< hops, per GPU
   int concurrency = kAnyConcurrency;        ///< transfers at a time on a link of a GPU
+  /// Hops, per source * number of GPUs + destination; empty where moves do not let switches copy.
+  std::vector<std::vector<int>> between = {};
 
+  bool may_copy() const { return !between.empty(); }
+  const std::vector<int>& hops_between(GpuId src, GpuId dst) const {
+    return between[src.index() * into.size() + dst.index()];
+  }
   double bytes(const PlannedTransfer& t) const { return demand.bytes(t.chunk); }
   const Hop& hop(const PlannedTransfer& t) const { return hops[static_cast<std::size_t>(t.hop)]; }
   double duration_us(const PlannedTransfer& t) const {
@@ -72,8 +82,7 @@ PlanSpace with_chunks(const PlanSpace& space, int chunks_per_contribution);
 PlanQuality quality_of(const std::vector<PlannedTransfer>& transfers, const PlanSpace& space);
 
 /// The plan of a schedule that the replay accepts, without transfers that serve no destination. Adds hops
-/// that the schedule uses and `space` lacks. Nothing where a switch copies, since such a transfer has more
-/// than one destination, or where a chunk waits in a switch.
+/// that the schedule uses and `space` lacks. Nothing where a chunk waits in a switch.
 std::optional<TransferPlan> plan_of(const Schedule& schedule, PlanSpace& space);
 
 Schedule schedule_of(const TransferPlan& plan, const PlanSpace& space);

@@ -174,5 +174,84 @@ TEST(Neighbours, PlaceFirstWhatHasLoadedLinksAhead) {
   EXPECT_DOUBLE_EQ(best_us, 5);
 }
 
+/// GPU 0 has a chunk of 4 us for GPUs 1 and 2 behind the same switch: sent twice it ends at 10 us, copied
+/// at 6.
+TEST(Neighbours, LetASwitchCopy) {
+  for (const bool multicast : {true, false}) {
+    std::vector<Node> nodes(3);
+    nodes.push_back({.kind = NodeKind::switch_, .name = "sw", .multicast = multicast});
+    std::vector<Link> links;
+    for (const int g : {0, 1, 2}) {
+      links.push_back({NodeId{g}, NodeId{3}, 1, 0.5});
+      links.push_back({NodeId{3}, NodeId{g}, 1, 0.5});
+    }
+    const Topology topology{TopologyData{"star", "", nodes, links, {}}};
+    const Demand demand(Collective::custom, 4e3, 3, {{GpuId{0}, 4e3, {GpuId{1}, GpuId{2}}}}, 1);
+    PlanSpace space = make_plan_space(topology, demand);
+    EXPECT_EQ(space.may_copy(), multicast);
+    if (!multicast) continue;
+    const auto hop_to = [&](int gpu) { return space.hops_between(GpuId{0}, GpuId{gpu}).front(); };
+    const TransferPlan twice{{{ChunkId{0}, hop_to(1)}, {ChunkId{0}, hop_to(2)}}};
+    const SurveyedPlan incumbent = survey(placed_forward(twice, space, {0, 1}), space);
+    EXPECT_DOUBLE_EQ(incumbent.plan.quality.finish_us, 9);
+    EXPECT_DOUBLE_EQ(incumbent.load[0], 8.0 / 9);
+    std::optional<TransferPlan> best;
+    Random random(1);
+    for (int i = 0; i < 40; ++i) {
+      const auto moved = copied(incumbent, space, 0, random);
+      if (moved && (!best || moved->quality < best->quality)) best = moved;
+    }
+    ASSERT_TRUE(best);
+    EXPECT_DOUBLE_EQ(best->quality.finish_us, 5);
+    EXPECT_DOUBLE_EQ(link_loads(*best, space)[0], 4.0 / 5);  // of one transfer
+    EXPECT_EQ(latest_starts(*best, space), (std::vector<double>{0, 0}));
+    const Schedule schedule = schedule_of(*best, space);
+    EXPECT_EQ(schedule.sends.size(), 3U);
+    const ReplayResult replayed = replay(topology, demand, schedule.sends);
+    ASSERT_TRUE(replayed.valid()) << *replayed.violation;
+    EXPECT_DOUBLE_EQ(replayed.finish_us, 5);
+    const auto again = plan_of(schedule, space);
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->quality, best->quality);
+  }
+}
+
+/// Neighbours of neighbours, whatever they are worth, split in halves in the end.
+TEST(Neighbours, StaySchedulesWhereSwitchesCopy) {
+  for (const auto& [family, parameters] :
+       {std::pair<std::string, Parameters>{"rails", {{"boxes", "2"}, {"gpus", "4"}, {"rails", "2"}}},
+        {"star", {{"chassis", "4"}, {"gpus", "3"}}},
+        {"fat_tree", {{"leaves", "3"}, {"gpus", "3"}, {"spines", "2"}, {"uplink_GBps", "200"}}}}) {
+    const auto topology = std::make_shared<const Topology>(generate_topology(family, parameters));
+    const Demand demand = make_demand(Collective::allgather, 1e6, topology->num_gpus(), 2);
+    const Schedule start = *prepare_list({topology, demand}, {}, {})(demand, {}).schedule;
+    PlanSpace space = make_plan_space(*topology, demand);
+    SurveyedPlan incumbent = survey(*plan_of(start, space), space);
+    std::size_t copies = 0;
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      auto neighbour = neighbour_of(incumbent, space, 0, seed);
+      if (!neighbour) continue;
+      const Schedule schedule = schedule_of(*neighbour, space);
+      const ReplayResult replayed = replay(*topology, demand, schedule.sends);
+      ASSERT_TRUE(replayed.valid()) << family << ", seed " << seed << ": " << *replayed.violation;
+      EXPECT_NEAR(replayed.finish_us, neighbour->quality.finish_us, 1e-6);
+      const auto again = plan_of(schedule, space);
+      ASSERT_TRUE(again) << family << ", seed " << seed;
+      EXPECT_NEAR(again->quality.finish_us, neighbour->quality.finish_us, 1e-6);
+      for (const PlannedTransfer& t : neighbour->transfers) copies += t.copy_of >= 0 ? 1 : 0;
+      drop_useless(*neighbour, space);
+      incumbent = survey(std::move(*neighbour), space);
+    }
+    EXPECT_GT(copies, 0U) << family;
+    const PlanSpace halves = with_chunks(space, 4);
+    const TransferPlan split = split_in_halves(incumbent.plan, halves);
+    std::vector<double> key;
+    for (const PlannedTransfer& t : split.transfers) key.push_back(t.start_us);
+    const TransferPlan placed = placed_forward(split, halves, key);
+    EXPECT_NEAR(replay(*topology, halves.demand, schedule_of(placed, halves).sends).finish_us,
+                placed.quality.finish_us, 1e-6);
+  }
+}
+
 }  // namespace
 }  // namespace rondo
