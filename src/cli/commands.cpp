@@ -22,6 +22,7 @@ const std::vector<Command>& commands() {
       topology_check_command(),
       topology_generate_command(),
       topology_compose_command(),
+      sketch_check_command(),
   };
   return all;
 }

@@ -138,7 +138,7 @@ std::string compare(const Settings& settings, const Communicator& communicator) 
       described[option.key] = all.at(option.key);
   }
   const std::string text = from_root(communicator, [&] {
-    const Topology topology = changed_topology(load_topology(settings.text("topology")), settings);
+    const Topology topology = fabric_of(settings);
     return Json{{"topology", topology_to_json(topology)},
                 {"comparison", read_comparison_so_far(settings, topology, described)}}
         .dump();

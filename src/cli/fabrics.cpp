@@ -7,6 +7,12 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/numbers.hpp"
+#include "rondo/core/sketch.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/io/files.hpp"
+#include "rondo/io/read_as.hpp"
+#include "rondo/io/sketch_files.hpp"
+#include "rondo/io/topology_files.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -63,6 +69,47 @@ Forwarding parse_forwarding(const std::string& name) {
               fmt::format("--switch-forwarding is '{}'; it is cut_through or store_and_forward", name));
 }
 
+std::string why_profile_ignored(const Settings& settings) {
+  return settings.has("profile") ? "" : "it says how a profile is meant; give --profile, or leave it out";
+}
+
+std::string why_profile_nodes_ignored(const Settings& settings) {
+  const std::string why = why_profile_ignored(settings);
+  return why.empty() && settings.has("sketch") ? "the sketch's nnodes says it; leave it out" : why;
+}
+
+Json read_json(const std::string& path) {
+  return parse_json(read_text_file(path), path);
+}
+
+/// GPUs of the profile, or of the fabric, are the sketch's.
+Sketch sketch_of(const std::string& path, const Json& json, int gpus) {
+  return naming_file(path, [&] { return sketch_from_json(json, gpus); });
+}
+
+Topology profiled_topology(const Settings& settings) {
+  if (settings.has("topology")) {
+    throw Error(ExitCode::usage, "--topology and --profile both name the fabric; leave one of them out");
+  }
+  const std::string& path = settings.text("profile");
+  const NodeProfile profile = read_as(path, [](const Json& json) { return profile_from_json(json); });
+  ProfileUse use;
+  use.unit_us = settings.positive("profile-unit");
+  std::optional<Sketch> sketch;
+  if (settings.has("sketch")) {
+    const Json json = read_json(settings.text("sketch"));
+    use.nodes = naming_file(settings.text("sketch"), [&] { return nodes_of_sketch(json); });
+    sketch = sketch_of(settings.text("sketch"), json, use.nodes * profile.gpus);
+    use.sketch = &*sketch;
+  } else {
+    use.nodes = static_cast<int>(settings.integer("profile-nodes", 1, 1024));
+  }
+  use.chunk_bytes = settings.is_given("profile-chunk") || !sketch || !sketch->input_bytes
+                        ? parse_size(settings.text("profile-chunk"))
+                        : *sketch->input_bytes;
+  return naming_file(path, [&] { return topology_of(profile, use); });
+}
+
 std::string why_degrade_seed_ignored(const Settings& settings) {
   return settings.has("degrade") ? "" : "no link is degraded; give --degrade, or leave it out";
 }
@@ -94,6 +141,17 @@ OptionGroup fabric_options(Option seed) {
        {"without", "NODE:NODE,...", "",
         "remove the links between two nodes, such as a GPU and the switch behind its NIC: c0g3:rail3"},
        std::move(seed),
+       {"profile", "FILE", "",
+        "in place of --topology: a TACCL profile of a node, with message costs, in so many nodes as the "
+        "sketch "
+        "has"},
+       {"profile-nodes", "N", "1", "without a sketch: nodes of the profile", why_profile_nodes_ignored},
+       {"profile-chunk", "SIZE", "1MiB",
+        "whose time a profile's betas are (default: the sketch's input_size, or this)", why_profile_ignored},
+       {"profile-unit", "US", "1", "unit of a profile's times; TACCL's for 1 KB are in hundredths: 0.01",
+        why_profile_ignored},
+       {"sketch", "FILE", "",
+        "a TACCL communication sketch: between nodes only those GPUs exchange data that it lets"},
        {"switch-forwarding", "HOW", "",
         "set all switches to cut_through or store_and_forward (default: as the topology says)"}}};
 }
@@ -108,6 +166,30 @@ Topology changed_topology(Topology topology, const Settings& settings) {
     topology = with_switch_forwarding(topology, parse_forwarding(settings.text("switch-forwarding")));
   }
   return topology;
+}
+
+Topology sketched_topology(Topology topology, const Settings& settings) {
+  if (!settings.has("sketch")) return topology;
+  const std::string& path = settings.text("sketch");
+  const Sketch sketch = sketch_of(path, read_json(path), static_cast<int>(topology.num_gpus()));
+  return naming_file(path, [&] {
+    if (!settings.has("profile")) check_for_fabric(sketch);
+    Topology left = restricted(topology, sketch);
+    check_symmetry(left, sketch);
+    return left;
+  });
+}
+
+Topology named_topology(const Settings& settings) {
+  return settings.has("profile") ? profiled_topology(settings) : load_topology(settings.text("topology"));
+}
+
+Topology whole_fabric(const Settings& settings) {
+  return changed_topology(named_topology(settings), settings);
+}
+
+Topology fabric_of(const Settings& settings) {
+  return sketched_topology(whole_fabric(settings), settings);
 }
 
 }  // namespace rondo::cli

@@ -9,7 +9,6 @@
 #include "rondo/core/units.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/io/read_as.hpp"
-#include "rondo/io/topology_files.hpp"
 #include "shape_options.hpp"
 
 namespace rondo::cli {
@@ -109,8 +108,7 @@ std::vector<OptionGroup> problem_options(Option seed) {
 }
 
 ProblemDocument read_problem(const Settings& settings) {
-  auto topology =
-      std::make_shared<const Topology>(changed_topology(load_topology(settings.text("topology")), settings));
+  auto topology = std::make_shared<const Topology>(fabric_of(settings));
   auto [demand, root] = demand_of(settings, *topology);
   settings.refuse_ignored("root", why_root_ignored(demand));
   check_reachable(*topology, demand);
@@ -126,6 +124,7 @@ Json problem_to_json(const ProblemDocument& problem, const Json& options) {
                {"root", problem.root.value}};
   write_shape(json, problem.demand.shape());
   if (problem.demand.collective() == Collective::custom) json["demand"] = demand_to_json(problem.demand);
+  if (!problem.sketch.is_null()) json["sketch"] = problem.sketch;
   json["options"] = options;
   json["topology"] = topology_to_json(*problem.topology);
   return json;
@@ -148,7 +147,7 @@ ProblemDocument problem_from_json(const Json& json) {
       const Demand custom = demand_from_json(json.at("demand"), *topology, 1);
       return Demand(collective, custom.size_bytes(), custom.num_gpus(), custom.contributions(), 1, shape);
     }();
-    return {std::move(topology), std::move(demand), root};
+    return {std::move(topology), std::move(demand), root, json.value("sketch", Json())};
   } catch (const Json::exception& error) {
     throw Error(ExitCode::bad_data, fmt::format("this is no rondo-problem of version 1: {}", error.what()));
   }

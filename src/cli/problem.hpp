@@ -13,8 +13,9 @@ namespace rondo::cli {
 
 struct ProblemDocument {
   std::shared_ptr<const Topology> topology;
-  Demand demand;  ///< one chunk a contribution
-  GpuId root;     ///< of Broadcast, Scatter and Gather; 0 for the others
+  Demand demand;          ///< one chunk a contribution
+  GpuId root;             ///< of Broadcast, Scatter and Gather; 0 for the others
+  Json sketch = nullptr;  ///< of --sketch, where an engine is to heed all of it
 };
 
 /// Topology and collective: what `solve` and `bound` share.

@@ -40,8 +40,9 @@ Topology with_message_costs(const Topology& topology, double message_us) {
 }
 
 std::shared_ptr<const Topology> topology_of(const Settings& settings, const Topology& own) {
+  const bool is_named = settings.has("topology") || settings.has("profile");
   Topology topology =
-      changed_topology(settings.has("topology") ? load_topology(settings.text("topology")) : own, settings);
+      sketched_topology(changed_topology(is_named ? named_topology(settings) : own, settings), settings);
   if (settings.has("message-us")) topology = with_message_costs(topology, settings.fraction("message-us"));
   return std::make_shared<const Topology>(std::move(topology));
 }

@@ -14,6 +14,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/round_files.hpp"
+#include "rondo/io/sketch_files.hpp"
 #include "rondo/io/state_files.hpp"
 #include "run_folder.hpp"
 #include "solve_options.hpp"
@@ -163,6 +164,13 @@ RunStore open_store(const Run& run, bool in_rounds, const Communicator& communic
   return store;
 }
 
+/// Null where none is to be heeded beyond its links.
+std::shared_ptr<const Sketch> sketch_of(const ProblemDocument& problem) {
+  if (problem.sketch.is_null()) return nullptr;
+  return std::make_shared<const Sketch>(
+      sketch_from_json(problem.sketch, static_cast<int>(problem.topology->num_gpus())));
+}
+
 /// On the root. The report where the folder has a result, after which nothing is to be done; otherwise the
 /// folder is ready for the run.
 std::optional<Json> enter(const Run& run, const Json& problem, const SolveOptions& options,
@@ -183,7 +191,7 @@ std::optional<Json> enter(const Run& run, const Json& problem, const SolveOption
   std::shared_ptr<const ProvenSchedule> start = run.start;
   if (!start && !options.from.empty())
     start = std::make_shared<const ProvenSchedule>(read_start(run.folder, run.problem));
-  check_options({parsed.topology, parsed.demand, options, start});
+  check_options({parsed.topology, parsed.demand, options, start, sketch_of(parsed)});
   folder.begin(problem, anew, start.get());
   return std::nullopt;
 }
@@ -226,10 +234,11 @@ std::string solve_run(const Run& run, const Communicator& communicator) {
   try {
     const RunStore store = open_store(run, options.engine == "rounds", communicator, folder);
     ProblemDocument parsed = problem_from_json(problem);
-    const SynthesisResult result = synthesize_interruptibly(
-        run,
-        {std::move(parsed.topology), std::move(parsed.demand), options, start_of(run, options, communicator)},
-        communicator, store, guard);
+    const SynthesisResult result =
+        synthesize_interruptibly(run,
+                                 {parsed.topology, std::move(parsed.demand), options,
+                                  start_of(run, options, communicator), sketch_of(parsed)},
+                                 communicator, store, guard);
     const Stopwatch writing;
     on_root(communicator, [&] {
       folder->write_schedule(problem, result.proven);

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "command.hpp"
 #include "pareto.hpp"
 #include "problem.hpp"
@@ -7,7 +10,9 @@
 #include "rondo/io/read_as.hpp"
 #include "rondo/io/schedule_files.hpp"
 #include "rondo/io/schedule_hdf5.hpp"
+#include "rondo/io/sketch_files.hpp"
 #include "rondo/io/topology_files.hpp"
+#include "rondo/pipeline/registry.hpp"
 #include "run.hpp"
 #include "run_folder.hpp"
 #include "solve_options.hpp"
@@ -20,8 +25,17 @@ std::string why_pareto_ignored(const Settings& settings) {
   return "it varies the size, which --demand fixes; leave it out";
 }
 
+std::string why_sketch_parts_ignored(const Settings& settings) {
+  return settings.has("sketch") ? "" : "there is no sketch; give --sketch, or leave it out";
+}
+
 std::vector<OptionGroup> option_groups() {
   std::vector<OptionGroup> groups = problem_options(option_of(find_solve_option("seed")));
+  groups.front().options.push_back({"sketch-parts", "all|links", "all",
+                                    "of a sketch: all (chunks, symmetry, senders, order, peers: engine "
+                                    "route), or which links there are, which "
+                                    "every engine heeds",
+                                    why_sketch_parts_ignored});
   for (OptionGroup& group : option_groups_of("solve")) groups.push_back(std::move(group));
   groups.push_back(
       {"Output",
@@ -57,14 +71,59 @@ std::string digest_of_kept(const ProvenSchedule& kept) {
   return digest_of(schedule_digest(kept.demand, kept.schedule) + topology_to_json(kept.topology).dump());
 }
 
+/// Whether the sketch is to be heeded in all that it says.
+bool heeds_all_of_sketch(const Settings& settings) {
+  const std::string& parts = settings.text("sketch-parts");
+  if (parts != "all" && parts != "links")
+    throw Error(ExitCode::usage, "--sketch-parts is '" + parts + "'; it is all or links");
+  return settings.has("sketch") && parts == "all";
+}
+
+/// Sets the sketch's number of chunks and keeps what it says beside links for an engine that heeds that.
+/// Throws Error(unavailable), naming its fields, for one that does not.
+void heed_sketch(const Settings& settings, SolveOptions& options, ProblemDocument& problem) {
+  const std::string& path = settings.text("sketch");
+  naming_file(path, [&] {
+    const Json json = parse_json(read_text_file(path), path);
+    const Sketch sketch = sketch_from_json(json, static_cast<int>(problem.topology->num_gpus()));
+    const std::string chunks = "hyperparameters.input_chunkup";
+    const bool is_sum = problem.demand.collective() == Collective::allreduce;
+    const int asked = sketch.chunks * (is_sum ? static_cast<int>(problem.topology->num_gpus()) : 1);
+    if (options.chunks != 0 && options.chunks != asked) {
+      throw Error(ExitCode::usage,
+                  fmt::format("--chunks is {}, but {} says {}; leave one of them out, or give "
+                              "--sketch-parts links",
+                              options.chunks, chunks, asked));
+    }
+    options.chunks = asked;
+    const std::vector<std::string> fields = sketch.beyond_links();
+    if (fields.empty()) return;
+    if (!sketched_engine(options.engine, nullptr)) {
+      throw Error(ExitCode::unavailable,
+                  fmt::format("engine {} heeds which links a sketch leaves, not {}; use --engine route, or "
+                              "--sketch-parts links",
+                              options.engine, fmt::join(fields, ", ")));
+    }
+    if (problem.demand.has_several_sources() && !sketch.relays.empty()) {
+      throw Error(
+          ExitCode::unavailable,
+          "internode_sketch.gpus_to_sender_rev_map says by whom data leave a node, which sums do not that "
+          "are added up on their way; leave it out, or give --sketch-parts links");
+    }
+    problem.sketch = json;
+  });
+}
+
 /// Collective. All ranks work on what the root has read: the text of problem.json.
 std::string solve(const Settings& settings, const Communicator& communicator) {
   const Stopwatch clock;
-  const SolveOptions options = read_solve_options(settings, "solve");
+  SolveOptions options = read_solve_options(settings, "solve");
+  const bool heeds_all = heeds_all_of_sketch(settings);
   const RunControl control = read_run_control(settings);
   std::shared_ptr<const ProvenSchedule> start;  // on the root
   const std::string problem = from_root(communicator, [&] {
-    const ProblemDocument read = read_problem(settings);
+    ProblemDocument read = read_problem(settings);
+    if (heeds_all) heed_sketch(settings, options, read);
     const bool is_unicast = read.demand.is_unicast();
     refuse_ignored(settings, "solve", options, is_unicast);
     settings.refuse_ignored("checkpoint-every", why_interval_ignored(control, options, is_unicast));

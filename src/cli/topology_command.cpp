@@ -50,7 +50,7 @@ std::vector<OptionGroup> show_options() {
 }
 
 std::string show(const Settings& settings) {
-  const Topology topology = changed_topology(load_topology(settings.text("topology")), settings);
+  const Topology topology = fabric_of(settings);
   if (settings.has("svg")) write_text_file(settings.text("svg"), topology_picture(topology));
   return describe_topology(topology);
 }
@@ -91,7 +91,7 @@ std::vector<OptionGroup> generate_options() {
 
 std::string generate(const Settings& settings) {
   const std::string& output = settings.text("output");
-  const Topology topology = changed_topology(load_topology(settings.text("topology")), settings);
+  const Topology topology = fabric_of(settings);
   write_text_file(output, format_json(topology_to_json(topology)));
   return fmt::format("wrote {}: {}\n", output, topology_line(topology));
 }

@@ -72,7 +72,7 @@ std::optional<Halves> halves_of(const Demand& demand) {
 /// The problem of a half; whole numbers of chunks a part only.
 std::optional<Problem> half(const Problem& problem, const Demand& demand, int parts, double share,
                             const RunContext& context) {
-  Problem half{problem.topology, demand, problem.options};
+  Problem half{problem.topology, demand, problem.options, nullptr, problem.sketch};
   SolveOptions& options = half.options;
   if (options.chunks % parts != 0) return std::nullopt;
   options.chunks /= parts;
@@ -263,7 +263,8 @@ class AllReduction {
 Problem transposed(const Problem& problem) {
   return {std::make_shared<const Topology>(transposed(*problem.topology)), transposed(problem.demand),
           problem.options,
-          problem.start ? std::make_shared<const ProvenSchedule>(transposed(*problem.start)) : nullptr};
+          problem.start ? std::make_shared<const ProvenSchedule>(transposed(*problem.start)) : nullptr,
+          problem.sketch};
 }
 
 SynthesisResult reversed_in_time(const Problem& problem, SynthesisResult result) {

@@ -38,7 +38,8 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
     const bool applicable =
         asked.engine == "auto" && schedules && which(engine) && engine.applicable(instance_, options_);
     if (!applicable && asked.engine != engine.name) continue;
-    engines_.push_back(engine);
+    const auto sketched = problem.sketch ? sketched_engine(engine.name, problem.sketch) : std::nullopt;
+    engines_.push_back(sketched.value_or(engine));
     if (engine.offers) {
       std::erase_if(engines_.back().policies, std::not_fn(engine.offers(instance_, options_)));
     }

@@ -1,6 +1,7 @@
 #include "rondo/pipeline/registry.hpp"
 
 #include "rondo/core/error.hpp"
+#include "rondo/engines/route.hpp"
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/solvers/solvers.hpp"
 
@@ -31,7 +32,7 @@ const std::vector<EngineInfo>& engine_registry() {
       list_engine(),         queue_engine(),    trees_engine(),    flow_engine(),      lp_engine(),
       milp_engine(),         rounds_engine(),   spanning_engine(), steiner_engine(),   rooted_engine(),
       ring_engine(),         tree_engine(),     direct_engine(),   recursive_engine(), bruck_engine(),
-      hierarchical_engine(), exchange_engine(), steps_engine(),    switch_engine()};
+      hierarchical_engine(), exchange_engine(), steps_engine(),    switch_engine(),    route_engine(nullptr)};
   return engines;
 }
 
@@ -50,6 +51,12 @@ const EngineInfo& find_engine_or_auto(const std::string& name) {
                                     .supports_local_search = true,
                                     .traits = kContinuousTime};
   return name == portfolio.name ? portfolio : find_engine(name);
+}
+
+std::optional<EngineInfo> sketched_engine(const std::string& name, std::shared_ptr<const Sketch> sketch) {
+  EngineInfo row = route_engine(std::move(sketch));
+  if (row.name != name) return std::nullopt;
+  return row;
 }
 
 Toolbox make_toolbox() {

@@ -178,7 +178,7 @@ SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
   // Rounds and kept schedules are stored with the chunks that are asked for.
   const bool is_free = !works_in_rounds(problem) && !problem.start;
   if (const auto form = is_free ? canonical(problem.demand) : std::nullopt) {
-    const Problem in_form{problem.topology, form->demand, problem.options};
+    const Problem in_form{problem.topology, form->demand, problem.options, nullptr, problem.sketch};
     return as_asked(problem.demand, *form, synthesize(in_form, context));
   }
   const Problem divided = in_parts(problem);

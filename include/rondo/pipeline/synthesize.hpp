@@ -9,6 +9,7 @@
 #include "rondo/core/certificate.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/schedule.hpp"
+#include "rondo/core/sketch.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/model/toolbox.hpp"
 #include "rondo/pipeline/options.hpp"
@@ -23,6 +24,8 @@ struct Problem {
   Demand demand;  ///< one chunk a contribution; options.chunks splits it
   SolveOptions options = {};
   std::shared_ptr<const ProvenSchedule> start = nullptr;  ///< what options.from names; verified
+  /// What it asks for beside the links, which `topology` has already; for engines that heed all of it.
+  std::shared_ptr<const Sketch> sketch = nullptr;
 
   Instance instance() const { return {topology, demand}; }
 };
