@@ -33,6 +33,7 @@ Command replay_command();
 Command bound_command();
 Command compare_command();
 Command pareto_command();
+Command import_command();
 Command export_command();
 Command execute_command();
 Command check_xml_command();

@@ -12,6 +12,7 @@ const std::vector<Command>& commands() {
       bound_command(),
       compare_command(),
       pareto_command(),
+      import_command(),
       export_command(),
       execute_command(),
       check_xml_command(),

@@ -6,6 +6,7 @@
 #include "export_msccl.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/nearest.hpp"
+#include "rondo/io/algorithm_files.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/json_files.hpp"
 #include "rondo/io/round_files.hpp"
@@ -33,6 +34,11 @@ std::string write_mscclpp(const PictureSubject& subject, const Settings& setting
   return write_plan(subject.proven, settings);
 }
 
+template <AlgorithmDialect dialect>
+std::string write_algorithm(const PictureSubject& subject, const Settings&) {
+  return format_json(algorithm_to_json(subject.proven, dialect));
+}
+
 template <std::string (*draw)(const PictureSubject&)>
 std::string write_picture(const PictureSubject& subject, const Settings&) {
   return draw(subject);
@@ -42,6 +48,8 @@ const std::vector<Format>& formats() {
   static const std::vector<Format> all = {{"json", write_json},
                                           {kMscclFormat, write_xml},
                                           {kPlanFormat, write_mscclpp},
+                                          {"msccl-json", write_algorithm<AlgorithmDialect::msccl>},
+                                          {"taccl-json", write_algorithm<AlgorithmDialect::taccl>},
                                           {"trace", write_picture<trace_json>},
                                           {"svg", write_picture<svg_picture>},
                                           {"html", write_picture<html_page>}};
@@ -103,6 +111,8 @@ Command export_command() {
           "the executor\n"
           "           is refused with the cap's name (exit code 69)\n"
           "mscclpp    an execution plan of MSCCL++ (JSON), checked as by rondo check-plan; likewise refused\n"
+          "msccl-json  steps and sends as msccl-tools reads them (msccl ncclize); taccl-json the same for "
+          "TACCL\n"
           "trace      for Perfetto (ui.perfetto.dev) and chrome://tracing: a track a link and a GPU\n"
           "svg        a picture: the loaded fabric, the timeline of the links, their utilisation\n"
           "html       one page that works offline: the same, with a timeline that zooms and the path of each "

@@ -1,8 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "stages.hpp"
-#include "values.hpp"
+#include "execution.hpp"
 
 namespace rondo::xmlcheck {
 namespace {
@@ -12,74 +11,6 @@ using msccl::Program;
 using msccl::Range;
 using msccl::Step;
 using msccl::StepType;
-
-/// Runs a program without races on symbols, in one of the orders that its waits allow: all give the same.
-class Execution {
- public:
-  Execution(const Program& program, const WaitGraph& graph, const Memory& memory, Findings& findings)
-      : program_(program), graph_(graph), memory_(memory), findings_(findings), message_(graph.size()) {
-    for (int g = 0; g < program.num_gpus(); ++g) {
-      cells_.emplace_back(memory.num_cells(g), Values::kUndefined);
-      for (int i = 0; i < msccl::buffer_chunks(program, g).input; ++i)
-        at(g, Buffer::input, i) = values.input(g, i);
-    }
-  }
-
-  /// `gpu` has the same datum at `offset` of its input as `other` at `other_offset`.
-  void hold_the_same(int gpu, int offset, int other, int other_offset) {
-    at(gpu, Buffer::input, offset) = values.input(other, other_offset);
-  }
-
-  void run() {
-    for (const int n : graph_.order) run(n);
-  }
-
-  Values::Id output(int gpu, int offset) { return at(gpu, Buffer::output, offset); }
-
-  Values values;
-
- private:
-  Values::Id& at(int gpu, Buffer buffer, int offset) {
-    return cells_[static_cast<std::size_t>(gpu)][memory_.cell(gpu, buffer, offset)];
-  }
-
-  Values::Id read(int n, const Range& range, int i) {
-    const int offset = range.offset + i;
-    const Values::Id value = at(graph_.steps[static_cast<std::size_t>(n)].gpu, range.buffer, offset);
-    if (value == Values::kUndefined) {
-      findings_.add(graph_.place(n), "reads {}[{}], which nothing has written yet", to_string(range.buffer),
-                    offset);
-    }
-    return value;
-  }
-
-  void run(int n) {
-    const Step& step = graph_.step(program_, n);
-    if (step.type == StepType::nop) return;
-    const int gpu = graph_.steps[static_cast<std::size_t>(n)].gpu;
-    std::vector<Values::Id> data(static_cast<std::size_t>(step.count), Values::kUndefined);
-    if (msccl::receives(step.type)) {
-      data = std::move(message_[static_cast<std::size_t>(graph_.sender[static_cast<std::size_t>(n)])]);
-    }
-    for (int i = 0; i < step.count; ++i) {
-      Values::Id& value = data[static_cast<std::size_t>(i)];
-      if (msccl::reads_source(step.type)) {
-        const Values::Id source = read(n, step.src, i);
-        value = msccl::receives(step.type) ? values.sum(value, source) : source;
-      }
-      if (step.type == StepType::reduce) value = values.sum(value, read(n, step.dst, i));
-      if (msccl::writes_destination(step.type)) at(gpu, step.dst.buffer, step.dst.offset + i) = value;
-    }
-    if (msccl::sends(step.type)) message_[static_cast<std::size_t>(n)] = std::move(data);
-  }
-
-  const Program& program_;
-  const WaitGraph& graph_;
-  const Memory& memory_;
-  Findings& findings_;
-  std::vector<std::vector<Values::Id>> cells_;    ///< per GPU
-  std::vector<std::vector<Values::Id>> message_;  ///< per sending step: what is on its way
-};
 
 /// Where the contributions of a custom demand stand: in its order, inputs and outputs filled one after
 /// another.

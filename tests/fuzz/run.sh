@@ -6,7 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(realpath "${1:?usage: tests/fuzz/run.sh BUILD [TARGET...]}")
 shift
-targets=(topology demand schedule_json msccl_xml sketch nccl_xml nvidia_smi job user_block round_file schedule_file)
+targets=(topology demand schedule_json msccl_xml algorithm sketch nccl_xml nvidia_smi job user_block round_file schedule_file)
 [ $# -eq 0 ] || targets=("$@")
 for target in "${targets[@]}"; do
   runs=2000000 longest=2048
