@@ -17,6 +17,7 @@
 #   compare          rondo compare on composed machines and the shipped fabrics: AllGather, ReduceScatter, AllReduce and
 #                    AllToAll at 1 KB, 1 MB and 1 GB beside the algorithms of NCCL and MPI (takes --only and --json)
 #   sccl             SCCL's tables 4 and 5 by engine steps, beside the paper's seconds and z3 on the paper's encoding
+#   taccl            TACCL's Table 2: every sketch by engine route, and by auto on its links, beside the paper's seconds
 #   execution        every fabric's schedules and MSCCL XML with real bytes, each where the collective wants it
 # Afterwards benchmarks/tables.py writes the tables of benchmarks/README.md.
 # Of all:
@@ -25,7 +26,7 @@
 # Of sccl:
 #   --only SUBSTRING only the cases with this in their name
 #   --z3 S           also z3, where it is installed, for S seconds a row at most (default 0: not at all)
-# Of allgather, combining, rounds, linear, links, demands and sizes:
+# Of allgather, combining, rounds, linear, links, demands, taccl and sizes:
 #   --only SUBSTRING only the cases with this in their name, e.g. dgx1, rails, ncflow, --chunks
 #   --timeout S      ends a case after S seconds (default 600)
 # Of linear (of it, of links, of demands and of sizes, with --only the other rows of FILE stay):

@@ -122,6 +122,14 @@ def sccl(chunks, steps, rounds):
 COMPARED = ["ring", "tree", "direct", "recursive", "bruck", "hierarchical"]
 
 
+def sketched(engine, key, digits):
+    """Of a row of benchmark taccl; seconds are of the whole command."""
+    def show(row):
+        of_engine = row[engine] if key == "wall_s" else row[engine]["report"] or {}
+        return fixed(digits)(of_engine.get(key))
+    return show
+
+
 def compared():
     """A row for each collective and size of a finished comparison, with the finish of each engine by its name."""
     return [{"fabric": each["topology"], **row, **{result["engine"]: result.get("finish_us") for result in row["results"]}}
@@ -173,6 +181,12 @@ TABLES = {
                    ("answer", of("answer")), ("search s", of("search_s", fixed(3))), ("wall s", of("wall_s", fixed(2))), ("paper s", of("paper_s", fixed(1))),
                    ("finish us", lambda row: reported("finish_us", fixed(3))(row) if row["report"] else "-"),
                    ("cost us", lambda row: metric("step_cost_us", fixed(3))(row) if row["report"] else "-")]),
+    "sketches": (lambda: rows("taccl"),
+                 [("collective", of("collective")), ("sketch", of("sketch")), ("size", of("size")),
+                  ("route us", sketched("route", "finish_us", 3)), ("route s", sketched("route", "wall_s", 1)),
+                  ("heeds", lambda row: row["route"]["parts"]),
+                  ("auto us", sketched("auto", "finish_us", 3)), ("auto s", sketched("auto", "wall_s", 1)),
+                  ("bound us", sketched("auto", "lower_bound_us", 3)), ("paper s", of("paper_s", fixed(1)))]),
     "allreduce": (lambda: rows("combining", collective="allreduce", asked=None),
                   [("fabric", of("fabric")), ("size", of("size")), *FINISH, gap(3),
                    ("GB/s", reported("algorithm_bandwidth_GBps", fixed(2))), ("chunks", reported("chunks")), WALL,
@@ -232,7 +246,7 @@ def table(name):
     content, columns = TABLES[name]
     lines = ["| " + " | ".join(heading for heading, _ in columns) + " |", "|" + "---|" * len(columns)]
     for row in content():
-        done = any(key in row for key in ("report", "ways", "gain"))
+        done = any(key in row for key in ("report", "ways", "gain", "route"))
         cells = [show(row) if done else "failed" for _, show in columns]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
