@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# pictures_in_chromium.sh RONDO: the pictures of 16 and of 256 GPUs in headless Chromium: the page's script runs to its end
+# pictures_in_chromium.sh RONDO: the pictures of 16 and of 256 GPUs, and a comparison, in headless Chromium: the page's script runs to its end
 # within 2 s, nothing is written to the console, nothing but the file itself is asked for. Exit code 77 (skipped) where there
 # is no Chromium.
 set -euo pipefail
@@ -49,3 +49,6 @@ check() {
 
 check sixteen --topology ndv2-2 --collective allgather --size 16MB --engine list --chunks 4 --gap 50%
 check many --topology torus:dims=16x16 --collective allgather --size 1GB --engine list --chunks 1 --gap 50%
+
+"$rondo" compare --topology ring:gpus=4 --collective allgather --size 1KB,1MB --json "$folder/compare.json" --html "$folder/compare.html" >/dev/null
+open "$folder/compare.html"
