@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <map>
 
-#include "json_object.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/io/algorithm_files.hpp"
+#include "rondo/io/json_object.hpp"
 
 namespace rondo {
 namespace {
 
-constexpr std::size_t kMaxGpus = 4096;
+constexpr std::size_t kMaxGpusOfAlgorithm = 4096;
 
 /// A typed object of msccl-tools, or of TACCL and SCCL.
 class TypedObject : public JsonObject {
@@ -85,7 +85,7 @@ class AlgorithmReader {
     refuse_unless_empty(instance, "pipeline", "repeats of it would overlap; give the algorithm of one run");
     refuse_unless_empty(collective_, "triggers",
                         "its sends wait for other chunks; give one without triggers");
-    num_gpus_ = static_cast<std::size_t>(collective_.integer("nodes", {2, kMaxGpus}));
+    num_gpus_ = static_cast<std::size_t>(collective_.integer("nodes", {2, kMaxGpusOfAlgorithm}));
     std::vector<Datum> data;
     for (auto& [address, datum] : data_of(collective_, num_gpus_)) {
       position_[address] = data.size();

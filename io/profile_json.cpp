@@ -5,13 +5,13 @@
 #include <map>
 #include <set>
 
-#include "json_object.hpp"
+#include "rondo/io/json_object.hpp"
 #include "rondo/io/sketch_files.hpp"
 
 namespace rondo {
 namespace {
 
-constexpr int kMostGpus = 1024;
+constexpr int kMostGpusOfProfile = 1024;
 
 /// NVLink pairs of a DGX-1 (NDv2): with two links each, and with one.
 constexpr std::array<std::pair<int, int>, 8> kDouble{
@@ -201,7 +201,7 @@ NodeProfile profile_from_json(const Json& json) {
                   "links", "betas", "invbws", "remote_alpha", "remote_beta", "remote_invbw"});
   NodeProfile profile;
   profile.name = top.text("name");
-  profile.gpus = static_cast<int>(top.integer("gpus_per_node", {2, kMostGpus}));
+  profile.gpus = static_cast<int>(top.integer("gpus_per_node", {2, kMostGpusOfProfile}));
   profile.alpha = time_of(top, "alpha", true);
   if (top.has("links") == top.has("node_betas_list"))
     top.refuse("write node_betas_list, or links and betas as matrices: one of the two");
@@ -211,7 +211,7 @@ NodeProfile profile_from_json(const Json& json) {
     read_kinds(top, profile);
   }
   if (top.has("nics_per_node")) {
-    profile.nics = static_cast<int>(top.integer("nics_per_node", {1, kMostGpus}));
+    profile.nics = static_cast<int>(top.integer("nics_per_node", {1, kMostGpusOfProfile}));
     if (profile.gpus % profile.nics != 0) {
       top.refuse(
           fmt::format("nics_per_node is {} for {} GPUs; equally many GPUs share a NIC, so write a divisor",

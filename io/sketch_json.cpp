@@ -5,16 +5,16 @@
 #include <charconv>
 #include <set>
 
-#include "json_object.hpp"
 #include "rondo/core/nearest.hpp"
 #include "rondo/core/units.hpp"
+#include "rondo/io/json_object.hpp"
 #include "rondo/io/sketch_files.hpp"
 
 namespace rondo {
 namespace {
 
-constexpr int kMostNodes = 1024;
-constexpr int kMostChunks = 1 << 20;
+constexpr int kMostNodesOfSketch = 1024;
+constexpr int kMostChunksOfSketch = 1 << 20;
 
 IntegerRange up_to(int most) {
   return {0, most};
@@ -199,7 +199,7 @@ void read_network(const JsonObject& network, int gpus, Sketch& sketch) {
 }  // namespace
 
 int nodes_of_sketch(const Json& json) {
-  return static_cast<int>(JsonObject(json, "").integer("nnodes", {1, kMostNodes}));
+  return static_cast<int>(JsonObject(json, "").integer("nnodes", {1, kMostNodesOfSketch}));
 }
 
 Sketch sketch_from_json(const Json& json, int gpus) {
@@ -236,7 +236,7 @@ Sketch sketch_from_json(const Json& json, int gpus) {
   }
   const JsonObject more(top.at("hyperparameters"), "hyperparameters");
   more.check_keys({"input_chunkup", "input_size"});
-  sketch.chunks = static_cast<int>(more.integer("input_chunkup", {1, kMostChunks}));
+  sketch.chunks = static_cast<int>(more.integer("input_chunkup", {1, kMostChunksOfSketch}));
   if (more.has("input_size")) {
     const Json& size = more.at("input_size");
     sketch.input_bytes = size.is_string() ? parse_size(size.get<std::string>()) : more.number("input_size");

@@ -7,14 +7,14 @@
 #include <set>
 #include <string_view>
 
-#include "json_object.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/io/algorithm_files.hpp"
+#include "rondo/io/json_object.hpp"
 
 namespace rondo {
 namespace {
 
-constexpr int kMaxNode = 1'000'000;
+constexpr int kMaxNodeOfTeccl = 1'000'000;
 
 /// Reads a sentence from left to right.
 class Sentence {
@@ -35,7 +35,7 @@ class Sentence {
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
     if (error != std::errc()) refuse();
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));
-    if (!(value >= 0 && value <= kMaxNode)) refuse();
+    if (!(value >= 0 && value <= kMaxNodeOfTeccl)) refuse();
     return value;
   }
   void end() {

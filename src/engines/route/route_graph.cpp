@@ -9,7 +9,7 @@
 namespace rondo {
 namespace {
 
-constexpr int kFar = std::numeric_limits<int>::max() / 4;
+constexpr int kUnreachable = std::numeric_limits<int>::max() / 4;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ RouteGraph::RouteGraph(const Topology& topology, const Sketch* sketch, double ch
       out_(topology.num_gpus()),
       node_(topology.num_gpus()),
       local_(topology.num_gpus()),
-      distance_(topology.num_gpus() * topology.num_gpus(), kFar),
+      distance_(topology.num_gpus() * topology.num_gpus(), kUnreachable),
       between_(topology.num_gpus() * topology.num_gpus(), -1) {
   const std::size_t gpus = topology.num_gpus();
   std::map<int, int> count;
@@ -58,7 +58,7 @@ RouteGraph::RouteGraph(const Topology& topology, const Sketch* sketch, double ch
     for (std::size_t i = 0; i < reached.size(); ++i) {
       for (const int w : out_of(reached[i])) {
         int& there = distance_[from * gpus + way(w).dst.index()];
-        if (there < kFar) continue;
+        if (there < kUnreachable) continue;
         there = distance(GpuId(from), reached[i]) + 1;
         reached.push_back(way(w).dst);
       }
