@@ -1,6 +1,7 @@
-// Engine rounds, AllGather: shipped topologies, the small ones where its models improve or make the plan, and
-// 16 to 256 GPUs whole, by PoP and by NCFlow.
+// Engine rounds: windows of the best schedule within a minute; A*, AllGather: shipped topologies, the small
+// ones where its models improve or make the plan, and 16 to 256 GPUs whole, by PoP and by NCFlow.
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -21,17 +22,26 @@ struct Case {
   std::string decompose;
   std::vector<std::string> more = {};  ///< options of rondo solve
   std::string size = "1GB";
+  std::string collective = "allgather";
+  bool in_windows() const { return decompose == "windows"; }
 
   /// As a user would put it: "dgx1 200KB none --chunks 3".
   std::string name() const {
     std::string name = fabric + ' ' + size + ' ' + decompose;
+    if (collective != "allgather") name += ' ' + collective;
     for (const std::string& word : more) name += ' ' + word;
     return name;
   }
 
   std::vector<std::string> arguments() const {
-    std::vector<std::string> words{"--topology", fabric,     "--collective", "allgather",   "--size",
-                                   size,         "--engine", "rounds",       "--decompose", decompose};
+    std::vector<std::string> words{"--topology", fabric, "--collective", collective,
+                                   "--size",     size,   "--engine",     "rounds"};
+    if (in_windows()) {
+      words.insert(words.end(), {"--time-limit", "60"});
+    } else {
+      words.insert(words.end(), {"--decompose", decompose});
+      if (std::ranges::find(more, "--start") == more.end()) words.insert(words.end(), {"--start", "list"});
+    }
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -39,6 +49,16 @@ struct Case {
 
 std::vector<Case> all_cases() {
   std::vector<Case> cases;
+  for (const char* size : {"1MB", "1GB"}) {
+    for (const char* fabric :
+         {"ndv2-4", "amd-2", "rails:boxes=4,rails=2", "rails:boxes=8", "dragonfly:groups=9"})
+      cases.push_back({fabric, "windows", {}, size});
+    cases.push_back({"torus:dims=4x4", "windows", {"--degrade", "0.1:0.5"}, size});
+    cases.push_back({"torus:dims=4x4", "windows", {"--degrade", "0.1:0.5"}, size, "alltoall"});
+    cases.push_back({"torus:dims=8x8", "windows", {"--degrade", "0.05:0.5..0.9"}, size});
+    cases.push_back({"star:chassis=4,intra=ndv2,uplinks=2", "windows", {"--degrade", "0.05:0.5"}, size});
+    cases.push_back({"star:chassis=16,intra=ndv2,uplinks=2", "windows", {"--degrade", "0.05:0.5"}, size});
+  }
   for (const char* fabric : {"ndv2-2", "ndv2-4", "dgx2-2", "dgx1"}) cases.push_back({fabric, "none"});
   // The models improve what the list scheduler found.
   cases.push_back({"dgx1", "none", {"--chunks", "3"}, "200KB"});
