@@ -155,7 +155,8 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
     EngineRunner runner(problem, bounds, tools, context);
     found = steps.timed("search", [&] { return explore(problem, runner, rule, context); });
     steps.timed("improvement", [&] { improve(problem, runner, found, rule, context); });
-    steps.timed("joining", [&] { join(problem, found.best, rule, context); });
+    // A sketch says who sends what: no other paths then.
+    if (!problem.sketch) steps.timed("joining", [&] { join(problem, found.best, rule, context); });
   }
 
   SynthesisResult result{steps.timed("replay", [&] { return prove(problem, bounds.best(), found.best); })};

@@ -67,8 +67,7 @@ TEST_F(SketchCommands, RouteHeedsWhoSendsAndTheSymmetry) {
     EXPECT_EQ(t.src % 8, 0);
     EXPECT_EQ(t.dst % 8, 1);
   }
-  // Without local search routes are as the sketch's symmetry has them.
-  succeed(problem + " --improve-work 0");
+  // Routes are as the sketch's symmetry has them.
   std::set<Transfer> sent;
   for (const Transfer& t : transfers()) sent.insert(t);
   for (const Transfer& t : sent)
@@ -77,7 +76,7 @@ TEST_F(SketchCommands, RouteHeedsWhoSendsAndTheSymmetry) {
 
 TEST_F(SketchCommands, SendersAreForTheirGpus) {
   succeed("solve" + fabric("dgx2", "dgx2-sk-1") +
-          "--collective allgather --size 64KB --engine route --max-nodes 0 --improve-work 0 --output run");
+          "--collective allgather --size 64KB --engine route --max-nodes 0 --output run");
   succeed("verify run");
   EXPECT_EQ(report()["chunks"], 2);
   for (const Transfer& t : transfers()) {

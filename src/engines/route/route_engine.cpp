@@ -113,7 +113,6 @@ EngineInfo route_engine(std::shared_ptr<const Sketch> sketch) {
               "TACCL's three steps: routes by an integer program that lets links carry several chunks at "
               "once, an "
               "order on every link, and which chunks travel together between nodes; heeds all of a sketch",
-          .supports_local_search = true,
           .traits = {.on_epoch_grid = false,
                      .counts_epochs = false,
                      .flows_over_time = false,
