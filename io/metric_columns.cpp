@@ -39,7 +39,8 @@ MetricCertificate to_metric(const MetricColumns& columns) {
                 columns.source.size(), columns.destinations.value.size(),
                 "lower_bound.certificate.data.source");
   for (std::size_t d = 0; d < columns.source.size(); ++d) {
-    MetricDatum& datum = metric.data.emplace_back(GpuId{to_id("GPU", columns.source[d])});
+    metric.data.push_back({.source = GpuId{to_id("GPU", columns.source[d])}, .destinations = {}});
+    MetricDatum& datum = metric.data.back();
     for (const std::int64_t g : columns.destinations.row(d)) datum.destinations.emplace_back(to_id("GPU", g));
   }
   const std::size_t num_shares = columns.share.size();

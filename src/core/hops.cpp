@@ -176,7 +176,8 @@ void append_sends(const Topology& topology, const Hop& hop, std::span<const Chun
     if (topology.node(link.src).forwarding == Forwarding::store_and_forward)
       transfer = static_cast<std::int32_t>(sends.size());
     for (const ChunkId chunk : chunks) {
-      Send& send = sends.emplace_back(chunk, part.link, start, end, end + link.latency_us);
+      sends.push_back({chunk, part.link, start, end, end + link.latency_us});
+      Send& send = sends.back();
       if (is_numbered) send.transfer = transfer;
       if (hop.divisor != 1) send.rate_GBps = part.rate_GBps();
     }

@@ -124,12 +124,14 @@ void find_causes_of_sums(const Demand& demand, std::vector<Delivery>& deliveries
   const auto place = [&](int d) { return std::tuple(deliveries[index(d)].chunk, deliveries[index(d)].dst); };
   for (Delivery& delivery : deliveries) {
     if (!is_sum(demand, delivery.chunk)) continue;
-    const auto here = std::ranges::equal_range(arrivals, std::tuple(delivery.chunk, delivery.src), {}, place);
-    const auto later = std::ranges::partition_point(here, [&](int d) {
+    const std::tuple at(delivery.chunk, delivery.src);
+    const auto first = std::ranges::lower_bound(arrivals, at, {}, place);
+    const auto last = std::ranges::upper_bound(arrivals, at, {}, place);
+    const auto later = std::partition_point(first, last, [&](int d) {
       const double arrival_us = deliveries[index(d)].arrival_us;
       return arrival_us <= delivery.start_us || times_equal(arrival_us, delivery.start_us);
     });
-    if (later != here.begin()) delivery.cause = *(later - 1);
+    if (later != first) delivery.cause = *(later - 1);
   }
   std::vector<int> before(deliveries.size(), -1);  // the arrival that came before, whatever this one does
   for (std::size_t k = 1; k < arrivals.size(); ++k) {

@@ -63,8 +63,9 @@ class NumberCheck {
   void check_chunks(std::span<const std::size_t> a, std::span<const std::size_t> b) {
     const auto chunk = [&](std::size_t s) { return send(s).chunk; };
     if (std::ranges::equal(a, b, {}, chunk, chunk)) return;
-    for (const auto& [carried, other] : {std::pair(a, b), std::pair(b, a)}) {
-      for (const std::size_t s : carried) {
+    for (const auto& both : {std::pair(a, b), std::pair(b, a)}) {
+      const auto& other = both.second;
+      for (const std::size_t s : both.first) {
         if (std::ranges::binary_search(other, send(s).chunk, {}, chunk)) continue;
         refuse(s, [&] {
           return fmt::format("does not go over link {}: all links of a transfer carry the same chunks",

@@ -124,11 +124,11 @@ class SumDerivation {
       for (const std::size_t s : sends) store(p, s);
       return;
     }
-    const auto additions =
-        std::ranges::stable_partition(sends, [&](std::size_t s) { return send(s).op == SendOp::copy; });
+    const auto additions = std::stable_partition(sends.begin(), sends.end(),
+                                                 [&](std::size_t s) { return send(s).op == SendOp::copy; });
     // Copies that contain one another, in whatever order they are named; and what becomes ready just then is
     // an addition like others unless a copy contains it.
-    const std::span copies(sends.begin(), additions.begin());
+    const std::span copies(sends.begin(), additions);
     std::ranges::stable_sort(copies, {}, [&](std::size_t s) { return count(content(s)); });
     const bool is_ready = no_later(p.own_us, p.instants[instant]);
     const auto contains_own = [&](std::size_t s) { return first_in_both(sets_[p.own], content(s)) != kNone; };

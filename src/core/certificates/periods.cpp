@@ -138,7 +138,9 @@ class PeriodMetric {
       return farthest;
     }
     double sum = 0;
-    for (const auto& [destination, own] : shares_[known->second]) {
+    for (const auto& share_of_one : shares_[known->second]) {
+      const auto& destination = share_of_one.first;
+      const auto& own = share_of_one.second;
       if (!std::ranges::binary_search(part.destinations, destination))
         refuse_certificate(fmt::format("GPU {} has a share of what it does not want", destination.value));
       const auto distance = distances(part.origin, part.ready_us, [&](std::size_t place) {
