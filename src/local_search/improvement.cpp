@@ -18,6 +18,7 @@ namespace rondo {
 namespace {
 
 constexpr std::size_t kTriesPerRound = 8;
+constexpr std::size_t kRepeatedSeeds = 4;  ///< of them, at most
 /// Variants of list scheduling that the first restart round tries, in the fewest chunks.
 constexpr double kRestartVariants = 32;
 /// Share of the remaining work or time that this first round may take.
@@ -78,7 +79,7 @@ class Improver {
       const bool no_more_rounds =
           found.out_of_work || time_ >= kShareBeforeLastCall || !has_time_for(tries_in_turn(), state_.chunks);
       const bool last_level = state_.splits_in_vain || (!can_split() && !better_start_in_more_chunks());
-      const bool idle = state_.idle_rounds >= (last_level ? kIdleRoundsInMostChunks : kIdleRounds) ||
+      const bool idle = state_.idle_rounds >= (last_level ? most_idle_rounds() : kIdleRounds) ||
                         finish_us() <= kAtLeast * least_us_;
       const bool enough = no_more_rounds || state_.level_rounds >= kMostRounds || spent() >= state_.level_end;
       if (!(last_level ? idle || no_more_rounds : idle || enough)) {
@@ -135,6 +136,10 @@ class Improver {
     const bool enough = time_ + tries * try_share_ * transfers(chunks) <= 1;
     is_short_of_time_ = is_short_of_time_ || !enough;
     return enough;
+  }
+  std::uint64_t most_idle_rounds() const {
+    const double round_work = static_cast<double>(kTriesPerRound) * transfers(state_.chunks);
+    return std::max(kIdleRoundsInMostChunks, static_cast<std::uint64_t>(task_.idle_work / round_work));
   }
   double transfers(int chunks) const { return task_.demand.with_chunks(chunks).num_deliveries(); }
 
@@ -286,10 +291,13 @@ class Improver {
   }
 
   void play_round() {
+    // What was better is tried again: elsewhere in the plan, it may still be.
+    std::vector<std::uint64_t> seeds = state_.good_seeds;
+    for (std::size_t i = seeds.size(); i < kTriesPerRound; ++i)
+      seeds.push_back(mix_bits(task_.seed + 1) + state_.rounds * kTriesPerRound + i);
     auto found = best_of_parts(communicator_, kTriesPerRound, [&](std::size_t i) {
-      const std::uint64_t seed = mix_bits(task_.seed + 1) + state_.rounds * kTriesPerRound + i;
       TransferPlan plan =
-          neighbour_of(incumbent_, space_, task_.bound_us, seed).value_or(TransferPlan{{}, kNoQuality});
+          neighbour_of(incumbent_, space_, task_.bound_us, seeds[i]).value_or(TransferPlan{{}, kNoQuality});
       const PlanQuality quality = plan.quality;
       return std::pair(quality, std::move(plan));
     });
@@ -301,12 +309,24 @@ class Improver {
     state_.work += work;
     state_.tries += kTriesPerRound;
     state_.idle_rounds = better && counts(best) ? 0 : state_.idle_rounds + 1;
+    keep_good_seeds(seeds, found.qualities);
     if (!better) return;
     if (closes_gap(best)) state_.splits_in_vain = false;
     ++state_.successes;
     TransferPlan winner = shared_winner(communicator_, found);
     drop_useless(winner, space_);
     incumbent_ = survey(std::move(winner), space_);
+  }
+
+  void keep_good_seeds(const std::vector<std::uint64_t>& seeds, const std::vector<PlanQuality>& qualities) {
+    std::vector<std::pair<PlanQuality, std::uint64_t>> good;
+    for (std::size_t i = 0; i < seeds.size(); ++i) {
+      if (qualities[i] < incumbent_.plan.quality) good.emplace_back(qualities[i], seeds[i]);
+    }
+    std::ranges::sort(good);
+    good.resize(std::min(good.size(), kRepeatedSeeds));
+    state_.good_seeds.clear();
+    for (const auto& [quality, seed] : good) state_.good_seeds.push_back(seed);
   }
 
   const ImprovementTask& task_;

@@ -47,13 +47,16 @@ struct ImprovementState {
   std::vector<RestartFind> restart = {};       ///< restarts that improved on all before them
   int chunks = 0;                              ///< of the plan; 0: the search has not begun
   ImprovementOrigin origin = {};               ///< of the plan
+  std::vector<std::uint64_t> good_seeds =
+      {};                       ///< of the last round: of neighbours that were better, best first
   bool splits_in_vain = false;  ///< more chunks gave no improvement since the last counting success
   std::vector<std::vector<LinkId>> paths = {};  ///< hops of the plan that are not hops of the topology
 };
 
 auto members_of(SameAs<ImprovementState> auto& s) {
   return std::tie(s.rounds, s.idle_rounds, s.level_rounds, s.successes, s.tries, s.work, s.level_end,
-                  s.restart_rounds, s.restart_best, s.restart, s.chunks, s.origin, s.splits_in_vain, s.paths);
+                  s.restart_rounds, s.restart_best, s.restart, s.chunks, s.origin, s.good_seeds,
+                  s.splits_in_vain, s.paths);
 }
 
 }  // namespace rondo

@@ -224,8 +224,8 @@ std::vector<SolveOption> make_options() {
            [](auto& o) -> auto& { return o.time_limit_s; }, above_zero()),
        all_engines, nullptr},
       {"improve-work", "improve_work", kStop, "W",
-       "sends that large-neighbourhood search on the best schedule may try, 0: none; ten times as much with "
-       "--gap, no limit with --time-limit. 0 also leaves out the search for transfers to join",
+       "sends that large-neighbourhood search may try, 0: none; up to 8 times as many for multicast far from "
+       "the bound, 10 times with --gap, no limit with --time-limit. 0 also leaves transfers unjoined",
        number_field(
            [](auto& o) -> auto& { return o.improve_work; }, zero_or_more()),
        [](const EngineInfo& engine) { return engine.supports_local_search || engine.works_in_rounds; },

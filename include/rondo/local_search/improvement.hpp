@@ -45,6 +45,8 @@ struct ImprovementTask {
   /// Limit on the transfers of all neighbours and restarts together; one costs about as much as a send of
   /// list scheduling.
   double work_limit = 0;
+  /// Of this, what may be in vain, without a counting success, before the search ends in the most chunks.
+  double idle_work = 0;
   /// Collective, equal on every rank: whether a limit other than work ends the search, given the best finish
   /// time.
   std::function<bool(double finish_us)> stop = {};
