@@ -186,12 +186,13 @@ void Explorer::run_batch(const std::vector<Candidate>& batch) {
   const auto outcomes = map_parts(context_.communicator, work, [&](std::size_t part) {
     return to_message(try_candidate(batch[part], first + part));
   });
+  // An engine asked for by name may do fewer chunks than this, or have policies for other fabrics.
+  const bool is_all = problem_.options.engine != "auto" && !std::isfinite(best_finish_us()) &&
+                      std::ranges::all_of(outcomes, [](const PartOutcome& o) { return o.error.has_value(); });
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const PartOutcome& outcome = outcomes[i];
     if (outcome.error) {
       const bool is_fault = outcome.error->code() == ExitCode::internal;
-      // An engine asked for by name may do fewer chunks than this.
-      const bool is_all = problem_.options.engine != "auto" && !std::isfinite(best_finish_us());
       if (is_fault || (is_all && !ran_out_of_time(*outcome.error))) throw *outcome.error;
       if (!first_error_) first_error_ = outcome.error;
     }

@@ -249,6 +249,19 @@ TEST(Synthesize, EngineThatDoesNotSupportTheDemandSaysSo) {
   EXPECT_THROW(solve(generated("ring", {{"gpus", "4"}}), Collective::allgather, 4e6, options), Error);
 }
 
+TEST(Synthesize, APolicyForOtherFabricsDoesNotEndTheEngine) {
+  // No few whole trees fill links around a switch that copies; the other policies have schedules.
+  SolveOptions options;
+  options.engine = "rooted";
+  const SynthesisResult result =
+      solve(generated("star", {{"chassis", "2"}, {"gpus", "2"}}), Collective::broadcast, 1e6, options);
+  EXPECT_LE(result.gap, 1);
+  options.policy = "whole";
+  EXPECT_THROW(
+      solve(generated("star", {{"chassis", "2"}, {"gpus", "2"}}), Collective::broadcast, 1e6, options),
+      Error);
+}
+
 TEST(Synthesize, ATimeLimitLeavesAScheduleWhereListSchedulingEnds) {
   // Of which building the linear program takes more; list scheduling has its second after the limit.
   const auto torus = generated("torus", {{"dims", "5x5"}});
