@@ -19,10 +19,12 @@ constexpr const char* kImprovementCheckpoint = "improvement";
 constexpr double kShareOfRestart = 0.5;
 /// Chunks over hops that joining places, ten times as many with --gap.
 constexpr double kJoiningWork = 2e7;
-/// Far from the bound multicast is given more work than --improve-work: as many times as the gap has this,
-/// but no more than the next.
+/// Far from the bound multicast is given more work than --improve-work: as many times as the gap has kNear,
+/// kMostEffort at most, and less in plans of more than kSmallPlan deliveries, where it is too few tries to
+/// find something.
 constexpr double kNear = 2.5e-3;
 constexpr double kMostEffort = 8;
+constexpr double kSmallPlan = 1.5e4;
 /// Of the work, what may be in vain.
 constexpr double kIdleShare = 0.02;
 /// Of --improve-work, what is spent on a kept schedule.
@@ -135,8 +137,11 @@ void LocalSearch::run() {
   task.concurrency = options.concurrency;
   task.most_chunks = most_chunks_of_improvement(problem_.demand, options);
   double effort = 1;
-  if (!problem_.demand.is_unicast())
-    effort = std::clamp((task.known_us / rule_.bound().us - 1) / kNear, 1.0, kMostEffort);
+  if (!problem_.demand.is_unicast()) {
+    const double size = problem_.demand.with_chunks(best_.chunks).num_deliveries() / kSmallPlan;
+    effort = std::clamp((task.known_us / rule_.bound().us - 1) / kNear, 1.0,
+                        std::max(1.0, kMostEffort / std::max(1.0, size)));
+  }
   task.idle_work = kIdleShare * effort * options.improve_work;
   task.work_limit = options.time_limit_s ? kInfinity : options.improve_work * (options.gap ? 10 : effort);
   if (is_adapted(problem_)) task.work_limit *= kShareOfKept;
