@@ -154,6 +154,7 @@ TEST(Commands, EveryOptionAlwaysCountsOrHasARule) {
         "demand", "group"}},
       {"execute", {"path", "bytes", "repeat", "slots"}},
       {"check-xml", {"path", "executor", "fifo-depth", "max-findings"}},
+      {"check-plan", {"path", "caps", "max-findings"}},
       {"info", {"path"}},
       {"topology list", {}},
       {"topology show", {"topology", "degrade", "without", "switch-forwarding", "profile", "sketch", "svg"}},
