@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rondo/engines/engines.hpp"
 #include "rondo/flows/steiner_packing.hpp"
 
 namespace rondo {
@@ -71,17 +70,12 @@ std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options)
 std::vector<int> chunk_counts_of(const EngineInfo& engine, const Demand& demand,
                                  const SolveOptions& options) {
   std::vector<int> counts = chunk_counts(demand, options);
-  // Pipelines of one root go on in any number of chunks, integer programs do not.
-  if (engine.most_sends > 0 && options.chunks > 0 && options.engine == "auto" && !is_rooted(demand) &&
-      demand.with_chunks(options.chunks).num_deliveries() > engine.most_sends)
-    return {};
   if (engine.most_sends > 0 && options.chunks == 0) {
     const double smallest = std::ranges::min(demand.contributions(), {}, &Contribution::bytes).bytes;
     const double most = std::min(std::floor(smallest / options.min_chunk_bytes),
                                  std::floor(engine.most_sends / demand.num_deliveries()));
     counts = {1};
     while (2.0 * counts.back() <= most) counts.push_back(2 * counts.back());
-    if (most == 3) counts.push_back(3);
     return counts;
   }
   const int pieces = engine.pieces && options.chunks == 0 ? engine.pieces(demand) : 1;

@@ -9,7 +9,6 @@
 #include "rondo/core/transfers.hpp"
 #include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
-#include "rondo/engines/plain_allgather.hpp"
 #include "rondo/model/deadline.hpp"
 #include "transfers.hpp"
 
@@ -188,24 +187,6 @@ EngineResult solve(const Topology& topology, const Demand& demand, const EngineO
 
 }  // namespace
 
-namespace {
-
-/// What is solved in about a second.
-constexpr double kFewDeliveries = 180;
-constexpr double kSmallModel = 2.5e4;  ///< chunks x links x epochs
-
-/// Whether the model of the most chunks that make few deliveries is small enough for a portfolio.
-bool has_small_models(const Instance& instance, const EngineOptions& options) {
-  if (!is_plain_allgather(instance) || instance.topology->has_bandwidth_steps()) return false;
-  const auto chunks = static_cast<int>(kFewDeliveries / instance.demand.num_deliveries());
-  if (chunks == 0) return false;
-  const Demand split = instance.demand.with_chunks(chunks);
-  const double epochs = options.bound_us / make_epoch_grid(*instance.topology, split, options.epochs).tau_us;
-  return static_cast<double>(split.num_chunks() * instance.topology->num_links()) * epochs <= kSmallModel;
-}
-
-}  // namespace
-
 PreparedEngine prepare_milp(const Instance& instance, const EngineOptions&, const Toolbox& tools) {
   return [topology = instance.topology, tools](const Demand& demand, const EngineOptions& options) {
     return solve(*topology, demand, options, tools);
@@ -215,15 +196,12 @@ PreparedEngine prepare_milp(const Instance& instance, const EngineOptions&, cons
 EngineInfo milp_engine() {
   return {.name = "milp",
           .help = "multicast integer program, exact on its epoch grid; up to about 8 GPUs",
-          .applicable = has_small_models,
-          .takes_seeds = false,
           .traits = {.on_epoch_grid = true,
                      .counts_epochs = true,
                      .flows_over_time = false,
                      .branches = true,
                      .relaxes_on_a_rank = true,
                      .in_parts = false},
-          .most_sends = kFewDeliveries,
           .prepare = prepare_milp};
 }
 

@@ -203,15 +203,6 @@ TEST(Synthesize, AllToAllOnADgx1TriesThirds) {
   EXPECT_LT(result.proven.schedule.finish_us, 13'335);
 }
 
-/// In three chunks list scheduling with local search ends at 2.567 us; the integer program proves 2.367 on
-/// its grid.
-TEST(Synthesize, TheIntegerProgramIsTriedWhereItIsSmall) {
-  SolveOptions options;
-  options.chunks = 3;
-  const SynthesisResult result = solve(shipped_dgx1(), Collective::allgather, 200e3, options);
-  EXPECT_NEAR(result.proven.schedule.finish_us, 2.366667, 1e-6);
-}
-
 /// Of 64 KB the flow's schedule ends at 1.88 us, and local search takes part of it other ways.
 TEST(Synthesize, LocalSearchImprovesAllToAll) {
   const auto dgx1 = shipped_dgx1();
