@@ -277,7 +277,12 @@ class Transfers:
         links = [s.links[s.link[r]] for r in rows]
         message = max(link.message for link in links)
         if rate is None and any(link.steps for link in links):
-            profile = flow(links, [s.start[r] for r in rows], size, message)
+            starts = [s.start[r] for r in rows]
+            profile = flow(links, starts, size, message)
+            # Where the last byte leaves as a link goes down, rounding decides whether it does so before: either is right.
+            just_before = flow(links, starts, size * (1 - 1e-12), message)
+            if just_before is not None and equal(s.end[rows[0]], starts[0] + just_before[-1][1]):
+                profile = just_before
             if profile is None:
                 self.add(rows[0], "1", "its links stay down: it never ends")
                 return
