@@ -1,31 +1,17 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <tuple>
 
-#include "rondo/core/error.hpp"
+#include "memory_layout.hpp"
+#include "operand_spans.hpp"
+#include "refuse.hpp"
 #include "rondo/mscclpp/unfolded.hpp"
 
 namespace rondo::mscclpp {
 namespace {
 
 using Kind = Action::Kind;
-using Where = Operand::Where;
 constexpr std::size_t kMostActions = 50'000'000;
-/// The unit of an operation that no pipeline repeats.
-constexpr std::size_t kWhole = std::numeric_limits<std::size_t>::max();
-
-/// Scratch that the executor gives to a plan with reuse_resources.
-constexpr std::size_t kReusedScratch = std::size_t{1} << 26;
-
-template <class... Arguments>
-[[noreturn]] void refuse(const std::string& where, fmt::format_string<Arguments...> format,
-                         Arguments&&... arguments) {
-  throw Error(ExitCode::bad_data, where + ": " + fmt::format(format, std::forward<Arguments>(arguments)...));
-}
-
 /// What operands an operation has: letters of a source or destination are l (local), r (remote), g (group);
 /// a capital where they are packets. The last letter stands for any number more where `open`.
 struct Form {
@@ -71,7 +57,7 @@ class Unfolder {
     if (plan_.gpus.empty()) refuse("gpus", "there is none");
     result_.collective = collective_of(plan_);
     result_.chunk_bytes = chunk_;
-    for (int g = 0; g < plan_.num_gpus(); ++g) lay_out(g);
+    result_.memory = memory_layout(plan_, result_.collective, chunk_);
     join_channels();
     for (int g = 0; g < plan_.num_gpus(); ++g) {
       result_.semaphores.push_back(gpu(g).semaphores);
@@ -83,58 +69,6 @@ class Unfolder {
 
  private:
   const Gpu& gpu(int g) const { return plan_.gpus[static_cast<std::size_t>(g)]; }
-
-  int parts(int g, bool input) const {
-    const auto gpus = static_cast<std::size_t>(plan_.num_gpus());
-    const auto all = static_cast<int>(input ? result_.collective->input_parts(gpus)
-                                            : result_.collective->output_parts(gpus));
-    const int chunks = input ? gpu(g).input_chunks : gpu(g).output_chunks;
-    if (chunks % all != 0) {
-      refuse(place(g), "{}_chunks is {}; {} of {} GPUs needs a multiple of {}", input ? "input" : "output",
-             chunks, to_string(result_.collective), gpus, all);
-    }
-    return chunks / all;
-  }
-
-  void lay_out(int g) {
-    const Gpu& mine = gpu(g);
-    if (mine.input_chunks < 0 || mine.output_chunks < 0 || mine.scratch_chunks < 0)
-      refuse(place(g), "a buffer of {} chunks",
-             std::min({mine.input_chunks, mine.output_chunks, mine.scratch_chunks}));
-    int input = mine.input_chunks, output = mine.output_chunks;
-    Memory memory;
-    if (result_.collective != Collective::custom) {
-      const int in = parts(g, true), out = parts(g, false);
-      // In place a plan may name one of the two only.
-      const int part = std::max(in, out);
-      if (part == 0 || (in != part && in != 0) || (out != part && out != 0) ||
-          (!plan_.in_place && (in == 0 || out == 0))) {
-        refuse(place(g), "input_chunks {} and output_chunks {} do not fit {}: parts of {} and of {} chunks",
-               mine.input_chunks, mine.output_chunks, to_string(result_.collective), in, out);
-      }
-      if (g > 0 && part != part_) refuse(place(g), "parts of {} chunks, but gpu 0 has {}", part, part_);
-      part_ = part;
-      const auto gpus = static_cast<std::size_t>(plan_.num_gpus());
-      input = part * static_cast<int>(result_.collective->input_parts(gpus));
-      output = part * static_cast<int>(result_.collective->output_parts(gpus));
-    } else if (input == 0 && output == 0) {
-      refuse(place(g), "input_chunks and output_chunks are 0, so that chunks have no size");
-    }
-    memory.input_bytes = static_cast<std::size_t>(input) * chunk_;
-    memory.output_bytes = static_cast<std::size_t>(output) * chunk_;
-    memory.output = memory.input_bytes;
-    if (plan_.in_place) {
-      const auto own = static_cast<std::size_t>(g);
-      const bool named = result_.collective != Collective::custom;
-      memory.output = named && result_.collective->output_in_input() ? own * memory.output_bytes : 0;
-      memory.input = named && result_.collective->input_in_output() ? own * memory.input_bytes : 0;
-    }
-    memory.scratch = std::max(memory.input + memory.input_bytes, memory.output + memory.output_bytes);
-    const std::size_t scratch = static_cast<std::size_t>(mine.scratch_chunks) * chunk_;
-    memory.packets = memory.scratch + scratch;
-    memory.bytes = memory.packets + (plan_.packets ? scratch : 0);
-    result_.memory.push_back(memory);
-  }
 
   /// The k-th channel of a type to a peer and the peer's k-th back are one.
   void join_channels() {
@@ -186,7 +120,7 @@ class Unfolder {
     for (o_ = 0; o_ < static_cast<int>(tb.ops.size()); ++o_) {
       const Op& op = tb.ops[static_cast<std::size_t>(o_)];
       if (op.type != OpType::pipeline) {
-        add(op, 0, kWhole);
+        add(op, {});
         continue;
       }
       if (op.unit_size < 1 || op.num_chunks < 1)
@@ -203,7 +137,7 @@ class Unfolder {
                 refuse(here(), "an operation of {} chunks in a pipeline of {}", operand.size, op.num_chunks);
             }
           }
-          add(inner, begin, unit);
+          add(inner, {.begin = begin, .bytes = unit});
         }
       }
     }
@@ -238,7 +172,7 @@ class Unfolder {
            known[static_cast<std::size_t>(id)];
   }
 
-  void add(const Op& op, std::size_t begin, std::size_t unit) {
+  void add(const Op& op, const Unit& unit) {
     switch (op.type) {
       case OpType::nop:
         return emit({.kind = Kind::sync});
@@ -265,7 +199,7 @@ class Unfolder {
         }
         return;
       default:
-        return add_move(op, begin, unit);
+        return add_move(op, unit);
     }
   }
 
@@ -285,7 +219,7 @@ class Unfolder {
     }
   }
 
-  void add_move(const Op& op, std::size_t begin, std::size_t unit) {
+  void add_move(const Op& op, const Unit& unit) {
     const auto form = std::ranges::find(kForms, op.type, &Form::type);
     const bool by_port = op.channel_type == ChannelType::port;
     const bool may_port =
@@ -303,10 +237,10 @@ class Unfolder {
     for (std::size_t i = 0; i < op.src.size(); ++i) {
       char letter = form->src[std::min(i, form->src.size() - 1)];
       if (sends_packets_as_they_are) letter = 'L';
-      src.push_back(spans(op, op.src[i], letter, begin, unit));
+      src.push_back(spans(op, op.src[i], letter, unit));
     }
     for (std::size_t i = 0; i < op.dst.size(); ++i)
-      dst.push_back(spans(op, op.dst[i], form->dst[std::min(i, form->dst.size() - 1)], begin, unit));
+      dst.push_back(spans(op, op.dst[i], form->dst[std::min(i, form->dst.size() - 1)], unit));
     const std::size_t bytes = src.front().front().bytes;
     for (const auto* all : {&src, &dst}) {
       for (const auto& operand : *all) {
@@ -354,97 +288,12 @@ class Unfolder {
            open ? "at least " : "", least);
   }
 
-  /// Where an operand is: once, of a group once a GPU.
-  std::vector<Span> spans(const Op& op, const Operand& operand, char letter, std::size_t begin,
-                          std::size_t unit) const {
-    const bool packets = letter >= 'A' && letter <= 'Z';
-    const Where expected = letter == 'l' || letter == 'L'   ? Where::local
-                           : letter == 'r' || letter == 'R' ? Where::remote
-                                                            : Where::group;
-    if (operand.where != expected)
-      refuse(here(), "{} has an operand with the wrong one of type, buffer_id and switch_channel_id",
-             to_string(op.type));
-    if (packets && !plan_.packets) refuse(here(), "{} needs the protocol LL", to_string(op.type));
-    if (operand.size < 1) refuse(here(), "an operand of {} chunks", operand.size);
-    if (op.num_slices < 1 || op.slice < 0 || op.slice >= op.num_slices)
-      refuse(here(), "tb_id {} of a threadblock group of {}", op.slice, op.num_slices);
-    const auto span = [&](int g, Buffer buffer) { return at(op, g, buffer, operand, packets, begin, unit); };
-    if (expected == Where::local) return {span(g_, operand.buffer)};
-    if (expected == Where::remote) {
-      if (op.channel_type != ChannelType::memory && op.channel_type != ChannelType::port)
-        refuse(here(), "{} has channel_type {}; give memory or port", to_string(op.type),
-               op.channel_type ? "switch" : "none");
-      const auto type = static_cast<std::size_t>(*op.channel_type);
-      const auto& known = tb().buffers[type];
-      if (operand.id < 0 || operand.id >= std::ssize(known))
-        refuse(here(), "buffer_id is {}, but the threadblock has {} remote buffers for {}", operand.id,
-               known.size(), to_string(*op.channel_type));
-      const RemoteBuffer& buffer =
-          gpu(g_).remote_buffers[static_cast<std::size_t>(known[static_cast<std::size_t>(operand.id)])];
-      if (!buffer.by[type])
-        refuse(here(), "buffer_id {} is not to be reached by {} channels", operand.id,
-               to_string(*op.channel_type));
-      return {span(buffer.gpu, buffer.buffer)};
-    }
-    const auto& known = tb().channels_of(ChannelType::switch_);
-    if (operand.id < 0 || operand.id >= std::ssize(known))
-      refuse(here(), "switch_channel_id is {}, but the threadblock has {} switch channels", operand.id,
-             known.size());
-    const Group& group =
-        gpu(g_).groups[static_cast<std::size_t>(known[static_cast<std::size_t>(operand.id)])];
-    std::vector<Span> all;
-    for (const int rank : group.ranks) {
-      if (rank < 0 || rank >= plan_.num_gpus())
-        refuse(place(g_), "a switch channel of rank {}; there are 0 to {}", rank, plan_.num_gpus() - 1);
-      if (std::ranges::count(gpu(rank).groups, group) == 0)
-        refuse(place(g_), "a switch channel with rank {}, which has no such channel", rank);
-      all.push_back(span(rank, group.buffer));
-    }
-    if (std::ranges::count(group.ranks, g_) != 1)
-      refuse(place(g_), "a switch channel without the GPU itself");
-    return all;
-  }
-
-  Span at(const Op& op, int g, Buffer buffer, const Operand& operand, bool packets, std::size_t begin,
-          std::size_t unit) const {
-    const Memory& memory = result_.memory[static_cast<std::size_t>(g)];
-    if (packets && buffer != Buffer::scratch)
-      refuse(here(), "packets in buffer {}; they lie in scratch (s)", msccl::to_string(buffer));
-    const std::size_t base = packets                    ? memory.packets
-                             : buffer == Buffer::input  ? memory.input
-                             : buffer == Buffer::output ? memory.output
-                                                        : memory.scratch;
-    const std::size_t bytes = buffer == Buffer::input    ? memory.input_bytes
-                              : buffer == Buffer::output ? memory.output_bytes
-                                                         : memory.packets - memory.scratch;
-    const auto chunks = static_cast<std::int64_t>(bytes / chunk_);
-    if (operand.index < 0 || std::int64_t{operand.index} + operand.size > chunks)
-      refuse(here(), "chunks {} to {} of buffer {} of gpu {}, which has {}", operand.index,
-             std::int64_t{operand.index} + operand.size - 1, msccl::to_string(buffer), g, chunks);
-    const std::size_t whole = static_cast<std::size_t>(operand.size) * chunk_;
-    const auto share = [&](int slice) {
-      return whole * static_cast<std::size_t>(slice) / static_cast<std::size_t>(op.num_slices);
-    };
-    const std::size_t from = share(op.slice), size = share(op.slice + 1) - from;
-    const std::size_t skipped = std::min(begin, size);
-    std::size_t piece = begin;
-    std::size_t first = static_cast<std::size_t>(operand.index) * chunk_;
-    if (buffer == Buffer::scratch && plan_.reuse_resources && unit != kWhole) {
-      const std::size_t room = kReusedScratch / static_cast<std::size_t>(gpu(g).scratch_chunks);
-      if (room < chunk_) {
-        first = static_cast<std::size_t>(operand.index) * room;
-        piece = begin % room;
-      }
-    }
-    return {.gpu = g,
-            .offset = base + first + from + (piece == begin ? skipped : piece),
-            .bytes = std::min(size - skipped, unit),
-            .packets = packets};
+  std::vector<Span> spans(const Op& op, const Operand& operand, char letter, const Unit& unit) const {
+    return operand_spans(plan_, result_, {.gpu = g_, .tb = t_, .op = o_}, op, operand, letter, unit);
   }
 
   const Plan& plan_;
   std::size_t chunk_;
-  int part_ = 0;
   Unfolded result_;
   std::vector<std::array<int, 2>> first_channel_;
   std::size_t actions_ = 0;
@@ -455,38 +304,6 @@ class Unfolder {
 
 Unfolded unfold(const Plan& plan, std::size_t chunk_bytes) {
   return Unfolder(plan, chunk_bytes).run();
-}
-
-namespace {
-
-template <class Visit>
-void for_each_op(const Plan& plan, const Visit& visit) {
-  for (const Gpu& gpu : plan.gpus) {
-    for (const ThreadBlock& tb : gpu.tbs) {
-      for (const Op& op : tb.ops) {
-        visit(op);
-        for (const Op& inner : op.ops) visit(inner);
-      }
-    }
-  }
-}
-
-}  // namespace
-
-std::size_t num_slices(const Plan& plan) {
-  constexpr int kMostSlices = 1024;
-  std::size_t slices = 1;
-  for_each_op(plan, [&](const Op& op) {
-    if (op.num_slices < 1 || op.num_slices > kMostSlices || slices > std::size_t{1} << 20) return;
-    slices = std::lcm(slices, static_cast<std::size_t>(op.num_slices));
-  });
-  return slices;
-}
-
-std::size_t telling_chunk_bytes(const Plan& plan) {
-  std::int64_t unit = 0;
-  for_each_op(plan, [&](const Op& op) { unit = std::max(unit, op.unit_size); });
-  return num_slices(plan) * (unit > 0 ? 2 * static_cast<std::size_t>(unit) : 1);
 }
 
 }  // namespace rondo::mscclpp
