@@ -12,6 +12,8 @@ find_package(pugixml REQUIRED)
 pkg_check_modules(CLP REQUIRED IMPORTED_TARGET clp)
 pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc)
 pkg_check_modules(PETSC REQUIRED IMPORTED_TARGET petsc)
+# Debian's file names flags that PETSc itself was compiled with; they are not for those who use it.
+set_property(TARGET PkgConfig::PETSC PROPERTY INTERFACE_COMPILE_OPTIONS)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
 # rondo_imported(NAME HEADER LIBRARY): a package without CMake or pkg-config file on Debian, as Rondo::NAME.

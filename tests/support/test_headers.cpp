@@ -1,0 +1,1 @@
+// Empty: the target test_headers exists for its precompiled headers.
