@@ -17,7 +17,6 @@ namespace rondo {
 
 namespace {
 
-constexpr std::size_t kTriesPerRound = 8;
 constexpr std::size_t kRepeatedSeeds = 4;  ///< of them, at most
 /// Variants of list scheduling that the first restart round tries, in the fewest chunks.
 constexpr double kRestartVariants = 32;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kNoHop = -1;
 /// Hops that the paths of all late transfers together may compare; afterwards those of one hop are enough.
-constexpr double kMostLooksAtPaths = 4e6;
+constexpr double kMostLooksAtPaths = 1e6;
 
 /// Per hop of the kept plan the same one of `space`; kNoHop where a link is gone.
 std::vector<int> same_hops(const PlanSpace& kept, std::span<const LinkId> links, PlanSpace& space) {

@@ -27,6 +27,8 @@ constexpr Merit kNoMerit{kGapNotMet, kInfinity};
 constexpr double kTimeOfRefusals = 0.25;
 /// Of the time that is left, what a candidate may take while there is no schedule.
 constexpr double kShareOfFirst = 0.6;
+/// A gap at which a kept schedule need not be rerouted where that is more work than all else.
+constexpr double kNearWithoutRerouting = 5e-3;
 /// What list scheduling has where other engines have used up the time: a schedule a second late is of more
 /// use than none.
 constexpr double kSecondsOfLastResort = 1;
@@ -69,6 +71,7 @@ class Explorer {
   void fall_back();
   bool work_is_done(std::size_t num_first_batches);
   bool improvement_follows() const;
+  bool is_vain_rerouting(const std::vector<Candidate>& batch) const;
   void show_progress() const;
   void search();
   Exploration best_on_every_rank();
@@ -256,6 +259,13 @@ bool Explorer::work_is_done(std::size_t num_first_batches) {
   return true;
 }
 
+/// Rerouting that is more work than all other engines together finds nothing better where they are near the
+/// bound.
+bool Explorer::is_vain_rerouting(const std::vector<Candidate>& batch) const {
+  return is_adapted(problem_) && runner_.engine_of(batch.front()).only_chunks > 0 &&
+         best_finish_us() <= rule_.bound().us * (1 + kNearWithoutRerouting);
+}
+
 void Explorer::show_progress() const {
   if (!std::isfinite(best_finish_us())) return;
   const SearchState& state = now_.state;
@@ -279,7 +289,7 @@ void Explorer::search() {
     const auto round = varies ? static_cast<int>(done - first_ones.size()) + 1 : 0;
     const auto batch =
         varies ? next_batch(engines, problem_.demand, options, now_.state.trials, round) : first_ones[done];
-    if (batch.empty()) return;
+    if (batch.empty() || (done + 1 == first_ones.size() && is_vain_rerouting(batch))) return;
     const SearchSnapshot before = now_;
     run_batch(batch);
     if (varies) {

@@ -27,8 +27,6 @@ constexpr double kMostEffort = 8;
 constexpr double kSmallPlan = 1.5e4;
 /// Of the work, what may be in vain.
 constexpr double kIdleShare = 0.02;
-/// Of --improve-work, what is spent on a kept schedule.
-constexpr double kShareOfKept = 0.1;
 
 class LocalSearch {
  public:

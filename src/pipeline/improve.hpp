@@ -4,6 +4,9 @@
 
 namespace rondo {
 
+/// Of --improve-work, what is spent on a kept schedule.
+inline constexpr double kShareOfKept = 0.1;
+
 /// Collective. Local search over plans (local_search/improvement.hpp) from the portfolio's best schedules,
 /// and restarts of list scheduling in more chunks; what ends earlier becomes the incumbent. Does nothing
 /// where the engine asked for is not one that local search follows, or --improve-work is 0. Keeps states as

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "adapt.hpp"
 #include "canonical_demand.hpp"
 #include "combining.hpp"
 #include "even_parts.hpp"
@@ -152,9 +153,14 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
     found =
         steps.timed("search", [&] { return explore_all_reduction(problem, bounds, tools, rule, context); });
   } else {
-    EngineRunner runner(problem, bounds, tools, context);
-    found = steps.timed("search", [&] { return explore(problem, runner, rule, context); });
-    steps.timed("improvement", [&] { improve(problem, runner, found, rule, context); });
+    const auto adapted = steps.timed("search", [&] { return adapt(problem, bounds, tools, rule, context); });
+    if (adapted) {
+      found = *adapted;
+    } else {
+      EngineRunner runner(problem, bounds, tools, context);
+      found = steps.timed("search", [&] { return explore(problem, runner, rule, context); });
+      steps.timed("improvement", [&] { improve(problem, runner, found, rule, context); });
+    }
     // A sketch says who sends what: no other paths then.
     if (!problem.sketch) steps.timed("joining", [&] { join(problem, found.best, rule, context); });
   }

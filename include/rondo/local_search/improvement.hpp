@@ -93,5 +93,7 @@ Improvement improve(const ImprovementTask& task, const Communicator& communicato
                     const std::optional<Bytes>& from = {});
 /// A level of more transfers would take tens of seconds, during which no time limit can end it.
 inline constexpr double kMostPlannedTransfers = 7e5;
+/// Neighbours that the ranks together evaluate in a round.
+inline constexpr std::size_t kTriesPerRound = 8;
 
 }  // namespace rondo

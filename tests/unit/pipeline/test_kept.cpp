@@ -102,6 +102,20 @@ TEST(Kept, IsTakenAsItIsWhereItIsGoodEnough) {
   expect_same_sends(again.proven.schedule, kept->schedule);
 }
 
+TEST(Kept, NeedsNoOtherEngineWhereReroutingAndLocalSearchAreEnough) {
+  const Fabric ring = generated("ring", {{"gpus", "8"}});
+  const auto kept = solved(problem_of(ring, Collective::allgather, 1e9));
+  Problem problem = problem_of(damaged(*ring, 0.05, 1), Collective::allgather, 1e9);
+  problem.options.improve_work = 2.5e6;
+  const SynthesisResult adapted = solve_from(problem, kept);
+  EXPECT_EQ(adapted.engine, "kept/rerouted/0");
+  EXPECT_EQ(adapted.candidates.size(), 1u);
+  EXPECT_LT(adapted.gap, 1e-3);
+  // Without local search all engines are tried.
+  problem.options.improve_work = 0;
+  EXPECT_GT(solve_from(problem, kept).candidates.size(), 1u);
+}
+
 TEST(Kept, IsAdaptedToOtherFigures) {
   const Fabric torus = generated("torus", {{"dims", "3x3"}});
   const Fabric slower = damaged(*torus, 0.1, 1);
