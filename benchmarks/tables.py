@@ -172,6 +172,11 @@ TABLES = {
                 [("fabric", of("fabric")), ("collective", of("collective")), ("bytes", of("size_bytes", lambda x: f"{x:.0f}")),
                  ("bound us", of("lower_bound_us", significant)), ("auto us", of("auto", significant)),
                  *((name, of(name, significant)) for name in COMPARED), ("gain", of("gain", fixed(3)))]),
+    "profile": (lambda: rows("profile"),
+                [("platform", of("platform")), ("model", of("model")), ("ranks", of("ranks")),
+                 *((name, lambda row, name=name: percent(row["worst"][name])) for name in ("latency", "message", "bandwidth", "group")),
+                 ("groups", lambda row: f"{row['groups']['found']} of {row['groups']['true']}, {row['groups']['spurious']} others"),
+                 ("s", of("seconds", fixed(1)))]),
     "sccl": (lambda: rows("combining", collective="allreduce", fabric="dgx1", asked=None),
              [("size", of("size")), *FINISH, ("(48,6,14) us", sccl(48, 6, 14)), ("(16,4,6) us", sccl(16, 4, 6)),
               ("(8,4,4) us", sccl(8, 4, 4))]),
@@ -246,7 +251,7 @@ def table(name):
     content, columns = TABLES[name]
     lines = ["| " + " | ".join(heading for heading, _ in columns) + " |", "|" + "---|" * len(columns)]
     for row in content():
-        done = any(key in row for key in ("report", "ways", "gain", "route"))
+        done = any(key in row for key in ("report", "ways", "gain", "route", "worst"))
         cells = [show(row) if done else "failed" for _, show in columns]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -45,6 +45,7 @@ Command topology_generate_command();
 Command topology_compose_command();
 Command topology_check_command();
 Command sketch_check_command();
+Command profile_command();
 
 /// All commands, in the order of `rondo --help`.
 const std::vector<Command>& commands();

@@ -24,6 +24,7 @@ const std::vector<Command>& commands() {
       topology_generate_command(),
       topology_compose_command(),
       sketch_check_command(),
+      profile_command(),
   };
   return all;
 }

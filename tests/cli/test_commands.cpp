@@ -17,14 +17,22 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-const Words kCommands = {"solve",           "resume",
-                         "reassemble",      "verify",
-                         "bound",           "compare",
-                         "export",          "execute",
-                         "check-xml",       "info",
-                         "topology list",   "topology show",
-                         "topology check",  "topology generate",
-                         "topology compose"};
+const Words kCommands = {"solve",
+                         "resume",
+                         "reassemble",
+                         "verify",
+                         "bound",
+                         "compare",
+                         "export",
+                         "execute",
+                         "check-xml",
+                         "info",
+                         "topology list",
+                         "topology show",
+                         "topology check",
+                         "topology generate",
+                         "topology compose",
+                         "profile"};
 
 /// AllGather of 30 KB on a generated ring of four GPUs; any schedule is good enough unless `more` says
 /// otherwise.

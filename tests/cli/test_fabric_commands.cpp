@@ -107,6 +107,25 @@ TEST_F(Compare, LosesNothingThatWasFinishedWhenItIsKilled) {
   EXPECT_EQ(read_json(at("c.json"))["rows"][0], before["rows"][0]);
 }
 
+using Profile = ProgramTest;
+
+/// What this machine's times tell is its own affair: a topology, or which figure they do not tell.
+TEST_F(Profile, WritesATopologyOrSaysWhatTheTimesDoNotTell) {
+  const Outcome two =
+      rondo(split("profile --passes 3 --max-bytes 256KB --output here.json --figures here.tsv"), 2);
+  if (two.exit_code == 0) {
+    EXPECT_TRUE(contains(two.out, "between ranks: 2 links")) << two.out;
+    EXPECT_TRUE(contains(succeed(split("topology check here.json")), "2 GPUs"));
+    EXPECT_TRUE(read_file(at("here.tsv")).starts_with("from\tto\tlatency_us\terror"));
+  } else {
+    EXPECT_EQ(two.exit_code, 65) << two.err;
+    EXPECT_TRUE(contains(two.err, "more --passes")) << two.err;
+  }
+  const Outcome alone = rondo(split("profile --output here.json"));
+  EXPECT_EQ(alone.exit_code, 64) << alone.err;
+  EXPECT_TRUE(contains(alone.err, "mpirun -n 2")) << alone.err;
+}
+
 using Machines = ProgramTest;
 
 TEST_F(Machines, AreComposedDrawnAndSolved) {

@@ -156,6 +156,7 @@ TEST(Commands, EveryOptionAlwaysCountsOrHasARule) {
       {"check-xml", {"path", "executor", "fifo-depth", "max-findings"}},
       {"check-plan", {"path", "caps", "max-findings"}},
       {"info", {"path"}},
+      {"profile", {"passes", "max-bytes", "output", "figures"}},
       {"topology list", {}},
       {"topology show", {"topology", "degrade", "without", "switch-forwarding", "profile", "sketch", "svg"}},
       {"topology compose", {"node", "nodes", "network", "output"}},
