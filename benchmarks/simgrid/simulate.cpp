@@ -1,10 +1,11 @@
-// Runs the transfers of a schedule in SimGrid by their dependencies alone: which data a transfer needs and, with `order`,
-// which transfers go before it on its links; no time of the schedule is read. SimGrid decides what a flow gets of its
-// links. Arguments: FILE order|free, then SimGrid's own. Prints the finish time in microseconds.
+// Runs the transfers of a schedule in SimGrid by their dependencies alone: which data a transfer needs and,
+// with `order`, which transfers go before it on its links; no time of the schedule is read. SimGrid decides
+// what a flow gets of its links. Arguments: FILE order|free, then SimGrid's own. Prints the finish time in
+// microseconds.
 //
-// FILE: the number of links and each one's GB/s; the number of transfers and for each its bytes, message cost in us, rate
-// in GB/s (0: any), and lists with their lengths: links; arrivals that it needs; transfers before it, each with a delay
-// in us from that one's end; its arrivals, each with a latency in us.
+// FILE: the number of links and each one's GB/s; the number of transfers and for each its bytes, message cost
+// in us, rate in GB/s (0: any), and lists with their lengths: links; arrivals that it needs; transfers before
+// it, each with a delay in us from that one's end; its arrivals, each with a latency in us.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -83,13 +84,14 @@ Input read(const std::string& path) {
   return input;
 }
 
-/// Every transfer has two hosts of its own, which its links join: all of them carry it at once. Latencies are ours, for
-/// SimGrid has one a route and a copying switch has several.
+/// Every transfer has two hosts of its own, which its links join: all of them carry it at once. Latencies are
+/// ours, for SimGrid has one a route and a copying switch has several.
 void make_platform(Input& input) {
   sg4::NetZone* zone = sg4::create_full_zone("fabric");
   std::vector<const sg4::Link*> links;
   for (std::size_t l = 0; l < input.GBps.size(); ++l)
-    links.push_back(zone->create_link("link" + std::to_string(l), input.GBps[l] * 1e9)->set_latency(0)->seal());
+    links.push_back(
+        zone->create_link("link" + std::to_string(l), input.GBps[l] * 1e9)->set_latency(0)->seal());
   for (std::size_t k = 0; k < input.transfers.size(); ++k) {
     Transfer& t = input.transfers[k];
     t.from = zone->create_host("from" + std::to_string(k), 1e9);
@@ -142,7 +144,8 @@ int main(int argc, char** argv) {
       }
       for (const Arrival& arrival : t.arrivals) {
         sg4::this_actor::sleep_until(end + arrival.latency_us * 1e-6);
-        for (const std::size_t other : waiting_for_arrival[arrival.id]) input.transfers[other].ready->release();
+        for (const std::size_t other : waiting_for_arrival[arrival.id])
+          input.transfers[other].ready->release();
       }
       finish_s = std::max(finish_s, sg4::Engine::get_clock());
       ++done;
