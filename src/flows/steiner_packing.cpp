@@ -194,6 +194,13 @@ class SteinerLoop {
     return ascent_.run(graph_.node(topology_.node_of(block.origin), period_of(block.ready_us)), ends, cost);
   }
 
+  std::vector<SteinerHop> grown(const SteinerBlock& block, std::size_t period,
+                                const std::vector<double>& cost) {
+    auto hops = growth_.grow(block, period, cost);
+    if (!hops) throw Error(ExitCode::internal, "a destination cannot be reached");
+    return std::move(*hops);
+  }
+
   /// Returns the loads.
   std::map<int, double> add(std::size_t block, std::vector<SteinerHop> hops, Round& round) {
     Column column{block, std::move(hops)};
@@ -220,13 +227,14 @@ class SteinerLoop {
       const SteinerBlock& block = blocks_[b];
       const std::size_t period = period_of(block.ready_us);
       round.bound += block.bytes * price_of(block, cost).least / unit_us_;
-      add(b, growth_.grow(block, period, cost), round);
+      add(b, grown(block, period, cost), round);
       if (block.destinations.size() == 1) continue;
       std::vector<double> of_free = cost;
       for (std::size_t arc = 0; arc < cost.size(); ++arc) {
         if (ascent_.left()[arc] > 0) of_free[arc] = std::numeric_limits<double>::infinity();
       }
-      add(b, growth_.grow(block, period, of_free), round);
+      // What dual ascent leaves free may wait in switches.
+      if (auto tree = growth_.grow(block, period, of_free)) add(b, std::move(*tree), round);
     }
     for (std::size_t row = 0; row < last_rows(); ++row)
       round.bound -= price[row] * length_us(row / rows_.count()) / unit_us_;
@@ -245,7 +253,7 @@ class SteinerLoop {
         std::vector<double> price(load.size(), 1);
         for (std::size_t r = 0; r < load.size() && most > 0; ++r)
           price[r] = std::exp(kPriceGrowth * (load[r] / most - 1));
-        const auto hops = growth_.grow(blocks_[b], last, arc_costs(mixed(price, even_, kEvenShare)));
+        const auto hops = grown(blocks_[b], last, arc_costs(mixed(price, even_, kEvenShare)));
         for (const auto& [row, share] : add(b, hops, round)) load[index(row)] += share;
       }
     }

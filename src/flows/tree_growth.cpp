@@ -7,8 +7,6 @@
 #include <queue>
 #include <utility>
 
-#include "rondo/core/error.hpp"
-
 namespace rondo {
 namespace {
 
@@ -45,8 +43,8 @@ TreeGrowth::TreeGrowth(const Topology& topology, const PeriodGraph& graph)
       from_root_(graph.num_nodes()),
       is_wanting_(topology.num_nodes()) {}
 
-std::vector<SteinerHop> TreeGrowth::grow(const SteinerBlock& block, std::size_t period,
-                                         const std::vector<double>& cost) {
+std::optional<std::vector<SteinerHop>> TreeGrowth::grow(const SteinerBlock& block, std::size_t period,
+                                                        const std::vector<double>& cost) {
   std::ranges::fill(in_tree_, 0);
   std::ranges::fill(is_wanting_, 0);
   for (const GpuId g : block.destinations) is_wanting_[topology_.node_of(g).index()] = 1;
@@ -55,11 +53,15 @@ std::vector<SteinerHop> TreeGrowth::grow(const SteinerBlock& block, std::size_t 
   in_tree_[tree_.front()] = 1;
   from_root_[tree_.front()] = 0;
   std::vector<SteinerHop> hops;
-  while (std::ranges::count(is_wanting_, 1) > 0) join(nearest(cost), hops);
+  while (std::ranges::count(is_wanting_, 1) > 0) {
+    const std::optional<std::size_t> next = nearest(cost);
+    if (!next) return std::nullopt;
+    join(*next, hops);
+  }
   return in_order(topology_, root, std::move(hops));
 }
 
-std::size_t TreeGrowth::nearest(const std::vector<double>& cost) {
+std::optional<std::size_t> TreeGrowth::nearest(const std::vector<double>& cost) {
   using Entry = std::pair<double, std::size_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
   std::ranges::fill(distance_, std::numeric_limits<double>::infinity());
@@ -72,7 +74,9 @@ std::size_t TreeGrowth::nearest(const std::vector<double>& cost) {
     open.pop();
     if (far > distance_[node]) continue;
     if (is_wanting_[graph_.node_of(node).index()]) return node;
+    const bool may_wait = topology_.is_gpu(graph_.node_of(node));
     for (const std::size_t arc : graph_.out(node)) {
+      if (graph_.waits(arc) && !may_wait) continue;
       const std::size_t next = graph_.dst(arc);
       const double there = far + (graph_.waits(arc) ? 0 : cost[arc]);
       if (!(there < distance_[next])) continue;
@@ -81,7 +85,7 @@ std::size_t TreeGrowth::nearest(const std::vector<double>& cost) {
       open.emplace(there, next);
     }
   }
-  throw Error(ExitCode::internal, "a destination cannot be reached");
+  return std::nullopt;
 }
 
 void TreeGrowth::join(std::size_t reached, std::vector<SteinerHop>& hops) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "period_graph.hpp"
@@ -14,13 +15,14 @@ class TreeGrowth {
  public:
   TreeGrowth(const Topology& topology, const PeriodGraph& graph);
 
-  /// To all destinations of the block, from where it is in `period` on. `cost`: one an arc of a link; those
-  /// that cost infinitely much are not taken.
-  std::vector<SteinerHop> grow(const SteinerBlock& block, std::size_t period,
-                               const std::vector<double>& cost);
+  /// To all destinations of the block, from where it is in `period` on; data waits at GPUs, not in switches.
+  /// `cost`: one an arc of a link; those that cost infinitely much are not taken. Nothing where a destination
+  /// cannot be reached without them.
+  std::optional<std::vector<SteinerHop>> grow(const SteinerBlock& block, std::size_t period,
+                                              const std::vector<double>& cost);
 
  private:
-  std::size_t nearest(const std::vector<double>& cost);
+  std::optional<std::size_t> nearest(const std::vector<double>& cost);
   void join(std::size_t reached, std::vector<SteinerHop>& hops);
 
   const Topology& topology_;
