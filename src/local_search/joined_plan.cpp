@@ -166,8 +166,6 @@ bool JoinedPlacing::leave_out_needless() {
 
 std::optional<JoinedPlan> joined_plan_of(const Schedule& schedule, PlanSpace& space) {
   if (space.demand.has_several_sources()) return std::nullopt;
-  const bool has_rates = std::ranges::any_of(schedule.sends, [](const Send& s) { return s.has_rate(); });
-  if (has_rates) return std::nullopt;
   HopsByPath hops(space);
   const Transfers transfers = transfers_of(*space.topology, space.demand, schedule.sends);
   /// By start and hop: of one number, or one that has none.

@@ -80,7 +80,8 @@ class JoinedPlacing {
 };
 
 /// The plan of a schedule that the replay accepts. Adds hops that the schedule uses and `space` lacks.
-/// Nothing where a switch copies or adds, where a transfer has a rate of its own, and for sums.
+/// Rates of transfers are left out: in a plan each is as fast as its hop. Nothing where a switch copies or
+/// adds, and for sums.
 std::optional<JoinedPlan> joined_plan_of(const Schedule& schedule, PlanSpace& space);
 
 Schedule schedule_of(const JoinedPlan& plan, const PlanSpace& space);

@@ -61,6 +61,27 @@ TEST(JoinedPlan, ATransferStartsWithTheLastOfItsChunks) {
   expect_same_sends(schedule_of(*read, again), schedule);
 }
 
+TEST(JoinedPlan, OfTransfersWithRatesIsAsFastAsItsHops) {
+  const auto topology = chain();
+  PlanSpace space = make_plan_space(*topology, make_demand(Collective::broadcast, 5e3, 3, 1));
+  Schedule slow;  // at half the rate: 20 us a hop
+  for (const int l : {0, 1}) {
+    slow.sends.push_back({.chunk = ChunkId{0},
+                          .link = LinkId{l},
+                          .start_us = 20.0 * l,
+                          .end_us = 20.0 * (l + 1),
+                          .arrival_us = 20.0 * (l + 1),
+                          .transfer = l,
+                          .rate_GBps = 0.5});
+  }
+  slow.finish_us = 40;
+  expect_valid(*topology, space.demand, slow);
+  const auto plan = joined_plan_of(slow, space);
+  ASSERT_TRUE(plan);
+  EXPECT_DOUBLE_EQ(plan->quality.finish_us, 30);
+  expect_valid(*topology, space.demand, schedule_of(*plan, space));
+}
+
 TEST(JoinedPlan, WhatServesNothingIsLeftOut) {
   const auto topology = chain();
   const PlanSpace space = make_plan_space(*topology, two_chunks());
