@@ -19,6 +19,7 @@
 #   sccl             SCCL's tables 4 and 5 by engine steps, beside the paper's seconds and z3 on the paper's encoding
 #   taccl            TACCL's Table 2: every sketch by engine route, and by auto on its links, beside the paper's seconds
 #   profile          rondo profile's sources under SimGrid's SMPI (Debian: libsimgrid-dev) on four platforms of known figures
+#   simgrid          schedules of ten fabrics in SimGrid's network model by their dependencies alone (Debian: libsimgrid-dev)
 #   execution        every fabric's schedules and MSCCL XML with real bytes, each where the collective wants it
 # Afterwards benchmarks/tables.py writes the tables of benchmarks/README.md.
 # Of all:
@@ -56,6 +57,10 @@ name=${1:?usage: benchmarks/run.sh NAME [--ranks N] [--json FILE] [options of NA
 shift
 source "$root/jobs/mpi_env.sh"
 cmake --preset release -S "$root" > /dev/null
+if [ "$name" = simgrid ]; then
+  cmake --build "$root/build/release" --target rondo
+  exec python3 "$root/benchmarks/simgrid/simgrid.py" "$@"
+fi
 [ "$name" != profile ] || exec python3 "$root/benchmarks/profile/profile.py" "$@"
 [ "$name" != compare ] || exec "$root/benchmarks/compare/run.sh" "$@"
 cmake --build "$root/build/release" --target rondo "bench_$name"

@@ -172,6 +172,11 @@ TABLES = {
                 [("fabric", of("fabric")), ("collective", of("collective")), ("bytes", of("size_bytes", lambda x: f"{x:.0f}")),
                  ("bound us", of("lower_bound_us", significant)), ("auto us", of("auto", significant)),
                  *((name, of(name, significant)) for name in COMPARED), ("gain", of("gain", fixed(3)))]),
+    "simgrid": (lambda: rows("simgrid"),
+                [("fabric", of("fabric")), ("collective", of("collective")), ("size", of("size")), ("transfers", of("transfers")),
+                 ("replay us", of("finish_us", fixed(3))), ("in order us", of("order", fixed(3))),
+                 ("differs", lambda row: percent(row["order"] / row["finish_us"] - 1, 4)),
+                 ("no order us", of("free", fixed(3))), ("later", lambda row: percent(row["free"] / row["finish_us"] - 1, 1))]),
     "profile": (lambda: rows("profile"),
                 [("platform", of("platform")), ("model", of("model")), ("ranks", of("ranks")),
                  *((name, lambda row, name=name: percent(row["worst"][name])) for name in ("latency", "message", "bandwidth", "group")),
@@ -251,7 +256,7 @@ def table(name):
     content, columns = TABLES[name]
     lines = ["| " + " | ".join(heading for heading, _ in columns) + " |", "|" + "---|" * len(columns)]
     for row in content():
-        done = any(key in row for key in ("report", "ways", "gain", "route", "worst"))
+        done = any(key in row for key in ("report", "ways", "gain", "route", "worst", "order"))
         cells = [show(row) if done else "failed" for _, show in columns]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -19,9 +19,9 @@ CONFIG = ["network/model:CM02", "network/latency-factor:1", "network/bandwidth-f
           "network/weight-S:0", "network/crosstraffic:0", "surf/precision:1e-12", "contexts/stack-size:64"]
 CASES = [("dgx1", "allgather", "1GB"), ("ndv2-2", "allgather", "1GB"), ("ndv2-2", "alltoall", "256MB"),
          ("ndv2-4", "allgather", "256MB"), ("torus:dims=4x4", "allgather", "64MB"),
-         ("mesh:dims=4x4", "allreduce", "256MB"), ("rails:boxes=2,rails=4", "allgather", "256MB"),
-         ("fat_tree:leaves=4,gpus_per_leaf=4", "alltoall", "64MB"), ("dragonfly", "alltoall", "64MB"),
-         ("hypercube:dimension=4", "reducescatter", "64MB"), ("amd-2", "allgather", "1GB"),
+         ("mesh:dims=4x4", "allreduce", "64MB"), ("rails:boxes=2,rails=4", "allgather", "256MB"),
+         ("fat_tree:leaves=4,gpus=4", "alltoall", "64MB"), ("dragonfly", "alltoall", "64MB"),
+         ("hypercube:dimensions=4", "reducescatter", "64MB"), ("amd-2", "allgather", "1GB"),
          ("dgx2-2", "alltoall", "64MB"), ("ndv2-2-messages", "allgather", "16MB"), ("ndv2-2", "allgather", "1MB")]
 NEAR = 1e-6
 

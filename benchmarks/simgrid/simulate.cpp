@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <simgrid/s4u.hpp>
 #include <stdexcept>
 #include <string>
@@ -84,23 +85,29 @@ Input read(const std::string& path) {
   return input;
 }
 
-/// Every transfer has two hosts of its own, which its links join: all of them carry it at once. Latencies are
-/// ours, for SimGrid has one a route and a copying switch has several.
+/// Every set of links that transfers use has two hosts of its own, which these links join: all of them carry
+/// a transfer at once. Latencies are ours, for SimGrid has one a route and a copying switch has several.
 void make_platform(Input& input) {
   sg4::NetZone* zone = sg4::create_full_zone("fabric");
   std::vector<const sg4::Link*> links;
   for (std::size_t l = 0; l < input.GBps.size(); ++l)
     links.push_back(
         zone->create_link("link" + std::to_string(l), input.GBps[l] * 1e9)->set_latency(0)->seal());
-  for (std::size_t k = 0; k < input.transfers.size(); ++k) {
-    Transfer& t = input.transfers[k];
-    t.from = zone->create_host("from" + std::to_string(k), 1e9);
-    t.to = zone->create_host("to" + std::to_string(k), 1e9);
-    t.from->seal();
-    t.to->seal();
-    std::vector<sg4::LinkInRoute> route;
-    for (const std::size_t link : t.links) route.emplace_back(links[link]);
-    zone->add_route(t.from->get_netpoint(), t.to->get_netpoint(), nullptr, nullptr, route, false);
+  std::map<std::vector<std::size_t>, std::pair<sg4::Host*, sg4::Host*>> hosts;
+  for (Transfer& t : input.transfers) {
+    auto& [from, to] = hosts[t.links];
+    if (from == nullptr) {
+      const std::string number = std::to_string(hosts.size());
+      from = zone->create_host("from" + number, 1e9);
+      to = zone->create_host("to" + number, 1e9);
+      from->seal();
+      to->seal();
+      std::vector<sg4::LinkInRoute> route;
+      for (const std::size_t link : t.links) route.emplace_back(links[link]);
+      zone->add_route(from->get_netpoint(), to->get_netpoint(), nullptr, nullptr, route, false);
+    }
+    t.from = from;
+    t.to = to;
   }
   zone->seal();
 }
@@ -132,9 +139,10 @@ int main(int argc, char** argv) {
       for (; t.missing > 0; --t.missing) t.ready->acquire();
       if (t.not_before_s > sg4::Engine::get_clock()) sg4::this_actor::sleep_until(t.not_before_s);
       if (t.message_us > 0) sg4::this_actor::sleep_for(t.message_us * 1e-6);
-      const auto message = sg4::Comm::sendto_init(t.from, t.to);
+      const auto message = sg4::Comm::sendto_init();
       message->set_payload_size(static_cast<std::uint64_t>(std::max(1.0, t.bytes)));
       if (t.rate_GBps > 0) message->set_rate(t.rate_GBps * 1e9);
+      message->set_source(t.from)->set_destination(t.to);
       message->wait();
       const double end = sg4::Engine::get_clock();
       for (const Before& after : waiting_for_end[k]) {
