@@ -13,7 +13,7 @@
 // with random changes as argv[2] says. The same ones in every run.
 // clang-format off
 #define RONDO_FUZZ_TARGETS(X) \
-  X(topology) X(demand) X(schedule_json) X(msccl_xml) X(algorithm) X(sketch) X(nccl_xml) X(nvidia_smi) X(job) X(user_block) \
+  X(topology) X(demand) X(schedule_json) X(msccl_xml) X(plan) X(algorithm) X(sketch) X(nccl_xml) X(nvidia_smi) X(job) X(user_block) \
   X(round_file) X(schedule_file)
 // clang-format on
 
