@@ -113,7 +113,7 @@ def write_input(schedule, path):
         rate = next((rates[s] for s in members if rates[s] is not None), 0)
         byte_count = sum(sizes[c] if isinstance(sizes, list) else sizes for c in chunks)
         cost = max(links[sends["link"][s]].get("message_us", 0) for s in members)
-        used = [sends["link"][s] for s in members]
+        used = sorted({sends["link"][s] for s in members})  # several chunks together are several sends on a link
         used += [len(links) + g for g, group in enumerate(groups) if any(l in group["links"] for l in used)]
         listed = [(used, "{}"), (sorted(needs), "{}"), (list(transfer["before"].items()), "{0[0]} {0[1]:.9g}"),
                   (transfer["ends"], "{0[0]} {0[1]:.9g}")]
