@@ -14,6 +14,7 @@ pkg_check_modules(CBC REQUIRED IMPORTED_TARGET cbc)
 pkg_check_modules(PETSC REQUIRED IMPORTED_TARGET petsc)
 # Debian's file names flags that PETSc itself was compiled with; they are not for those who use it.
 set_property(TARGET PkgConfig::PETSC PROPERTY INTERFACE_COMPILE_OPTIONS)
+pkg_check_modules(SQLITE3 REQUIRED IMPORTED_TARGET sqlite3>=3.36)
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
 
 # rondo_imported(NAME HEADER LIBRARY): a package without CMake or pkg-config file on Debian, as Rondo::NAME.

@@ -7,6 +7,7 @@
 #include "column_checks.hpp"
 #include "metric_columns.hpp"
 #include "overloaded.hpp"
+#include "rondo/io/bound_files.hpp"
 #include "rondo/io/json_object.hpp"
 #include "schedule_columns.hpp"
 #include "topology_json.hpp"
@@ -248,6 +249,14 @@ Json sends_to_json(const SendColumns& sends) {
 
 }  // namespace
 
+Json lower_bound_to_json(const LowerBound& bound) {
+  return {{"us", bound.us}, {"certificate", certificate_to_json(bound.certificate)}};
+}
+
+LowerBound lower_bound_from_json(const Json& json, const std::string& place) {
+  return read_lower_bound(JsonObject(json, place));
+}
+
 ProvenSchedule schedule_from_json(const Json& json) {
   const JsonObject object(json, "");
   const int version = object.check_format("rondo-schedule");
@@ -289,8 +298,7 @@ Json schedule_to_json(const ProvenSchedule& proven) {
   json["finish_us"] = columns.finish_us;
   json["algorithm_bandwidth_GBps"] = *columns.algorithm_bandwidth_GBps;
   if (columns.lower_bound) {
-    json["lower_bound"] = {{"us", columns.lower_bound->us},
-                           {"certificate", certificate_to_json(columns.lower_bound->certificate)}};
+    json["lower_bound"] = lower_bound_to_json(*columns.lower_bound);
     json["gap"] = *columns.gap;
   }
   return json;

@@ -7,7 +7,7 @@ packages=(
   cmake ninja-build g++ mold ccache pkg-config
   libopenmpi-dev openmpi-bin petsc-dev coinor-libclp-dev coinor-libcbc-dev libcadical-dev libhdf5-openmpi-dev hdf5-tools
   libboost-program-options-dev libgtest-dev libbenchmark-dev liblemon-dev libmetis-dev libnauty2-dev nlohmann-json3-dev
-  libfmt-dev libxxhash-dev libpugixml-dev
+  libfmt-dev libxxhash-dev libpugixml-dev libsqlite3-dev
   "$@"
 )
 

@@ -46,6 +46,15 @@ Command topology_compose_command();
 Command topology_check_command();
 Command sketch_check_command();
 Command profile_command();
+Command catalogue_build_command();
+Command catalogue_list_command();
+Command catalogue_show_command();
+Command catalogue_lookup_command();
+Command catalogue_verify_command();
+Command catalogue_check_command();
+Command catalogue_refresh_command();
+Command catalogue_merge_command();
+Command catalogue_prune_command();
 
 /// All commands, in the order of `rondo --help`.
 const std::vector<Command>& commands();

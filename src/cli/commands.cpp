@@ -25,6 +25,15 @@ const std::vector<Command>& commands() {
       topology_compose_command(),
       sketch_check_command(),
       profile_command(),
+      catalogue_build_command(),
+      catalogue_list_command(),
+      catalogue_show_command(),
+      catalogue_lookup_command(),
+      catalogue_verify_command(),
+      catalogue_check_command(),
+      catalogue_refresh_command(),
+      catalogue_merge_command(),
+      catalogue_prune_command(),
   };
   return all;
 }

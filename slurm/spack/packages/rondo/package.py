@@ -31,6 +31,7 @@ class Rondo(CMakePackage):
     depends_on("nauty@2.7:")
     depends_on("pugixml@1.13:")
     depends_on("xxhash@0.8:")
+    depends_on("sqlite@3.36:")
     depends_on("googletest", when="+tests")
 
     conflicts("%gcc@:10", msg="Rondo is written in C++20")

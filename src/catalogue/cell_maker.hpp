@@ -1,0 +1,26 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "rondo/catalogue/build.hpp"
+
+namespace rondo::catalogue {
+
+/// One cell to be made, on this rank alone.
+struct CellTask {
+  const Folder& folder;  ///< of the schedules
+  std::shared_ptr<const Topology> topology;
+  const Series& series;
+  double size_bytes = 0;
+  const BuildOptions& options;
+  std::optional<Cell> smaller = std::nullopt;  ///< the nearest that are made
+  std::optional<Cell> larger = std::nullopt;
+  std::optional<Cell> older = std::nullopt;  ///< of another fabric
+};
+
+/// Keeps the schedule that it makes; the caller keeps the cell. What an interrupt cut short is no cell.
+Cell make_cell(const CellTask& task, const std::atomic<bool>* interrupt);
+
+}  // namespace rondo::catalogue

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "rondo/catalogue/entry.hpp"
+#include "rondo/io/json_files.hpp"
+
+/// Entries as they stand in files; readers throw Error(bad_data) with the place.
+namespace rondo::catalogue {
+
+Json to_json(const Series& series, const Cell& cell);
+Json to_json(const Series& series, const Table& table);  ///< the file of bins
+
+struct ReadCell {
+  Series series;
+  Cell cell;
+};
+ReadCell read_cell(const Json& json);
+
+/// The cells' best schedules, after their neighbours' were tried, and the bins: what `table` has of them is
+/// replaced. Throws Error(bad_data) where the file is of other cells than the table's.
+void read_bins(const Json& json, Table& table);
+
+}  // namespace rondo::catalogue

@@ -1,0 +1,208 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "catalogue_options.hpp"
+#include "command.hpp"
+#include "fabrics.hpp"
+#include "figures.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/core/verify.hpp"
+#include "rondo/core/version.hpp"
+#include "rondo/io/schedule_files.hpp"
+#include "rondo/parallel/communicator.hpp"
+#include "rondo/pipeline/bound.hpp"
+#include "rondo/pipeline/kept_schedule.hpp"
+#include "table.hpp"
+
+namespace rondo::cli {
+namespace {
+
+using catalogue::Cell;
+using catalogue::Folder;
+using catalogue::Series;
+using catalogue::Table;
+
+std::vector<OptionGroup> list_groups() {
+  return {{"Input", {catalogue_option()}},
+          {"What to show", {{"cells", "", "", "all cells, not only a line a series"}}}};
+}
+
+std::vector<OptionGroup> series_groups() {
+  OptionGroup fabric = fabric_options();
+  fabric.options.front().help = "the fabric, where the catalogue has several: " + fabric.options.front().help;
+  return {{"Input", {catalogue_option()}}, {"Series", series_options()}, std::move(fabric)};
+}
+
+std::vector<OptionGroup> lookup_groups() {
+  std::vector<OptionGroup> groups = series_groups();
+  groups.push_back({"Size", {{"size", "SIZE", "", "any size, as of rondo solve"}}});
+  groups.push_back(
+      {"Output",
+       {{"output", "FILE", "", "the schedule timed for this size, with its bound, as FILE.json or HDF5"}}});
+  return groups;
+}
+
+std::string percent(double fraction) {
+  return fmt::format("{:.2f} %", 100 * fraction);
+}
+
+std::vector<std::string> row_of(const Cell& cell) {
+  if (cell.is_refused())
+    return {format_size(cell.size_bytes), "-", "-", "-", "-", "refused", "-", cell.refusal};
+  return {format_size(cell.size_bytes),
+          fmt::format("{:.6g}", cell.finish_us),
+          fmt::format("{:.6g}", cell.bound->us),
+          percent(cell.gap()),
+          certificate_kind(cell.bound->certificate),
+          catalogue::to_string(cell.way),
+          cell.schedule,
+          cell.engine};
+}
+
+const std::vector<std::string> kCellTitles{"size", "finish us", "bound us", "gap",
+                                           "kind", "made",      "schedule", "engine"};
+
+std::string list(const Settings& settings) {
+  const Folder folder = Folder::open(settings.text("path"));
+  std::vector<std::vector<std::string>> rows{
+      {"series", "fabric", "gpus", "cells", "sizes", "bins", "schedules", "mean gap", "largest gap"}};
+  std::string cells;
+  for (const Series& series : folder.all_series()) {
+    const Table table = folder.table(series);
+    const auto topology = folder.fabric(series.fabric);
+    double sum = 0;
+    double most = 0;
+    std::vector<std::string> schedules;
+    for (const Cell& cell : table.cells) {
+      if (cell.is_refused()) continue;
+      sum += cell.gap();
+      most = std::max(most, cell.gap());
+      schedules.push_back(cell.schedule);
+    }
+    const auto num_solved = static_cast<double>(schedules.size());
+    std::ranges::sort(schedules);
+    const auto [first, last] = std::ranges::unique(schedules);
+    schedules.erase(first, last);
+    rows.push_back({catalogue::describe(series), fmt::format("{} {}", topology->name(), series.fabric),
+                    fmt::format("{}", topology->num_gpus()), fmt::format("{}", table.cells.size()),
+                    fmt::format("{} to {}", format_size(table.cells.front().size_bytes),
+                                format_size(table.cells.back().size_bytes)),
+                    table.bins.empty() ? "unfinished" : fmt::format("{}", table.bins.size()),
+                    fmt::format("{}", schedules.size()), num_solved > 0 ? percent(sum / num_solved) : "-",
+                    percent(most)});
+    if (!settings.has("cells")) continue;
+    std::vector<std::vector<std::string>> of_series{kCellTitles};
+    for (const Cell& cell : table.cells) of_series.push_back(row_of(cell));
+    cells +=
+        fmt::format("\n{} on {}\n{}", catalogue::describe(series), topology->name(), format_table(of_series));
+  }
+  return format_table(rows) + cells;
+}
+
+std::string show(const Settings& settings) {
+  const Folder folder = Folder::open(settings.text("path"));
+  const Table table = folder.table(series_in(folder, settings));
+  if (table.cells.empty()) {
+    throw Error(ExitCode::no_input,
+                fmt::format("the catalogue has no {}; rondo catalogue list shows what it has",
+                            catalogue::describe(table.series)));
+  }
+  std::vector<std::vector<std::string>> cells{kCellTitles};
+  for (const Cell& cell : table.cells) cells.push_back(row_of(cell));
+  std::vector<std::vector<std::string>> bins{
+      {"from", "below", "schedule", "last size: this, next us", "next size: this, next us"}};
+  for (const catalogue::Bin& bin : table.bins) {
+    std::vector<std::string> row{shown_size(bin.from_bytes), shown_size(bin.to_bytes), bin.schedule, "-",
+                                 "-"};
+    if (bin.border) {
+      const auto& border = *bin.border;
+      row[3] =
+          fmt::format("{} B: {:.6g}, {:.6g}", border.below_bytes, border.below_us, border.below_other_us);
+      row[4] =
+          fmt::format("{} B: {:.6g}, {:.6g}", border.above_bytes, border.above_other_us, border.above_us);
+    }
+    bins.push_back(std::move(row));
+  }
+  const Cell& first = table.cells.front();
+  return fmt::format("{} on {}, made by {} with {}\n\n{}\n{}", catalogue::describe(table.series),
+                     folder.fabric(table.series.fabric)->name(), first.producer, first.settings,
+                     format_table(cells),
+                     table.bins.empty() ? "the build is unfinished\n" : format_table(bins));
+}
+
+/// The schedule of a bin at any size, proven.
+ProvenSchedule timed_for(const Folder& folder, const Series& series, const std::filesystem::path& file,
+                         double size_bytes) {
+  const ProvenSchedule kept = read_schedule(file);
+  const auto topology = folder.fabric(series.fabric);
+  Demand demand = kept.demand.with_size(size_bytes);
+  Schedule schedule = replayed_elsewhere(kept, *topology, demand);
+  const auto alone = make_local_communicator();
+  const LowerBound bound =
+      rondo::bound({topology, catalogue::demand_of(series, size_bytes, topology->num_gpus())}, {*alone})
+          .best();
+  ProvenSchedule proven{*topology, std::move(demand), std::move(schedule), bound, producer()};
+  verify(proven);
+  return proven;
+}
+
+std::string lookup(const Settings& settings) {
+  const std::filesystem::path path = settings.text("path");
+  const Folder folder = Folder::open(path);
+  const double size_bytes = parse_size(settings.text("size"));
+  const Series series = series_in(folder, settings);
+  const catalogue::Catalogue index(path);
+  const catalogue::Found found =
+      index.lookup({series.collective, size_bytes, series.fabric, series.root, series.group, series.relays});
+  std::string text = fmt::format(
+      "{}\nbest of the catalogue from {} to below {}; at {}: finish {:.6g} us, bound {:.6g} us ({}), gap "
+      "{}\n",
+      found.schedule.string(), shown_size(found.from_bytes), shown_size(found.to_bytes),
+      format_size(found.cell_bytes), found.finish_us, found.bound_us, found.certificate, percent(found.gap));
+  if (!settings.has("output")) return text;
+  const ProvenSchedule proven = timed_for(folder, series, found.schedule, size_bytes);
+  write_schedule(settings.text("output"), proven);
+  return text + fmt::format("at {}: {}; wrote {}\n", format_size(size_bytes), describe(figures_of(proven)),
+                            settings.text("output"));
+}
+
+}  // namespace
+
+Command catalogue_list_command() {
+  return {.name = "catalogue list",
+          .arguments = "DIR [--cells]",
+          .summary = "what a catalogue holds",
+          .positional = "path",
+          .notes = "",
+          .options = list_groups,
+          .run = on_root_alone(list)};
+}
+
+Command catalogue_show_command() {
+  return {.name = "catalogue show",
+          .arguments = "DIR --collective NAME [--group LIST] [--topology ...]",
+          .summary = "the cells of one series, and between which sizes its best schedule changes",
+          .positional = "path",
+          .notes = "",
+          .options = series_groups,
+          .run = on_root_alone(show)};
+}
+
+Command catalogue_lookup_command() {
+  return {.name = "catalogue lookup",
+          .arguments = "DIR --collective NAME --size SIZE [--output FILE]",
+          .summary = "the schedule for a size",
+          .positional = "path",
+          .notes =
+              "A program that asks often uses rondo/catalogue/catalogue.hpp: Catalogue::lookup takes some "
+              "microseconds.\n\n"
+              "Example:\n"
+              "  rondo catalogue lookup ndv2 --collective allgather --size 3MB --output ag.h5\n",
+          .options = lookup_groups,
+          .run = on_root_alone(lookup)};
+}
+
+}  // namespace rondo::cli
