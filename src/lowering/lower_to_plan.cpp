@@ -4,6 +4,8 @@
 #include <map>
 #include <tuple>
 
+#include "op_emitter.hpp"
+#include "plan_messages.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/lowering/lowering.hpp"
@@ -47,60 +49,22 @@ Operand local(const Range& range, int count) {
   return {.buffer = range.buffer, .index = range.offset, .size = count};
 }
 
-/// The operations of one threadblock, with the nops that they need.
-class Emitter {
- public:
-  explicit Emitter(std::vector<Op>& ops) : ops_(ops) {}
-
-  /// Done by thread i for the i-th of `ids`: lets others go on, after all that the threads did.
-  void publish(Op op, std::size_t ids) {
-    if (moved_ || (waited_ && ids > 1) || waited_by_several_) sync();
-    ops_.push_back(std::move(op));
-  }
-  void wait(Op op, std::size_t ids) {
-    ops_.push_back(std::move(op));
-    waited_ = true;
-    waited_by_several_ = waited_by_several_ || ids > 1;
-  }
-  /// Done by all threads, or by the first: a port.
-  void move(Op op, bool by_port) {
-    if (moved_ || waited_by_several_ || (waited_ && !by_port)) sync();
-    ops_.push_back(std::move(op));
-    moved_ = moved_ || !by_port;
-  }
-
- private:
-  void sync() {
-    ops_.push_back({.type = OpType::nop});
-    moved_ = waited_ = waited_by_several_ = false;
-  }
-
-  std::vector<Op>& ops_;
-  bool moved_ = false, waited_ = false, waited_by_several_ = false;  ///< since the last nop
-};
-
-/// A send and the receive that meets it.
-struct Message {
-  int src = -1, src_tb = -1, src_step = -1;
-  int dst = -1, dst_tb = -1, dst_step = -1;
-  Range landing = {};  ///< where it is put at dst
-};
-
 class PlanMaker {
  public:
   PlanMaker(const msccl::Program& program, const std::vector<int>& node_of)
-      : program_(program), node_of_(node_of), scratch_(index(program.num_gpus()), 0) {
-    for (std::size_t g = 0; g < scratch_.size(); ++g) scratch_[g] = program.gpus[g].scratch_chunks;
-  }
+      : program_(program),
+        node_of_(node_of),
+        messages_(messages_of(program)),
+        channels_(channels_of(program, messages_.all, node_of)) {}
 
   mscclpp::Plan run(const PlanOptions& options) {
     plan_.name = program_.name;
     plan_.collective = program_.coll_spelling;
     plan_.in_place = options.in_place;
     plan_.gpus.resize(program_.gpus.size());
-    pair_messages();
-    make_channels();
     for (int g = 0; g < program_.num_gpus(); ++g) {
+      for (std::size_t type = 0; type < 2; ++type)
+        plan_.gpus[index(g)].peers[type] = channels_.peers[index(g)][type];
       plan_.gpus[index(g)].tbs.resize(tbs(g).size());
       make_semaphores(g);
     }
@@ -112,7 +76,7 @@ class PlanMaker {
       mscclpp::Gpu& gpu = plan_.gpus[index(g)];
       gpu.input_chunks = input;
       gpu.output_chunks = output;
-      gpu.scratch_chunks = scratch_[index(g)];
+      gpu.scratch_chunks = messages_.scratch[index(g)];
     }
     limit_messages(options);
     return std::move(plan_);
@@ -124,69 +88,6 @@ class PlanMaker {
   const std::vector<msccl::ThreadBlock>& tbs(int g) const { return program_.gpus[index(g)].tbs; }
   const Step& step(int g, int t, int s) const { return tbs(g)[index(t)].steps[index(s)]; }
   bool is_port(int g, int peer) const { return node_of_[index(g)] != node_of_[index(peer)]; }
-
-  /// The n-th send of a connection meets its n-th receive.
-  void pair_messages() {
-    std::map<Key, std::vector<int>> open;
-    for (int g = 0; g < program_.num_gpus(); ++g) {
-      for (int t = 0; t < static_cast<int>(tbs(g).size()); ++t) {
-        const msccl::ThreadBlock& tb = tbs(g)[index(t)];
-        for (int s = 0; s < static_cast<int>(tb.steps.size()); ++s) {
-          if (!msccl::sends(tb.steps[index(s)].type)) continue;
-          auto& sent = open[{g, tb.send_peer, tb.channel}];
-          sent.push_back(static_cast<int>(messages_.size()));
-          sent_by_[{g, t, s}] = sent.back();
-          messages_.push_back({.src = g, .src_tb = t, .src_step = s});
-        }
-      }
-    }
-    std::map<Key, std::size_t> taken;
-    for (int g = 0; g < program_.num_gpus(); ++g) {
-      for (int t = 0; t < static_cast<int>(tbs(g).size()); ++t) {
-        const msccl::ThreadBlock& tb = tbs(g)[index(t)];
-        for (int s = 0; s < static_cast<int>(tb.steps.size()); ++s) {
-          const Step& receive = tb.steps[index(s)];
-          if (!msccl::receives(receive.type)) continue;
-          const Key key{tb.recv_peer, g, tb.channel};
-          const int m = open[key][taken[key]++];
-          received_by_[{g, t, s}] = m;
-          Message& message = messages_[index(m)];
-          message.dst = g;
-          message.dst_tb = t;
-          message.dst_step = s;
-          message.landing = receive.dst;
-          if (!msccl::reads_source(receive.type)) continue;
-          message.landing = {.buffer = msccl::Buffer::scratch, .offset = scratch_[index(g)]};
-          scratch_[index(g)] += receive.count;
-        }
-      }
-    }
-  }
-
-  /// A connection has a channel of its own: its receiver says there that it has begun, its sender that data
-  /// is there.
-  void make_channels() {
-    std::map<Key, int> connections;  // by the two GPUs and the program's channel: how many before it
-    std::map<std::pair<int, int>, int> number;  // by the two GPUs, the smaller first
-    for (const Message& message : messages_) {
-      const int channel = tbs(message.src)[index(message.src_tb)].channel;
-      const auto [it, is_new] = connections.try_emplace({message.src, message.dst, channel}, 0);
-      if (is_new) it->second = number[std::minmax(message.src, message.dst)]++;
-    }
-    std::map<std::pair<int, int>, int> first;
-    for (const auto& [pair, count] : number) {
-      for (const auto& [g, peer] : {pair, std::pair(pair.second, pair.first)}) {
-        auto& peers = plan_.gpus[index(g)].peers[is_port(g, peer) ? 1 : 0];
-        first[{g, peer}] = static_cast<int>(peers.size());
-        peers.insert(peers.end(), index(count), peer);
-      }
-    }
-    for (const auto& [key, k] : connections) {
-      const auto& [src, dst, channel] = key;
-      send_channel_[key] = first[{src, dst}] + k;
-      receive_channel_[key] = first[{dst, src}] + k;
-    }
-  }
 
   /// What each threadblock releases after a step, and acquires before one.
   void make_semaphores(int g) {
@@ -249,13 +150,13 @@ class PlanMaker {
   }
 
   void add_tb(int g, int t) {
-    Emitter emit(plan_.gpus[index(g)].tbs[index(t)].ops);
+    OpEmitter emit(plan_.gpus[index(g)].tbs[index(t)].ops);
     std::vector<int> waits;
     bool may_send = false;
     const msccl::ThreadBlock& tb = tbs(g)[index(t)];
     if (std::ranges::any_of(tb.steps, [](const Step& step) { return msccl::receives(step.type); }))
       emit.publish(on_channel(OpType::relaxed_signal, g, t, tb.recv_peer,
-                              receive_channel_[{tb.recv_peer, g, tb.channel}]),
+                              channels_.receive.at({tb.recv_peer, g, tb.channel})),
                    1);
     for (int s = 0; s < static_cast<int>(tbs(g)[index(t)].steps.size()); ++s) {
       const Key key{g, t, s};
@@ -270,7 +171,7 @@ class PlanMaker {
       waits.clear();
       if (msccl::sends(now.type) && !may_send) {
         emit.wait(on_channel(OpType::relaxed_wait, g, t, tb.send_peer,
-                             send_channel_[{g, tb.send_peer, tb.channel}]),
+                             channels_.send.at({g, tb.send_peer, tb.channel})),
                   1);
         may_send = true;
       }
@@ -284,13 +185,13 @@ class PlanMaker {
     }
   }
 
-  void add_step(Emitter& emit, int g, int t, int s, const Step& now) {
+  void add_step(OpEmitter& emit, int g, int t, int s, const Step& now) {
     Range source = now.src;
     const bool adds = msccl::receives(now.type) && msccl::reads_source(now.type);
     Op add{.type = OpType::reduce};
     if (msccl::receives(now.type)) {
-      const Message& message = messages_[index(received_by_[{g, t, s}])];
-      const int id = receive_channel_[{message.src, g, tbs(g)[index(t)].channel}];
+      const Message& message = messages_.all[index(messages_.received_by.at({g, t, s}))];
+      const int id = channels_.receive.at({message.src, g, tbs(g)[index(t)].channel});
       emit.wait(on_channel(OpType::wait, g, t, message.src, id), 1);
       source = now.type == StepType::receive_reduce_send ? message.landing : now.dst;
       if (adds) {
@@ -312,9 +213,9 @@ class PlanMaker {
       if (adds) emit.move(std::move(add), false);
       return;
     }
-    const Message& message = messages_[index(sent_by_[{g, t, s}])];
+    const Message& message = messages_.all[index(messages_.sent_by.at({g, t, s}))];
     const Operand there = remote(message, now.count);
-    const int id = send_channel_[{g, message.dst, tbs(g)[index(t)].channel}];
+    const int id = channels_.send.at({g, message.dst, tbs(g)[index(t)].channel});
     if (is_port(g, message.dst)) {
       if (adds) emit.move(std::move(add), false);
       emit.move({.type = flushes(message, source) ? OpType::put_with_signal_flush : OpType::put_with_signal,
@@ -375,11 +276,9 @@ class PlanMaker {
 
   const msccl::Program& program_;
   const std::vector<int>& node_of_;
-  std::vector<int> scratch_;  ///< per GPU: chunks, landings counted
   mscclpp::Plan plan_;
-  std::vector<Message> messages_;
-  std::map<Key, int> sent_by_, received_by_;             ///< by GPU, threadblock and step
-  std::map<Key, int> send_channel_, receive_channel_;    ///< by source, destination and the program's channel
+  const PlanMessages messages_;
+  const PlanChannels channels_;
   std::map<Key, std::vector<int>> acquires_, releases_;  ///< by GPU, threadblock and step
 };
 
