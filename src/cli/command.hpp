@@ -30,6 +30,7 @@ Command resume_command();
 Command reassemble_command();
 Command verify_command();
 Command replay_command();
+Command repair_command();
 Command bound_command();
 Command compare_command();
 Command pareto_command();

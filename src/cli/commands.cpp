@@ -9,6 +9,7 @@ const std::vector<Command>& commands() {
       reassemble_command(),
       verify_command(),
       replay_command(),
+      repair_command(),
       bound_command(),
       compare_command(),
       pareto_command(),

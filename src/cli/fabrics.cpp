@@ -35,30 +35,18 @@ Topology degraded(const Topology& topology, const std::string& value, std::uint6
 }
 
 /// By its name, or its number.
-NodeId find_node(const Topology& topology, const std::string& text) {
+NodeId find_node(const std::string& option, const Topology& topology, const std::string& text) {
   for (std::size_t n = 0; n < topology.num_nodes(); ++n) {
     if (topology.nodes()[n].name == text || std::to_string(n) == text) return NodeId{n};
   }
-  throw Error(ExitCode::usage,
-              fmt::format("--without names the node '{}', which {} does not have; nodes have "
-                          "the names and numbers of rondo topology generate's JSON",
-                          text, topology.name()));
+  throw Error(ExitCode::usage, fmt::format("--{} names the node '{}', which {} does not have; nodes have "
+                                           "the names and numbers of rondo topology generate's JSON",
+                                           option, text, topology.name()));
 }
 
-/// "c0g3:rail3,c1g0:rail0".
 Topology without(Topology topology, const std::string& value) {
-  for (std::size_t at = 0; at <= value.size();) {
-    const std::size_t end = std::min(value.find(',', at), value.size());
-    const std::string pair = value.substr(at, end - at);
-    const std::size_t colon = pair.find(':');
-    if (colon == std::string::npos) {
-      throw Error(ExitCode::usage,
-                  fmt::format("--without has '{}'; write NODE:NODE, such as c0g3:rail3", pair));
-    }
-    topology = without_links_between(topology, find_node(topology, pair.substr(0, colon)),
-                                     find_node(topology, pair.substr(colon + 1)));
-    at = end + 1;
-  }
+  for (const LinkSelector& selector : link_selectors("without", value, topology, false))
+    topology = without_links_between(topology, selector.a, selector.b);
   return topology;
 }
 
@@ -154,6 +142,44 @@ OptionGroup fabric_options(Option seed) {
         "a TACCL communication sketch: between nodes only those GPUs exchange data that it lets"},
        {"switch-forwarding", "HOW", "",
         "set all switches to cut_through or store_and_forward (default: as the topology says)"}}};
+}
+
+std::vector<LinkSelector> link_selectors(const std::string& option, const std::string& value,
+                                         const Topology& topology, bool with_factor) {
+  std::vector<LinkSelector> selectors;
+  for (std::size_t at = 0; at <= value.size();) {
+    const std::size_t end = std::min(value.find(',', at), value.size());
+    const std::string entry = value.substr(at, end - at);
+    const std::size_t last = entry.rfind(':');
+    const std::string nodes = with_factor && last != std::string::npos ? entry.substr(0, last) : entry;
+    const std::size_t colon = nodes.find(':');
+    if (colon == std::string::npos) {
+      throw Error(ExitCode::usage,
+                  fmt::format("--{} has '{}'; write NODE:NODE{}, such as c0g3:rail3{}", option, entry,
+                              with_factor ? ":FACTOR" : "", with_factor ? ":0.5" : ""));
+    }
+    selectors.push_back(
+        {nodes, find_node(option, topology, nodes.substr(0, colon)),
+         find_node(option, topology, nodes.substr(colon + 1)),
+         with_factor ? parse_number(entry.substr(last + 1), "the factor of --" + option) : 1});
+    at = end + 1;
+  }
+  return selectors;
+}
+
+std::vector<LinkId> links_of(const Topology& topology, const LinkSelector& selector) {
+  std::vector<LinkId> links;
+  for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    const Link& link = topology.links()[l];
+    if ((link.src == selector.a && link.dst == selector.b) ||
+        (link.src == selector.b && link.dst == selector.a))
+      links.emplace_back(l);
+  }
+  if (links.empty()) {
+    throw Error(ExitCode::usage, fmt::format("no link joins {}, on {}; name two nodes that one does",
+                                             selector.text, topology.name()));
+  }
+  return links;
 }
 
 Topology changed_topology(Topology topology, const Settings& settings) {

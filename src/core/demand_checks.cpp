@@ -139,12 +139,22 @@ void check_reachable(const Topology& topology, const Demand& demand) {
   const std::vector<char> closed = forbidden_nodes(topology, demand);
   if (!demand.forbids_relays() && gpus_strongly_connected(topology)) return;
   std::vector<std::vector<char>> reached(topology.num_gpus());  // per origin, found once
+  const auto reaches = [&](GpuId source, GpuId d) {
+    auto& flags = reached[source.index()];
+    if (flags.empty()) flags = reachable(topology, topology.node_of(source), false, closed);
+    return flags[topology.node_of(d).index()] != 0;
+  };
   for (const Contribution& c : demand.contributions()) {
     for (const GpuId source : c.all_sources()) {
-      auto& flags = reached[source.index()];
-      if (flags.empty()) flags = reachable(topology, topology.node_of(source), false, closed);
       for (const GpuId d : c.destinations) {
-        if (flags[topology.node_of(d).index()]) continue;
+        // Of a datum one holder will do, and so does one GPU with a sum in which the source's data are.
+        const auto brings = [&](const HeldSum& held) {
+          return std::ranges::binary_search(held.sources, source) && reaches(held.gpu, d);
+        };
+        const bool from_other =
+            c.reduce ? std::ranges::any_of(c.held, brings)
+                     : std::ranges::any_of(c.all_sources(), [&](GpuId other) { return reaches(other, d); });
+        if (from_other || reaches(source, d)) continue;
         refuse(fmt::format(
             "GPU {} (node {}) needs data of GPU {} (node {}), but topology '{}' has no path between them{}",
             d.value, topology.node_of(d).value, source.value, topology.node_of(source).value, topology.name(),

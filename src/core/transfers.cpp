@@ -202,7 +202,10 @@ void find_causes_of_copies(const Demand& demand, std::vector<Delivery>& deliveri
   for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
     const Contribution& contribution = demand.contribution(ChunkId{c});
     if (contribution.reduce) continue;
-    for (const GpuId g : contribution.all_sources()) arrive(ChunkId{c}, g, -1, contribution.ready_us);
+    const auto sources = contribution.all_sources();
+    for (std::size_t s = 0; s < sources.size(); ++s)
+      arrive(ChunkId{c}, sources[s], -1,
+             contribution.source_ready_us.empty() ? contribution.ready_us : contribution.source_ready_us[s]);
   }
   while (!flying.empty()) {
     const int d = flying.top().second;

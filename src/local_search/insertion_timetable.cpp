@@ -97,6 +97,14 @@ void InsertionTimetable::reserve(const Hop& hop, double bytes, double start_us, 
   }
 }
 
+void InsertionTimetable::occupy(const Send& send) {
+  const double bandwidth = topology_.link(send.link).bandwidth_GBps;
+  HopLink part{send.link};
+  part.us_per_byte = transmission_us(1, send.rate_GBps);
+  part.share = send.rate_GBps < bandwidth * (1 - kWholeLink) ? send.rate_GBps / bandwidth : 1;
+  take(part, send.start_us, send.end_us);
+}
+
 void InsertionTimetable::take(const HopLink& part, double start, double end) {
   std::vector<Interval>& taken = taken_[part.link.index()];
   if (part.share < 1 && !account_.is_shared(part.link)) {

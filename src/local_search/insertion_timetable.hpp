@@ -4,6 +4,7 @@
 
 #include "rondo/core/hops.hpp"
 #include "rondo/core/rate_account.hpp"
+#include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 
 namespace rondo {
@@ -24,6 +25,8 @@ class InsertionTimetable {
   /// from `first_link` on count: those before carry the chunk already, and switches copy it.
   double earliest_start(const Hop& hop, double bytes, double not_before_us, std::size_t first_link = 0) const;
   void reserve(const Hop& hop, double bytes, double start_us, std::size_t first_link = 0);
+  /// Takes note of a send that has a rate and is under way, in any order.
+  void occupy(const Send& send);
   /// Of a chunk of `bytes` that starts the hop then, as time is read.
   double duration_us(const Hop& hop, double bytes, double start_us) const {
     return hop.changes ? changing(hop, bytes, start_us).duration_us : hop.duration_us(bytes);

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <tuple>
 
 #include "program.hpp"
 
@@ -141,6 +142,37 @@ TEST_F(Machines, AreComposedDrawnAndSolved) {
       "solve --topology two.json --collective allgather --size 1MB --engine list --gap 100% --output out"));
   succeed({"verify", "out"});
   EXPECT_TRUE(contains(succeed(split("topology list")), "gb200-nvl72"));
+}
+
+using Repairs = ProgramTest;
+
+TEST_F(Repairs, OfARunAreFilesThatVerify) {
+  succeed(
+      split("solve --topology rails:boxes=2,gpus=4,rails=2 --collective allgather --size 8MB --engine list "
+            "--improve-work 0 --gap 100% --output run"));
+  const std::string said =
+      succeed(split("repair run --at 20 --without c0g0:rail0 --output rest.json --whole whole.h5"));
+  EXPECT_TRUE(contains(said, "deliveries lost")) << said;
+  EXPECT_TRUE(contains(said, "rest:  finish")) << said;
+  EXPECT_TRUE(contains(succeed({"verify", "rest.json"}), "custom"));
+  EXPECT_TRUE(contains(succeed({"verify", "whole.h5"}), "allgather of 8 MB"));
+  EXPECT_FALSE(read_json(at("rest.json"))["lower_bound"].is_null());
+
+  const std::vector<std::tuple<std::string, int, std::vector<std::string>>> refused = {
+      {"--at 1e6 --without c0g0:rail0", 65, {"1e+06", "before its end"}},
+      {"--at -1 --without c0g0:rail0", 64, {"--at", "-1"}},
+      {"--at 20", 64, {"nothing fails"}},
+      {"--at 20 --without c0g0", 64, {"--without", "'c0g0'"}},
+      {"--at 20 --without c0g0:rail7", 64, {"--without", "rail7"}},
+      {"--at 20 --without c0g0:c1g0", 64, {"no link joins c0g0:c1g0"}},
+      {"--at 20 --without c0g0:rail0 --degrade c0g0:rail0:0.5", 64, {"fail twice"}},
+      {"--at 20 --degrade c0g0:rail0:1.5", 64, {"--degrade", "1.5"}},
+      {"--at 20 --without c0g0:rail0,c0g0:c0nvswitch", 65, {"GPU 0", "no path"}}};
+  for (const auto& [options, exit_code, message] : refused) {
+    const Outcome outcome = run(split("repair run " + options), 1, at(""));
+    EXPECT_EQ(outcome.exit_code, exit_code) << options << outcome.err;
+    for (const std::string& part : message) EXPECT_TRUE(contains(outcome.err, part)) << outcome.err;
+  }
 }
 
 }  // namespace

@@ -136,6 +136,7 @@ TEST(Commands, EveryOptionAlwaysCountsOrHasARule) {
       {"replay",
        {"path", "topology", "degrade", "without", "switch-forwarding", "profile", "sketch", "size",
         "message-us", "output"}},
+      {"repair", {"path", "at", "without", "degrade", "output", "whole"}},
       {"bound",
        {"topology", "degrade", "without", "switch-forwarding", "profile", "sketch", "collective", "size",
         "demand", "group", "json"}},

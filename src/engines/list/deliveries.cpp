@@ -21,7 +21,7 @@ class TreePlanner {
   std::vector<GpuId> receivers(const Contribution& contribution) {
     const int root = graph_.num_nodes - 1;
     std::vector<char> in_tree(hops_.num_gpus(), 0);
-    in_tree[contribution.origin.index()] = 1;
+    for (const GpuId source : contribution.all_sources()) in_tree[source.index()] = 1;
     std::vector<double> length(hops_.hops().size());
     for (std::size_t h = 0; h < length.size(); ++h) {
       const Hop& hop = hops_.hops()[h];
@@ -74,7 +74,8 @@ Deliveries plan_deliveries(const Topology& topology, const HopTable& hops, const
   for (const std::size_t i : order) {
     const Contribution& contribution = demand.contributions()[i];
     // Where everybody wants the data, everybody relays it.
-    deliveries.receivers[i] = contribution.destinations.size() + 1 == topology.num_gpus()
+    const std::size_t having = contribution.all_sources().size();
+    deliveries.receivers[i] = contribution.destinations.size() + having == topology.num_gpus()
                                   ? contribution.destinations
                                   : planner.receivers(contribution);
   }

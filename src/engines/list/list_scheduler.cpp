@@ -118,9 +118,14 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
         lacking_bytes_[g.index()] += demand.bytes(ChunkId{c});
         ++missing_;
       }
-      holders_.promise(c, contribution.origin, contribution.ready_us, now_us_);
-      events_.push({std::max(contribution.ready_us, from_us), EventKind::arrival, contribution.origin.value,
-                    static_cast<int>(c)});
+      const auto sources = contribution.all_sources();
+      for (std::size_t s = 0; s < sources.size(); ++s) {
+        const double ready_us =
+            contribution.source_ready_us.empty() ? contribution.ready_us : contribution.source_ready_us[s];
+        holders_.promise(c, sources[s], ready_us, now_us_);
+        events_.push(
+            {std::max(ready_us, from_us), EventKind::arrival, sources[s].value, static_cast<int>(c)});
+      }
     }
   }
 }

@@ -1,0 +1,116 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "command.hpp"
+#include "fabrics.hpp"
+#include "figures.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/core/verify.hpp"
+#include "rondo/io/read_as.hpp"
+#include "rondo/io/schedule_files.hpp"
+#include "rondo/pipeline/repair.hpp"
+
+namespace rondo::cli {
+namespace {
+
+std::vector<OptionGroup> option_groups() {
+  return {
+      {"Input",
+       {{"path", "PATH", "", "the schedule that is running: FILE.h5, FILE.json or the folder of a run"}}},
+      {"Failure",
+       {{"at", "US", "", "when it happens, from the begin of the schedule"},
+        {"without", "NODE:NODE,...", "",
+         "the links between two nodes, both ways, are gone from then on, such as c0g3:rail3"},
+        {"degrade", "NODE:NODE:FACTOR,...", "",
+         "the links between two nodes have FACTOR of their bandwidth from then on, such as c0g3:rail3:0.5; "
+         "what they transmit just then is lost"}}},
+      {"Output",
+       {{"output", "FILE", "",
+         "what has to be done from then on, as FILE.json or HDF5: its time 0 is the failure, its fabric "
+         "the one that is left"},
+        {"whole", "FILE", "",
+         "the whole schedule, with what happened before, on a fabric whose links fail at that time"}}}};
+}
+
+Failure failure_of(const Settings& settings, const Topology& topology) {
+  if (!settings.has("without") && !settings.has("degrade"))
+    throw Error(ExitCode::usage, "nothing fails; give --without NODE:NODE or --degrade NODE:NODE:FACTOR");
+  Failure failure{settings.fraction("at"), {}};
+  const auto add = [&](const LinkSelector& selected, double factor) {
+    for (const LinkId l : links_of(topology, selected)) {
+      const auto known = [&](const LinkFailure& f) { return f.link == l; };
+      if (std::ranges::any_of(failure.links, known)) {
+        throw Error(ExitCode::usage,
+                    fmt::format("the links between {} fail twice; name them once, in --without or --degrade",
+                                selected.text));
+      }
+      failure.links.push_back({l, factor});
+    }
+  };
+  if (settings.has("without")) {
+    for (const LinkSelector& selected : link_selectors("without", settings.text("without"), topology, false))
+      add(selected, 0);
+  }
+  if (settings.has("degrade")) {
+    for (const LinkSelector& selected : link_selectors("degrade", settings.text("degrade"), topology, true)) {
+      if (!(selected.factor > 0 && selected.factor < 1)) {
+        throw Error(ExitCode::usage,
+                    fmt::format("--degrade gives the links between {} the factor {}; it is above 0 and below "
+                                "1 (--without removes them)",
+                                selected.text, selected.factor));
+      }
+      add(selected, selected.factor);
+    }
+  }
+  return failure;
+}
+
+std::string repair(const Settings& settings) {
+  const Stopwatch clock;
+  const std::filesystem::path path = settings.text("path");
+  const ProvenSchedule running = read_schedule(path);
+  naming_file(path, [&] { verify(running); });
+  const Failure failure = failure_of(settings, running.topology);
+  const auto communicator = make_local_communicator();
+  const Repair made = rondo::repair(running, failure, {*communicator});
+  std::string text = fmt::format("at {:.7g} us: {} deliveries lost, {} in flight land by {:.7g} us\n",
+                                 failure.at_us, made.lost, made.in_flight, made.landed_us);
+  if (made.rest) {
+    text += fmt::format("rest:  {} ({})\n", describe(figures_of(*made.rest)), made.made_by);
+  } else if (settings.has("output")) {
+    throw Error(ExitCode::bad_data,
+                fmt::format("nothing is left to do at {:.7g} us: all that is wanted has arrived or is in "
+                            "flight on other links; leave --output out",
+                            failure.at_us));
+  }
+  text += fmt::format("whole: finish {:.7g} us, {:.7g} us without the failure; {:.3f} s\n",
+                      made.whole.schedule.finish_us, running.schedule.finish_us, clock.seconds());
+  if (settings.has("output")) write_schedule(settings.text("output"), *made.rest);
+  if (settings.has("whole")) write_schedule(settings.text("whole"), made.whole);
+  return text;
+}
+
+}  // namespace
+
+Command repair_command() {
+  return {
+      .name = "repair",
+      .arguments = "PATH --at US --without NODE:NODE,... [--output FILE]",
+      .summary = "a schedule of what is left to do when links fail while a schedule is running",
+      .positional = "path",
+      .notes =
+          "What has not wholly arrived over a link that is gone is lost; other transfers that have begun "
+          "land. From\nthen on each GPU sends what it has, over the links that are left. The rest is "
+          "replayed, by itself and after\nwhat happened, and has a bound with a certificate: rondo verify "
+          "checks both files.\n\n"
+          "Examples:\n"
+          "  rondo repair runs/a --at 1200 --without c0g3:rail3 --output rest.json\n"
+          "  rondo repair runs/a --at 1200 --degrade c0g3:rail3:0.5 --whole whole.h5\n",
+      .options = option_groups,
+      .run = on_root_alone(repair)};
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,278 @@
+#include "rondo/pipeline/repair.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "rondo/core/error.hpp"
+#include "rondo/core/generators.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/core/units.hpp"
+#include "rondo/core/verify.hpp"
+#include "rondo/core/version.hpp"
+#include "rondo/engines/list_rest.hpp"
+#include "rondo/local_search/continuing.hpp"
+#include "rondo/pipeline/bound.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr double kListWork = 1e5;  ///< sends of all list schedules of a repair
+
+/// The fabric without the links that are gone, and per link of before the one that takes its place.
+struct FabricLeft {
+  std::shared_ptr<const Topology> topology;
+  std::vector<LinkId> now;
+  std::vector<LinkId> before;  ///< per link that is left
+};
+
+FabricLeft fabric_left(const Topology& topology, const Failure& failure) {
+  std::vector<double> factor(topology.num_links(), 1);
+  for (const LinkFailure& link : failure.links) factor[link.link.index()] = link.factor;
+  FabricLeft left;
+  TopologyData data = topology.data();
+  data.links.clear();
+  left.now.resize(topology.num_links());
+  for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    if (factor[l] == 0) continue;
+    left.now[l] = LinkId(data.links.size());
+    left.before.emplace_back(l);
+    data.links.push_back(topology.links()[l]);
+    scale_bandwidth(data.links.back(), factor[l]);
+  }
+  for (SharedBandwidth& group : data.shared_bandwidth) {
+    for (LinkId& l : group.links) l = left.now[l.index()];
+    std::erase_if(group.links, [](LinkId l) { return !l.valid(); });
+  }
+  std::erase_if(data.shared_bandwidth, [](const SharedBandwidth& group) { return group.links.empty(); });
+  data.name += "-damaged";
+  left.topology = std::make_shared<const Topology>(std::move(data));
+  return left;
+}
+
+/// The fabric on which the links fail then.
+Topology failing(const Topology& topology, const Failure& failure) {
+  TopologyData data = topology.data();
+  for (const LinkFailure& failed : failure.links) {
+    Link& link = data.links[failed.link.index()];
+    link.bandwidth_steps = {{0, link.bandwidth_GBps}, {failure.at_us, link.bandwidth_GBps * failed.factor}};
+  }
+  data.name += "-failing";
+  return Topology(std::move(data));
+}
+
+/// What is still on links after the failure, in the time and the links of the rest, with rates.
+std::vector<Send> under_way(const ProvenSchedule& running, const LiveState& state, const FabricLeft& left) {
+  // All chunks of a transfer on a link are one use of it.
+  std::map<std::tuple<std::int32_t, LinkId>, double> bytes_together;
+  for (const Send& send : state.history) {
+    if (send.transfer != kNoTransfer)
+      bytes_together[{send.transfer, send.link}] += running.demand.bytes(send.chunk);
+  }
+  std::vector<Send> sends;
+  for (const Send& send : state.history) {
+    const LinkId now = left.now[send.link.index()];
+    if (!now.valid() || send.end_us <= state.at_us + time_slack_us(state.at_us)) continue;
+    double bytes = running.demand.bytes(send.chunk);
+    if (send.transfer != kNoTransfer) {
+      // Only the first of them stands for all.
+      double& together = bytes_together[{send.transfer, send.link}];
+      if (together == 0) continue;
+      bytes = std::exchange(together, 0);
+    }
+    Send use = send;
+    use.link = now;
+    use.start_us -= state.at_us;
+    use.end_us -= state.at_us;
+    use.arrival_us -= state.at_us;
+    const double bandwidth = left.topology->link(now).bandwidth_GBps;
+    // With message costs the least rate is not told by the duration: the link counts as taken.
+    if (!use.has_rate() && running.topology.has_message_costs()) use.rate_GBps = bandwidth;
+    if (!use.has_rate()) use.rate_GBps = transmission_us(bytes, 1) / (send.end_us - send.start_us);
+    if (use.rate_GBps > bandwidth * (1 - 1e-6)) use.rate_GBps = bandwidth;
+    sends.push_back(use);
+  }
+  return sends;
+}
+
+/// Equal data in one piece: bounds hold for any chunks.
+Demand joined_data(const Demand& rest) {
+  const auto same = [](const Contribution& a, const Contribution& b) {
+    return a.origin == b.origin && a.reduce == b.reduce && a.sources == b.sources &&
+           a.destinations == b.destinations && a.ready_us == b.ready_us &&
+           a.source_ready_us == b.source_ready_us && a.held == b.held;
+  };
+  std::map<std::tuple<GpuId, std::vector<GpuId>, std::vector<GpuId>>, std::vector<std::size_t>> alike;
+  std::vector<Contribution> joined;
+  for (const Contribution& c : rest.contributions()) {
+    auto& places = alike[{c.origin, c.sources, c.destinations}];
+    const auto at = std::ranges::find_if(places, [&](std::size_t i) { return same(joined[i], c); });
+    if (at != places.end()) {
+      joined[*at].bytes += c.bytes;
+      continue;
+    }
+    places.push_back(joined.size());
+    joined.push_back(c);
+  }
+  double bytes = 0;
+  for (const Contribution& c : joined) bytes += c.bytes;
+  return Demand(Collective::custom, bytes, rest.num_gpus(), std::move(joined), 1);
+}
+
+/// The sends of the rest in the time, the chunks and the links of the running schedule.
+std::vector<Send> with_history(const LiveState& state, const RestDemand& demand, const FabricLeft& left,
+                               std::span<const Send> rest) {
+  std::vector<Send> sends = state.history;
+  std::int32_t next = 0;
+  for (const Send& send : sends) next = std::max(next, send.transfer + 1);
+  for (Send send : rest) {
+    send.chunk = demand.running[send.chunk.index()];
+    send.link = left.before[send.link.index()];
+    send.start_us += state.at_us;
+    send.end_us += state.at_us;
+    send.arrival_us += state.at_us;
+    if (send.transfer != kNoTransfer) send.transfer += next;
+    sends.push_back(send);
+  }
+  return sends;
+}
+
+class Repairing {
+ public:
+  Repairing(const ProvenSchedule& running, const Failure& failure, const RunContext& context)
+      : running_(running),
+        context_(context),
+        state_(live_state(running, failure.at_us, failure.links)),
+        demand_(rest_demand(running.demand, state_)),
+        left_(fabric_left(running.topology, failure)),
+        there_(failure.at_us > 0 ? failing(running.topology, failure) : *left_.topology) {
+    if (failure.at_us > 0) return;
+    // From the beginning the links are not there.
+    for (std::size_t l = 0; l < left_.before.size(); ++l) left_.before[l] = LinkId(l);
+  }
+
+  Repair run() {
+    Repair made{.whole = whole({}),
+                .lost = state_.lost,
+                .in_flight = state_.in_flight,
+                .landed_us = state_.landed_us};
+    if (!demand_) {
+      made.made_by = "what was in flight";
+      return made;
+    }
+    check_reachable(*left_.topology, demand_->demand);
+    try_all();
+    if (!best_) {
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format("no schedule of the rest was found: {}; rondo solve makes one from the beginning "
+                      "on the fabric that is left",
+                      why_none_));
+    }
+    const LowerBound bound = rondo::bound({left_.topology, joined_data(demand_->demand)}, context_).best();
+    made.rest = ProvenSchedule{*left_.topology, demand_->demand, *best_, bound, producer()};
+    verify(*made.rest);
+    made.whole = whole(best_->sends);
+    made.made_by = made_by_;
+    return made;
+  }
+
+ private:
+  void try_all() {
+    const std::vector<Send> on_links = under_way(running_, state_, left_);
+    const RestToDo rest{*left_.topology, *demand_, state_, left_.now, on_links, kDefaultConcurrency};
+    const bool has_sums =
+        std::ranges::any_of(demand_->demand.contributions(), [](const Contribution& c) { return c.reduce; });
+    const double planned_us = running_.schedule.finish_us - state_.at_us;
+    attempt("continued", [&] { return continued(rest, {.due_scale = INFINITY}); });
+    if (has_sums) {
+      attempt("continued/broken-first",
+              [&] { return continued(rest, {.broken_first = true, .due_scale = INFINITY}); });
+      return;
+    }
+    std::string policy;
+    attempt("list", [&] {
+      ListedRest listed =
+          list_rest(*left_.topology, demand_->demand, on_links, kDefaultConcurrency, kListWork);
+      policy = listed.policy;
+      return std::move(listed.schedule);
+    });
+    if (made_by_ == "list") made_by_ += "/" + policy;
+    if (!best_) return;
+    // Nothing has to be earlier than the best schedule ends.
+    const double due_scale = std::max(1.0, best_->finish_us / planned_us);
+    attempt("continued/in-time", [&] { return continued(rest, {.due_scale = due_scale}); });
+  }
+
+  /// Keeps the schedule if the replay accepts it, by itself and after what has happened, and it ends first.
+  void attempt(const std::string& name, const std::function<Schedule()>& make) {
+    Schedule schedule;
+    try {
+      schedule = make();
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::unavailable) throw;
+      why_none_ = error.what();
+      return;
+    }
+    const ReplayResult alone = replay(*left_.topology, demand_->demand, schedule.sends);
+    const ReplayResult after =
+        alone.valid() ? replay(there_, running_.demand, whole_sends(schedule.sends)) : alone;
+    if (!after.valid()) {
+      why_none_ = *after.violation;
+      return;
+    }
+    schedule.finish_us = alone.finish_us;
+    if (best_ && best_->finish_us <= schedule.finish_us) return;
+    best_ = std::move(schedule);
+    made_by_ = name;
+  }
+
+  /// What has happened, then `rest`.
+  std::vector<Send> whole_sends(std::span<const Send> rest) const {
+    std::vector<Send> sends = demand_ ? with_history(state_, *demand_, left_, rest) : state_.history;
+    number_transfers(there_, running_.demand, sends);
+    return sends;
+  }
+
+  ProvenSchedule whole(std::span<const Send> rest) const {
+    Schedule schedule{whole_sends(rest)};
+    canonicalise(schedule);
+    if (!demand_ || !rest.empty()) {
+      const ReplayResult replayed = replay(there_, running_.demand, schedule.sends);
+      if (!replayed.valid()) {
+        throw Error(ExitCode::internal,
+                    fmt::format("the repaired schedule is refused by the replay: {}", *replayed.violation));
+      }
+      schedule.finish_us = replayed.finish_us;
+    }
+    return {there_, running_.demand, std::move(schedule), std::nullopt, producer()};
+  }
+
+  const ProvenSchedule& running_;
+  const RunContext& context_;
+  LiveState state_;
+  std::optional<RestDemand> demand_;
+  FabricLeft left_;
+  Topology there_;  ///< of the whole schedule
+  std::optional<Schedule> best_;
+  std::string made_by_;
+  std::string why_none_ = "nothing applied";
+};
+
+}  // namespace
+
+Repair repair(const ProvenSchedule& running, const Failure& failure, const RunContext& context) {
+  if (running.demand.forbids_relays()) {
+    throw Error(ExitCode::unavailable,
+                "the schedule is of a group without relays (--relay none), and a repair may go over any GPU; "
+                "use rondo solve on the fabric that is left");
+  }
+  return Repairing(running, failure, context).run();
+}
+
+}  // namespace rondo
