@@ -37,9 +37,9 @@ void check_failing(const ProvenSchedule& running, double at_us) {
 }
 
 /// Finds out which of the begun transfers land.
-class Landing {
+class BegunTransfers {
  public:
-  Landing(const ProvenSchedule& running, double at_us, std::span<const LinkFailure> failures)
+  BegunTransfers(const ProvenSchedule& running, double at_us, std::span<const LinkFailure> failures)
       : sends_(running.schedule.sends),
         transfers_(transfers_of(running.topology, running.demand, sends_)),
         at_us_(at_us),
@@ -125,24 +125,24 @@ void add_up(Holders& holders, const std::vector<Delivery>& deliveries, std::vect
 
 LiveState live_state(const ProvenSchedule& running, double at_us, std::span<const LinkFailure> failures) {
   check_failing(running, at_us);
-  const Landing landing(running, at_us, failures);
-  const std::vector<Delivery>& deliveries = landing.deliveries();
+  const BegunTransfers begun(running, at_us, failures);
+  const std::vector<Delivery>& deliveries = begun.deliveries();
   LiveState state{.at_us = at_us, .landed_us = at_us};
   std::vector<char> happens(running.schedule.sends.size(), 0);
   std::vector<std::vector<int>> landed(running.demand.num_chunks());
   const std::vector<int> held = sources_held(running.demand, deliveries);
   for (std::size_t d = 0; d < deliveries.size(); ++d) {
     const Delivery& delivery = deliveries[d];
-    const bool has_begun = landing.has_begun(delivery);
-    if (!has_begun || landing.is_lost(delivery)) {
+    const bool has_begun = begun.has_begun(delivery);
+    if (!has_begun || begun.is_lost(delivery)) {
       const Contribution& c = running.demand.contribution(delivery.chunk);
-      state.left.push_back({delivery.chunk, delivery.src, delivery.dst, landing.path_of(delivery),
+      state.left.push_back({delivery.chunk, delivery.src, delivery.dst, begun.path_of(delivery),
                             delivery.start_us, delivery.arrival_us, delivery.op, has_begun,
                             !c.reduce || held[d] == std::ssize(c.sources)});
       if (has_begun) ++state.lost;
       continue;
     }
-    landing.mark(delivery, happens);
+    begun.mark(delivery, happens);
     landed[delivery.chunk.index()].push_back(static_cast<int>(d));
     if (delivery.arrival_us > at_us + time_slack_us(at_us)) ++state.in_flight;
     state.landed_us = std::max(state.landed_us, delivery.arrival_us);

@@ -159,7 +159,7 @@ TEST_F(Repairs, OfARunAreFilesThatVerify) {
   EXPECT_FALSE(read_json(at("rest.json"))["lower_bound"].is_null());
 
   const std::vector<std::tuple<std::string, int, std::vector<std::string>>> refused = {
-      {"--at 1e6 --without c0g0:rail0", 65, {"1e+06", "before its end"}},
+      {"--at 1e6 --without c0g0:rail0", 65, {"1000000 us", "before its end"}},
       {"--at -1 --without c0g0:rail0", 64, {"--at", "-1"}},
       {"--at 20", 64, {"nothing fails"}},
       {"--at 20 --without c0g0", 64, {"--without", "'c0g0'"}},
