@@ -10,7 +10,7 @@
 namespace rondo::profile {
 namespace {
 
-constexpr int kRepetitions = 6;  ///< of which the first finds things cold and does not count
+constexpr int kRepetitions = 10;  ///< the first finds things cold and does not count
 constexpr std::int64_t kShortBytes = 8;
 constexpr double kNothingUs = 1e-6;
 
@@ -44,30 +44,36 @@ Figure not_negative(const LinkFigures& link, const std::string& what, Figure fig
   return figure;
 }
 
-/// Twice the standard deviation of what passes by themselves give.
+/// Twice the standard deviation of what passes by themselves give, from their median absolute deviation: a
+/// pass that other work disturbed counts as one.
 double spread_of(const std::vector<double>& values) {
-  double mean = 0;
-  for (const double value : values) mean += value / static_cast<double>(values.size());
-  double squares = 0;
-  for (const double value : values) squares += (value - mean) * (value - mean);
-  return 2 * std::sqrt(squares / static_cast<double>(values.size() - 1));
+  constexpr double kDeviationsOfNormal = 1.4826;
+  const double middle = median(values);
+  std::vector<double> off;
+  for (const double value : values) off.push_back(std::abs(value - middle));
+  return 2 * kDeviationsOfNormal * median(off);
 }
 
-/// The fit of all passes; its error has the scatter around the line and the drift between passes.
+/// The fit of each sample's median over the passes; its error has the scatter around the line and the drift
+/// between passes.
 LineFit fit_of_passes(const LinkFigures& link, const std::vector<std::vector<TimedMessages>>& passes) {
-  std::vector<TimedMessages> all;
+  std::vector<TimedMessages> middle = passes.front();
+  for (std::size_t k = 0; k < middle.size(); ++k) {
+    std::vector<double> us;
+    for (const std::vector<TimedMessages>& pass : passes) us.push_back(pass[k].us);
+    middle[k].us = median(us);
+  }
   std::vector<double> constants;
   std::vector<double> messages;
   std::vector<double> bytes;
   try {
     for (const std::vector<TimedMessages>& pass : passes) {
-      all.insert(all.end(), pass.begin(), pass.end());
       const LineFit fit = fit_line(pass);
       constants.push_back(fit.constant_us.value);
       messages.push_back(fit.message_us.value);
       bytes.push_back(fit.byte_us.value);
     }
-    LineFit fit = fit_line(all);
+    LineFit fit = fit_line(middle);
     fit.constant_us.error = std::hypot(fit.constant_us.error, spread_of(constants));
     fit.message_us.error = std::hypot(fit.message_us.error, spread_of(messages));
     fit.byte_us.error = std::hypot(fit.byte_us.error, spread_of(bytes));
@@ -106,9 +112,10 @@ std::vector<LinkFigures> measure_alone(Wire& wire, const ProfileOptions& options
         const std::size_t at = l * kinds + k;
         const Flow& flow = rounds[at].flows.front();
         const std::vector<double>& taken = times[at].front();
+        // What disturbs only ever slows down.
         samples[l].back().push_back({.messages = flow.messages,
                                      .bytes = static_cast<double>(flow.bytes),
-                                     .us = median({taken.begin() + 1, taken.end()})});
+                                     .us = *std::min_element(taken.begin() + 1, taken.end())});
       }
     }
   }
