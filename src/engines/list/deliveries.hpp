@@ -15,8 +15,8 @@ struct Deliveries {
 };
 
 /// The destinations of every contribution, and the GPUs that relay to them where destinations cannot be
-/// reached over one another: shortest paths from the sources, spread over the topology by the load they put on
-/// links. `seed` settles the order of the contributions.
+/// reached over one another: shortest paths from the sources, spread over the topology by the load they put
+/// on links. `seed` settles the order of the contributions.
 Deliveries plan_deliveries(const Topology& topology, const HopTable& hops, const Demand& demand,
                            std::uint64_t seed);
 
