@@ -6,10 +6,8 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 
 #include "dual_ascent.hpp"
@@ -17,6 +15,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/flows/link_rows.hpp"
+#include "steiner_blocks.hpp"
 #include "tree_growth.hpp"
 
 namespace rondo {
@@ -33,43 +32,8 @@ constexpr double kEarlyShare = 1e-3;
 /// Links looked at for destinations in all iterations together; the fewest that there are in any case.
 constexpr double kMostPackingWork = 3e7;
 constexpr double kFewestMasters = 12;
-/// Ready times beyond so many are taken for the next earlier ones.
-constexpr std::size_t kMostPeriods = 8;
 /// Of the greatest length: shares below it are left out.
 constexpr double kLeastShare = 1e-9;
-
-using BlockKey = std::tuple<GpuId, std::vector<GpuId>, double>;
-
-std::vector<SteinerBlock> blocks_of(const Demand& demand) {
-  std::map<BlockKey, SteinerBlock> blocks;
-  for (std::size_t i = 0; i < demand.contributions().size(); ++i) {
-    const Contribution& c = demand.contributions()[i];
-    SteinerBlock& block = blocks[{c.origin, c.destinations, c.ready_us}];
-    block.origin = c.origin;
-    block.destinations = c.destinations;
-    block.ready_us = c.ready_us;
-    block.bytes += c.bytes;
-    block.contributions.push_back(i);
-  }
-  std::vector<SteinerBlock> result;
-  for (auto& [ends, block] : blocks) result.push_back(std::move(block));
-  return result;
-}
-
-/// 0 and the ready times; where they are too many, those go that are nearest to the one before.
-std::vector<double> periods_of(const std::vector<SteinerBlock>& blocks) {
-  std::set<double> times{0};
-  for (const SteinerBlock& block : blocks) times.insert(block.ready_us);
-  std::vector<double> from_us(times.begin(), times.end());
-  while (from_us.size() > kMostPeriods) {
-    std::size_t nearest = 1;
-    for (std::size_t p = 2; p < from_us.size(); ++p) {
-      if (from_us[p] - from_us[p - 1] < from_us[nearest] - from_us[nearest - 1]) nearest = p;
-    }
-    from_us.erase(from_us.begin() + static_cast<std::ptrdiff_t>(nearest));
-  }
-  return from_us;
-}
 
 /// Undoes what rounding has added: shares sum to no more than the whole.
 void keep_within(const std::vector<double>& whole, SteinerPrice& price) {
@@ -88,8 +52,8 @@ class SteinerLoop {
  public:
   SteinerLoop(const Topology& topology, const Demand& demand, const MakeColumnMaster& make_master)
       : topology_(topology),
-        blocks_(blocks_of(demand)),
-        from_us_(periods_of(blocks_)),
+        blocks_(steiner_blocks(demand)),
+        from_us_(period_begins(blocks_)),
         graph_(topology, from_us_.size()),
         rows_(topology),
         growth_(topology, graph_),
@@ -109,8 +73,13 @@ class SteinerLoop {
   SteinerPacking run(int most_iterations, const Deadline& deadline) {
     first_trees(deadline);
     MasterSolution solution = master_->solve({});
+    if (last_rows() > 0 && solution.status == SolveStatus::optimal) {
+      first_trees_over_time(solution.theta, deadline);
+      solution = master_->solve({});
+    }
     std::vector<double> best = even_;
     double best_bound = -std::numeric_limits<double>::infinity();
+    double theta = solution.theta;
     int vain = 0;
     int iterations = 0;
     while (solution.status == SolveStatus::optimal && iterations < most_iterations &&
@@ -135,6 +104,10 @@ class SteinerLoop {
       if (!is_new && !rises) break;
       solution = master_->solve({});
       ++iterations;
+      if (is_apart(theta, solution.theta)) {
+        theta = solution.theta;
+        vain = 0;
+      }
     }
     SteinerPacking packing = result(solution);
     packing.iterations = iterations;
@@ -241,20 +214,35 @@ class SteinerLoop {
     return round;
   }
 
-  /// Prices that grow with the loads so far spread the first trees over all links, in the last period, where
-  /// there is room for all.
+  /// In the last period, where there is room for all.
   void first_trees(const Deadline& deadline) {
-    Round round;
     const std::size_t last = from_us_.size() - 1;
+    spread_trees([last](const SteinerBlock&) { return last; }, std::vector<double>(even_.size(), 1),
+                 deadline);
+  }
+
+  /// In all periods, of which the last is as long as it takes without the others.
+  void first_trees_over_time(double theta, const Deadline& deadline) {
+    std::vector<double> room(even_.size(), std::max(theta, kPromising));
+    for (std::size_t row = 0; row < last_rows(); ++row) room[row] = length_us(row / rows_.count()) / unit_us_;
+    spread_trees([this](const SteinerBlock& block) { return period_of(block.ready_us); }, room, deadline);
+  }
+
+  /// Prices that grow with the loads so far, as parts of the `room` of their rows, spread trees over all
+  /// links.
+  void spread_trees(const std::function<std::size_t(const SteinerBlock&)>& first_period,
+                    const std::vector<double>& room, const Deadline& deadline) {
+    Round round;
     std::vector<double> load(even_.size(), 0);
     for (int i = 0; i < kFirstRounds && (i == 0 || !deadline.is_over()); ++i) {
       for (std::size_t b = 0; b < blocks_.size(); ++b) {
         const double most = *std::ranges::max_element(load);
-        std::vector<double> price(load.size(), 1);
-        for (std::size_t r = 0; r < load.size() && most > 0; ++r)
-          price[r] = std::exp(kPriceGrowth * (load[r] / most - 1));
-        const auto hops = grown(blocks_[b], last, arc_costs(mixed(price, even_, kEvenShare)));
-        for (const auto& [row, share] : add(b, hops, round)) load[index(row)] += share;
+        std::vector<double> price(load.size());
+        for (std::size_t r = 0; r < load.size(); ++r)
+          price[r] = (most > 0 ? std::exp(kPriceGrowth * (load[r] / most - 1)) : 1) / room[r];
+        const auto hops =
+            grown(blocks_[b], first_period(blocks_[b]), arc_costs(mixed(price, even_, kEvenShare)));
+        for (const auto& [row, share] : add(b, hops, round)) load[index(row)] += share / room[index(row)];
       }
     }
   }
@@ -313,24 +301,6 @@ class SteinerLoop {
 };
 
 }  // namespace
-
-bool takes_steiner_trees(const Demand& demand) {
-  if (demand.kind() != DemandKind::multicast) return false;
-  const auto& contributions = demand.contributions();
-  const std::size_t num_members =
-      demand.shape().group.empty() ? demand.num_gpus() : demand.shape().group.size();
-  return !demand.shape().is_plain() || !demand.uniform_chunk_bytes() ||
-         std::ranges::any_of(contributions, [&](const Contribution& c) {
-           return c.ready_us > 0 || c.destinations.size() + 1 < num_members;
-         });
-}
-
-double steiner_work(const Topology& topology, const Demand& demand) {
-  const std::vector<SteinerBlock> blocks = blocks_of(demand);
-  double destinations = 0;
-  for (const SteinerBlock& block : blocks) destinations += static_cast<double>(block.destinations.size());
-  return destinations * static_cast<double>(topology.num_links() * periods_of(blocks).size());
-}
 
 SteinerPacking pack_steiner_trees(const Topology& topology, const Demand& demand,
                                   const MakeColumnMaster& make_master, int most_iterations,
