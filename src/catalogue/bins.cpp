@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <cmath>
-#include <map>
 
 #include "replaying.hpp"
 #include "rondo/catalogue/build.hpp"
+#include "rondo/catalogue/times.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/io/schedule_hdf5.hpp"
 #include "rondo/parallel/map_parts.hpp"
@@ -13,8 +12,6 @@ namespace {
 
 /// Other schedules on each side whose time a cell is compared with.
 constexpr std::size_t kNear = 2;
-/// Borders are found to this ratio, or to the byte.
-constexpr double kBorderRatio = 1 + 1.0 / 256;
 
 /// The bins of one series, on this rank alone.
 class BinFinder {
@@ -38,14 +35,6 @@ class BinFinder {
   }
 
  private:
-  double finish_of(const std::string& name, double size_bytes) {
-    const auto key = std::pair(name, size_bytes);
-    if (const auto found = finish_.find(key); found != finish_.end()) return found->second;
-    const double finish_us = replayed_at(name, *folder_.schedule(name), *topology_, size_bytes).finish_us();
-    finish_[key] = finish_us;
-    return finish_us;
-  }
-
   /// Other schedules of the nearest cells on both sides.
   std::vector<std::string> near(std::size_t i) const {
     std::vector<std::string> names;
@@ -67,7 +56,7 @@ class BinFinder {
     for (std::size_t i = 0; i < table_.cells.size(); ++i) {
       Cell& cell = table_.cells[i];
       for (const std::string& name : near(i)) {
-        if (!is_earlier(finish_of(name, cell.size_bytes), cell.finish_us)) continue;
+        if (!is_earlier(times_.finish_us(name, cell.size_bytes), cell.finish_us)) continue;
         const Replayed there = replayed_at(name, *folder_.schedule(name), *topology_, cell.size_bytes);
         cell.way = Way::replayed;
         cell.schedule = name;
@@ -79,32 +68,6 @@ class BinFinder {
     return any;
   }
 
-  /// The largest size found where the smaller cell's schedule is no later, and the least where the larger
-  /// one's is.
-  Border border_between(const Cell& smaller, const Cell& larger) {
-    double below = smaller.size_bytes;
-    double above = larger.size_bytes;
-    while (above - below > 1 && above / below > kBorderRatio) {
-      const double middle = std::floor(std::sqrt(below * above));
-      const double size_bytes =
-          std::clamp(middle, std::floor(below) + 1, std::max(std::ceil(above) - 1, below));
-      if (size_bytes <= below || size_bytes >= above) break;
-      (finish_of(smaller.schedule, size_bytes) <= finish_of(larger.schedule, size_bytes) ? below : above) =
-          size_bytes;
-    }
-    const auto other = [&](const std::string& name, double size_bytes, double not_less_us) {
-      const double finish_us = finish_of(name, size_bytes);
-      // What does not work there at all is later than anything; rounding decides nothing.
-      return std::isfinite(finish_us) ? std::max(finish_us, not_less_us) : 1e300;
-    };
-    Border border{.below_bytes = below, .above_bytes = above};
-    border.below_us = finish_of(smaller.schedule, below);
-    border.below_other_us = other(larger.schedule, below, border.below_us);
-    border.above_us = finish_of(larger.schedule, above);
-    border.above_other_us = other(smaller.schedule, above, border.above_us);
-    return border;
-  }
-
   void merge() {
     table_.bins.clear();
     for (std::size_t i = 0; i < table_.cells.size(); ++i) {
@@ -112,7 +75,9 @@ class BinFinder {
       if (i == 0) {
         table_.bins.push_back({.schedule = cell.schedule});
       } else if (cell.schedule != table_.bins.back().schedule) {
-        const Border border = border_between(table_.cells[i - 1], cell);
+        const Cell& before = table_.cells[i - 1];
+        const Border border =
+            times_.border(before.schedule, before.size_bytes, cell.schedule, cell.size_bytes);
         table_.bins.back().to_bytes = border.above_bytes;
         table_.bins.back().border = border;
         table_.bins.push_back({.from_bytes = border.above_bytes, .schedule = cell.schedule});
@@ -124,7 +89,7 @@ class BinFinder {
   Table table_;
   std::shared_ptr<const Topology> topology_;
   std::vector<Cell> refused_;
-  std::map<std::pair<std::string, double>, double> finish_;
+  Times times_{folder_, table_.series};
 };
 
 /// Damaged ones are removed: they follow from the cells.

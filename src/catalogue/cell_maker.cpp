@@ -67,11 +67,14 @@ class CellMaker {
     return task_.older ? false : is_settled();
   }
 
-  /// Whether one schedule is near the best at both neighbouring sizes: that one is taken in between as well.
+  /// Whether one schedule is near the best at both neighbouring sizes, and in between no farther from the
+  /// bound than there: it serves here as well.
   bool is_settled() const {
     if (!task_.smaller || !task_.larger) return false;
     if (task_.smaller->is_refused() || task_.larger->is_refused()) return false;
     const double tolerance = task_.options.tolerance;
+    const double worst = std::max(task_.smaller->gap(), task_.larger->gap());
+    if (1 + cell_.gap() > (1 + tolerance) * (1 + worst)) return false;
     const auto within = [&](const std::optional<double>& loss) { return loss && *loss <= tolerance; };
     // The one that was made later has the other one's loss.
     return task_.smaller->schedule == task_.larger->schedule || within(task_.smaller->loss_of_larger) ||

@@ -7,14 +7,13 @@
 #include "command.hpp"
 #include "fabrics.hpp"
 #include "figures.hpp"
+#include "rondo/catalogue/times.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/verify.hpp"
-#include "rondo/core/version.hpp"
 #include "rondo/io/schedule_files.hpp"
 #include "rondo/parallel/communicator.hpp"
 #include "rondo/pipeline/bound.hpp"
-#include "rondo/pipeline/kept_schedule.hpp"
 #include "table.hpp"
 
 namespace rondo::cli {
@@ -134,17 +133,14 @@ std::string show(const Settings& settings) {
 }
 
 /// The schedule of a bin at any size, proven.
-ProvenSchedule timed_for(const Folder& folder, const Series& series, const std::filesystem::path& file,
+ProvenSchedule proven_at(const Folder& folder, const Series& series, const std::string& schedule,
                          double size_bytes) {
-  const ProvenSchedule kept = read_schedule(file);
+  ProvenSchedule proven = catalogue::timed_at(folder, series, schedule, size_bytes);
   const auto topology = folder.fabric(series.fabric);
-  Demand demand = kept.demand.with_size(size_bytes);
-  Schedule schedule = replayed_elsewhere(kept, *topology, demand);
   const auto alone = make_local_communicator();
-  const LowerBound bound =
+  proven.lower_bound =
       rondo::bound({topology, catalogue::demand_of(series, size_bytes, topology->num_gpus())}, {*alone})
           .best();
-  ProvenSchedule proven{*topology, std::move(demand), std::move(schedule), bound, producer()};
   verify(proven);
   return proven;
 }
@@ -163,7 +159,7 @@ std::string lookup(const Settings& settings) {
       found.schedule.string(), shown_size(found.from_bytes), shown_size(found.to_bytes),
       format_size(found.cell_bytes), found.finish_us, found.bound_us, found.certificate, percent(found.gap));
   if (!settings.has("output")) return text;
-  const ProvenSchedule proven = timed_for(folder, series, found.schedule, size_bytes);
+  const ProvenSchedule proven = proven_at(folder, series, found.schedule.stem(), size_bytes);
   write_schedule(settings.text("output"), proven);
   return text + fmt::format("at {}: {}; wrote {}\n", format_size(size_bytes), describe(figures_of(proven)),
                             settings.text("output"));

@@ -9,6 +9,7 @@
 #include "command.hpp"
 #include "fabrics.hpp"
 #include "rondo/catalogue/build.hpp"
+#include "rondo/catalogue/sampling.hpp"
 #include "rondo/catalogue/upkeep.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
@@ -23,8 +24,13 @@ namespace {
 using catalogue::Folder;
 
 std::vector<OptionGroup> verify_groups() {
-  return {{"Input", {catalogue_option()}},
-          {"What to do", {{"repair", "", "", "first make the index anew from the other files"}}}};
+  return {
+      {"Input", {catalogue_option()}},
+      {"What to do",
+       {{"random-sizes", "N", "",
+         "also look N random sizes up, and replay all schedules of their series there: how near the one that "
+         "is found comes to the best"},
+        {"repair", "", "", "first make the index anew from the other files"}}}};
 }
 
 std::string verify(const Settings& settings, const Communicator& communicator) {
@@ -38,7 +44,7 @@ std::string verify(const Settings& settings, const Communicator& communicator) {
   });
   const Folder folder = Folder::open(path);
   const catalogue::Verified found = catalogue::verify(folder, {communicator});
-  return from_root(communicator, [&] {
+  const std::string text = from_root(communicator, [&] {
     std::vector<std::string> faults = found.faults;
     try {
       const catalogue::Catalogue index(path);
@@ -46,16 +52,25 @@ std::string verify(const Settings& settings, const Communicator& communicator) {
       faults.emplace_back(error.what());
     }
     if (!faults.empty()) {
-      std::string text = fmt::format("{} faults in {}:", faults.size(), path.string());
+      std::string all = fmt::format("{} faults in {}:", faults.size(), path.string());
       constexpr std::size_t kShown = 20;
-      for (std::size_t i = 0; i < std::min(faults.size(), kShown); ++i) text += "\n  " + faults[i];
-      throw Error(ExitCode::bad_data, text +
+      for (std::size_t i = 0; i < std::min(faults.size(), kShown); ++i) all += "\n  " + faults[i];
+      throw Error(ExitCode::bad_data, all +
                                           "\nrondo catalogue build with the options of the first time makes "
                                           "damaged cells again, verify --repair the index");
     }
     return fmt::format("{} cells, {} schedules, {} borders: replayed, bounds derived; the index is whole\n",
                        found.cells, folder.schedules().size(), found.borders);
   });
+  if (!settings.has("random-sizes")) return text;
+  const catalogue::Sampled sampled = catalogue::sample(
+      folder, static_cast<std::size_t>(settings.integer("random-sizes", 1, 1'000'000)), 0, {communicator});
+  return text + fmt::format(
+                    "{} random sizes: {} with the best schedule of their series; largest loss {:.3f} %, mean "
+                    "{:.4f} %; "
+                    "a look-up takes {:.1f} us\n",
+                    sampled.sizes, sampled.best, 100 * sampled.largest_loss, 100 * sampled.mean_loss,
+                    sampled.lookup_us);
 }
 
 std::vector<OptionGroup> check_groups() {

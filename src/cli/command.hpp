@@ -56,6 +56,7 @@ Command catalogue_check_command();
 Command catalogue_refresh_command();
 Command catalogue_merge_command();
 Command catalogue_prune_command();
+Command catalogue_export_command();
 
 /// All commands, in the order of `rondo --help`.
 const std::vector<Command>& commands();

@@ -35,6 +35,7 @@ const std::vector<Command>& commands() {
       catalogue_refresh_command(),
       catalogue_merge_command(),
       catalogue_prune_command(),
+      catalogue_export_command(),
   };
   return all;
 }

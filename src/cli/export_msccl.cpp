@@ -135,14 +135,17 @@ std::string write_msccl_xml(const ProvenSchedule& whole, const LoweringOptions& 
 
 std::string write_plan(const ProvenSchedule& proven, const Settings& settings) {
   const std::int64_t most = byte_limit(settings, "max-bytes");
-  const mscclpp::Plan plan = lower_to_plan(
-      for_programs(proven), {.in_place = in_place(settings),
+  return write_plan(proven, {.in_place = in_place(settings),
                              .instances = static_cast<int>(settings.integer("instances", 1, 1024)),
                              .max_peers = limit(settings, "max-peers"),
                              .name = settings.has("name") ? settings.text("name") : "",
                              .min_bytes = static_cast<std::uint64_t>(byte_limit(settings, "min-bytes")),
                              .max_bytes = most == 0 ? mscclpp::kNoLimit : static_cast<std::uint64_t>(most),
                              .gpus_per_node = limit(settings, "gpus-per-node").value_or(0)});
+}
+
+std::string write_plan(const ProvenSchedule& proven, const PlanOptions& options) {
+  const mscclpp::Plan plan = lower_to_plan(for_programs(proven), options);
   const Json json = mscclpp::plan_to_json(plan);
   // Read back, so that what was checked is what is written.
   if (mscclpp::plan_from_json(json) != plan)

@@ -23,5 +23,6 @@ std::string write_msccl_xml(const ProvenSchedule& proven, const LoweringOptions&
 /// The schedule as an execution plan of MSCCL++, which the checker has accepted. Throws as write_msccl_xml
 /// does.
 std::string write_plan(const ProvenSchedule& proven, const Settings& settings);
+std::string write_plan(const ProvenSchedule& proven, const PlanOptions& options);
 
 }  // namespace rondo::cli

@@ -37,6 +37,44 @@ TEST_F(CatalogueCommands, BuiltOnAnyNumberOfRanksLookedUpAndKept) {
   succeed(split("catalogue verify both"));
 }
 
+TEST_F(CatalogueCommands, ExportedForAllSizes) {
+  succeed(build("--collectives allgather,allreduce,alltoall --sizes 1KB,64KB,1MB,16MB --output c"), 2);
+  EXPECT_TRUE(contains(succeed(split("catalogue verify c --random-sizes 20"), 2), "20 random sizes"));
+  for (const std::string more : {"--placement in-place", "--most 1"}) {
+    const std::string folder = "xml" + std::to_string(more.size());
+    succeed(split("catalogue export c --output " + folder + " " + more));
+    const auto list = read_json(at(folder + ".json"));
+    EXPECT_EQ(list["series"].size(), 3U);
+    for (const auto& series : list["series"]) {
+      std::int64_t from = 0;
+      for (const auto& program : series["programs"]) {
+        EXPECT_EQ(program["min_bytes"], from);
+        from = program["max_bytes"].get<std::int64_t>() + 1;
+        succeed({"check-xml", folder + "/" + program["file"].get<std::string>()});
+      }
+      EXPECT_GT(from, std::int64_t{1} << 40);
+      EXPECT_TRUE(!contains(more, "--most") || series["programs"].size() == 1) << series;
+    }
+  }
+  succeed(split("catalogue export c --format mscclpp --output plans"));
+  for (const auto& entry : std::filesystem::directory_iterator(at("plans")))
+    succeed({"check-plan", entry.path().string()});
+  succeed(split("catalogue export c --format nccl-tuner --output tuner.csv"));
+  const std::string csv = read_file(at("tuner.csv"));
+  EXPECT_TRUE(contains(csv, "allgather,0,1099511627776,ring,simple,-1,1,4,-1,-1")) << csv;
+  EXPECT_TRUE(contains(csv, "allreduce,0,")) << csv;
+  succeed(split("catalogue export c --format features --output features.json"));
+  const auto features = read_json(at("features.json"));
+  EXPECT_EQ(features["fabric"]["gpus"], 4);
+  const auto& cell = features["series"][0]["cells"][3];
+  EXPECT_GE(cell["copy_benefit"].get<double>(), 1);
+  EXPECT_EQ(cell["delivered"].size(), 10U);
+  EXPECT_DOUBLE_EQ(cell["delivered"][9].get<double>(), 1);
+  EXPECT_LE(cell["link_utilisation"]["most"].get<double>(), 1 + 1e-9);
+    EXPECT_EQ(rondo(split("catalogue export c --output xml8")).exit_code, 73);
+  EXPECT_EQ(rondo(split("catalogue export c --format features --most 2 --output f")).exit_code, 64);
+}
+
 TEST_F(CatalogueCommands, BadInput) {
   const auto refused = [&](const std::vector<std::string>& arguments, int code, const std::string& part) {
     const Outcome outcome = rondo(arguments);

@@ -14,7 +14,8 @@ namespace rondo::catalogue {
 
 struct BuildOptions {
   /// A schedule that ends so near to the bound is good enough; a size whose neighbour's schedule takes at
-  /// most so much longer than the best known needs none of its own. A fraction.
+  /// most so much longer than the best known needs none of its own, unless the gap is larger in between. A
+  /// fraction.
   double tolerance = 0.01;
   /// Of each cell that is solved: seed, improve_work, concurrency.
   SolveOptions solve = {};

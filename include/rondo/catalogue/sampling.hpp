@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "rondo/catalogue/catalogue.hpp"
+#include "rondo/pipeline/run_context.hpp"
+
+namespace rondo::catalogue {
+
+/// How near the bins are to the best that the catalogue has, at sizes that it was not built for.
+struct Sampled {
+  std::size_t sizes = 0;
+  std::size_t best = 0;  ///< sizes at which the bin's schedule is the best of the series
+  double mean_loss = 0;  ///< finish of the bin's schedule over that of the best, minus 1
+  double largest_loss = 0;
+  double largest_loss_bytes = 0;
+  double lookup_us = 0;  ///< mean of a look-up, wall
+};
+
+/// Collective. Looks `sizes` random sizes up, dealt evenly over the series of the catalogue, each between its
+/// least and its largest cell (by the logarithm), and replays all schedules of the series' bins there.
+Sampled sample(const Folder& folder, std::size_t sizes, std::uint64_t seed, const RunContext& context);
+
+}  // namespace rondo::catalogue

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "rondo/catalogue/folder.hpp"
+
+namespace rondo::catalogue {
+
+/// A schedule of the catalogue at any size, on the series' fabric; without a bound. Throws Error(unavailable)
+/// where it does not work there.
+ProvenSchedule timed_at(const Folder& folder, const Series& series, const std::string& schedule,
+                        double size_bytes);
+
+/// What schedules of a catalogue take for a series at any size; replayed, and remembered.
+class Times {
+ public:
+  Times(const Folder& folder, const Series& series);
+
+  /// Infinity where it does not work there.
+  double finish_us(const std::string& schedule, double size_bytes);
+  /// Where `larger` begins to be the better one, if `smaller` is no later at `from_bytes` and `larger` no
+  /// later at `to_bytes`: to 1/256, or to the byte.
+  Border border(const std::string& smaller, double from_bytes, const std::string& larger, double to_bytes);
+
+ private:
+  const Folder& folder_;
+  std::shared_ptr<const Topology> topology_;
+  std::map<std::pair<std::string, double>, double> finish_;
+};
+
+}  // namespace rondo::catalogue

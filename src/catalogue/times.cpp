@@ -1,0 +1,63 @@
+#include "rondo/catalogue/times.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "replaying.hpp"
+#include "rondo/core/error.hpp"
+
+namespace rondo::catalogue {
+namespace {
+
+/// Borders are found to this ratio, or to the byte.
+constexpr double kBorderRatio = 1 + 1.0 / 256;
+/// What does not work at a size at all is later than anything.
+constexpr double kNever = 1e300;
+
+}  // namespace
+
+ProvenSchedule timed_at(const Folder& folder, const Series& series, const std::string& schedule,
+                        double size_bytes) {
+  Replayed there =
+      replayed_at(schedule, *folder.schedule(schedule), *folder.fabric(series.fabric), size_bytes);
+  if (!there.schedule) throw Error(ExitCode::unavailable, there.why_not);
+  return *std::move(there.schedule);
+}
+
+Times::Times(const Folder& folder, const Series& series)
+    : folder_(folder), topology_(folder.fabric(series.fabric)) {}
+
+double Times::finish_us(const std::string& schedule, double size_bytes) {
+  const auto key = std::pair(schedule, size_bytes);
+  if (const auto found = finish_.find(key); found != finish_.end()) return found->second;
+  const double finish_us =
+      replayed_at(schedule, *folder_.schedule(schedule), *topology_, size_bytes).finish_us();
+  finish_[key] = finish_us;
+  return finish_us;
+}
+
+Border Times::border(const std::string& smaller, double from_bytes, const std::string& larger,
+                     double to_bytes) {
+  double below = from_bytes;
+  double above = to_bytes;
+  while (above - below > 1 && above / below > kBorderRatio) {
+    const double middle = std::floor(std::sqrt(below * above));
+    const double size_bytes =
+        std::clamp(middle, std::floor(below) + 1, std::max(std::ceil(above) - 1, std::floor(below) + 1));
+    if (size_bytes <= below || size_bytes >= above) break;
+    (finish_us(smaller, size_bytes) <= finish_us(larger, size_bytes) ? below : above) = size_bytes;
+  }
+  // Rounding decides nothing.
+  const auto other = [&](const std::string& schedule, double size_bytes, double not_less_us) {
+    const double other_us = finish_us(schedule, size_bytes);
+    return std::isfinite(other_us) ? std::max(other_us, not_less_us) : kNever;
+  };
+  Border border{.below_bytes = below, .above_bytes = above};
+  border.below_us = finish_us(smaller, below);
+  border.below_other_us = other(larger, below, border.below_us);
+  border.above_us = finish_us(larger, above);
+  border.above_other_us = other(smaller, above, border.above_us);
+  return border;
+}
+
+}  // namespace rondo::catalogue
