@@ -71,7 +71,7 @@ TEST_F(CatalogueCommands, ExportedForAllSizes) {
   EXPECT_EQ(cell["delivered"].size(), 10U);
   EXPECT_DOUBLE_EQ(cell["delivered"][9].get<double>(), 1);
   EXPECT_LE(cell["link_utilisation"]["most"].get<double>(), 1 + 1e-9);
-    EXPECT_EQ(rondo(split("catalogue export c --output xml8")).exit_code, 73);
+  EXPECT_EQ(rondo(split("catalogue export c --output xml8")).exit_code, 73);
   EXPECT_EQ(rondo(split("catalogue export c --format features --most 2 --output f")).exit_code, 64);
 }
 
