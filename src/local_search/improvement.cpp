@@ -12,12 +12,15 @@
 #include "rondo/local_search/neighbours.hpp"
 #include "rondo/parallel/best_of_parts.hpp"
 #include "rondo/parallel/messages.hpp"
+#include "streams.hpp"
 
 namespace rondo {
 
 namespace {
 
-constexpr std::size_t kRepeatedSeeds = 4;  ///< of them, at most
+/// A round has kTriesPerRound streams, or as many more, up to those asked for, as leave kRoundsLeft rounds in
+/// the work or time that a level may take.
+constexpr double kRoundsLeft = 4;
 /// Variants of list scheduling that the first restart round tries, in the fewest chunks.
 constexpr double kRestartVariants = 32;
 /// Share of the remaining work or time that this first round may take.
@@ -25,11 +28,12 @@ constexpr double kShareOfChoosing = 0.25;
 /// The search begins with the start of the most chunks (where data has one destination: the best start) that
 /// has at most this many transfers, where there is one.
 constexpr double kEasyTransfers = 4e4;
-/// A level ends after this many rounds in a row without a counting success, or after kMostRounds rounds. A
-/// success counts if it closes kShareOfGap of the gap or removes kShareOfPressure of the pressure.
-constexpr std::uint64_t kIdleRounds = 4;
-constexpr std::uint64_t kIdleRoundsInMostChunks = 24;
-constexpr std::uint64_t kMostRounds = 128;
+/// A level ends after this many tries in a row without a counting success, or after kMostTries tries. A
+/// success counts if it closes kShareOfGap of the gap, or removes kShareOfPressure of the pressure in as
+/// many tries as the least streams make.
+constexpr std::uint64_t kIdleTries = 32;
+constexpr std::uint64_t kIdleTriesInMostChunks = 192;
+constexpr std::uint64_t kMostTries = 1024;
 constexpr double kShareOfGap = 0.005;
 constexpr double kShareOfPressure = 1e-4;
 /// Share of the remaining work or time that every level but the last may take, and each later restart round.
@@ -43,9 +47,6 @@ constexpr double kTriesPerStart = 12;
 constexpr double kSecondsPerTransferOfStart = 2e-5;
 /// A finish time this near to the least one for that many whole chunks cannot be improved at this level.
 constexpr double kAtLeast = 1 + 1e-9;
-/// Of a try that has found nothing to change.
-constexpr double kNoTime = std::numeric_limits<double>::infinity();
-constexpr PlanQuality kNoQuality{kNoTime, kNoTime};
 
 class Improver {
  public:
@@ -75,15 +76,16 @@ class Improver {
     while (!task_.stop(std::min(finish_us(), known_finish_us_))) {
       time_ = task_.time_spent();
       found.out_of_work = state_.work >= task_.work_limit;
+      const double in_turn = tries_in_turn(streams());
       const bool no_more_rounds =
-          found.out_of_work || time_ >= kShareBeforeLastCall || !has_time_for(tries_in_turn(), state_.chunks);
+          found.out_of_work || time_ >= kShareBeforeLastCall || !has_time_for(in_turn, state_.chunks);
       const bool last_level = state_.splits_in_vain || (!can_split() && !better_start_in_more_chunks());
-      const bool idle = state_.idle_rounds >= (last_level ? most_idle_rounds() : kIdleRounds) ||
+      const bool idle = state_.idle_tries >= (last_level ? most_idle_tries() : kIdleTries) ||
                         finish_us() <= kAtLeast * least_us_;
-      const bool enough = no_more_rounds || state_.level_rounds >= kMostRounds || spent() >= state_.level_end;
+      const bool enough = no_more_rounds || state_.level_tries >= kMostTries || spent() >= state_.level_end;
       if (!(last_level ? idle || no_more_rounds : idle || enough)) {
         play_round();
-        try_share_ = (task_.time_spent() - time_) / tries_in_turn() / transfers(state_.chunks);
+        try_share_ = (task_.time_spent() - time_) / in_turn / transfers(state_.chunks);
       } else if (const std::size_t variants = restart_variants()) {
         // An interrupted round does not count, so that its number of chunks is asked for before.
         const int chunks = task_.restart_chunks[state_.restart_rounds];
@@ -104,6 +106,7 @@ class Improver {
     found.out_of_time = time_ >= kShareBeforeLastCall || is_short_of_time_;
     found.tries = state_.tries;
     found.successes = state_.successes;
+    found.merged = state_.merged;
     if (finish_us() < known_finish_us_) {
       found.schedule = schedule_of(incumbent_.plan, space_);
       found.chunks = state_.chunks;
@@ -126,19 +129,27 @@ class Improver {
 
   double finish_us() const { return incumbent_.plan.quality.finish_us; }
   double spent() const { return std::max(time_, state_.work / task_.work_limit); }
-  /// Tries of a round that one rank makes one after another.
-  double tries_in_turn() const {
-    const double at_a_time = std::min<double>(communicator_.size(), kTriesPerRound);
-    return std::ceil(kTriesPerRound / at_a_time);
+  /// Of the next round: of as many chunks as the incumbent has. Only a time limit makes it depend on ranks.
+  std::size_t streams() const {
+    const double by_time = try_share_ / communicator_.size();
+    const double each = std::max(by_time, 1 / task_.work_limit) * transfers(state_.chunks);
+    const double most = each > 0 ? kShareOfWork * (1 - spent()) / kRoundsLeft / each : 0;
+    std::size_t count = kTriesPerRound;
+    while (2 * count <= task_.most_streams && static_cast<double>(2 * count) <= most) count *= 2;
+    return count;
+  }
+  /// Tries of so many streams that one rank makes one after another.
+  double tries_in_turn(std::size_t streams) const {
+    return std::ceil(static_cast<double>(streams) / communicator_.size());
   }
   bool has_time_for(double tries, int chunks) {
     const bool enough = time_ + tries * try_share_ * transfers(chunks) <= 1;
     is_short_of_time_ = is_short_of_time_ || !enough;
     return enough;
   }
-  std::uint64_t most_idle_rounds() const {
-    const double round_work = static_cast<double>(kTriesPerRound) * transfers(state_.chunks);
-    return std::max(kIdleRoundsInMostChunks, static_cast<std::uint64_t>(task_.idle_work / round_work));
+  std::uint64_t most_idle_tries() const {
+    const double rounds = task_.idle_work / (kTriesPerRound * transfers(state_.chunks));
+    return std::max(kIdleTriesInMostChunks, kTriesPerRound * static_cast<std::uint64_t>(rounds));
   }
   double transfers(int chunks) const { return task_.demand.with_chunks(chunks).num_deliveries(); }
 
@@ -158,8 +169,8 @@ class Improver {
     incumbent_ = survey(std::move(plan), space_);
     state_.chunks = space_.demand.chunks_per_contribution();
     least_us_ = task_.least_us(state_.chunks);
-    state_.idle_rounds = 0;
-    state_.level_rounds = 0;
+    state_.idle_tries = 0;
+    state_.level_tries = 0;
     state_.level_end = spent() + kShareOfWork * (1 - spent());
     state_.paths.clear();
     for (std::size_t h = hops_of_fabric_; h < space_.hops.size(); ++h) {
@@ -182,7 +193,7 @@ class Improver {
     if (!first) return false;
     const double start_s = kSecondsPerTransferOfStart * transfers(first->chunks);
     if (time_ * task_.time_limit_s + start_s > task_.time_limit_s && task_.time_limit_s > 0) return false;
-    if (kTriesPerRound * transfers(first->chunks) > task_.work_limit) return false;
+    if (double{kTriesPerRound} * transfers(first->chunks) > task_.work_limit) return false;
     return take(*first);
   }
 
@@ -196,7 +207,7 @@ class Improver {
     for (const auto& start : starts_) {
       if (start.chunks > state_.chunks && start.finish_us < (best ? best->finish_us : finish_us()) &&
           transfers(start.chunks) <= kMostPlannedTransfers &&
-          has_time_for(kTriesPerStart + tries_in_turn(), start.chunks)) {
+          has_time_for(kTriesPerStart + tries_in_turn(kTriesPerRound), start.chunks)) {
         best = &start;
       }
     }
@@ -225,9 +236,10 @@ class Improver {
   bool closes_gap(const PlanQuality& better) const {
     return finish_us() - better.finish_us > kShareOfGap * (finish_us() - task_.bound_us);
   }
-  bool counts(const PlanQuality& better) const {
+  bool counts(const PlanQuality& better, std::size_t tries) const {
     const double pressure = incumbent_.plan.quality.pressure_us;
-    return closes_gap(better) || pressure - better.pressure_us > kShareOfPressure * pressure;
+    const double enough = kShareOfPressure * static_cast<double>(tries) / kTriesPerRound * pressure;
+    return closes_gap(better) || pressure - better.pressure_us > enough;
   }
 
   /// Variants of list scheduling in the next number of chunks that the remaining work and time allow.
@@ -292,40 +304,22 @@ class Improver {
   void play_round() {
     // What was better is tried again: elsewhere in the plan, it may still be.
     std::vector<std::uint64_t> seeds = state_.good_seeds;
-    for (std::size_t i = seeds.size(); i < kTriesPerRound; ++i)
-      seeds.push_back(mix_bits(task_.seed + 1) + state_.rounds * kTriesPerRound + i);
-    auto found = best_of_parts(communicator_, kTriesPerRound, [&](std::size_t i) {
-      TransferPlan plan =
-          neighbour_of(incumbent_, space_, task_.bound_us, seeds[i]).value_or(TransferPlan{{}, kNoQuality});
-      const PlanQuality quality = plan.quality;
-      return std::pair(quality, std::move(plan));
-    });
-    const PlanQuality best = found.quality;
-    const bool better = best < incumbent_.plan.quality;
+    for (const std::size_t most = streams(); seeds.size() < most;)
+      seeds.push_back(mix_bits(task_.seed + 1) + state_.tries + seeds.size());
+    StreamRound round = play_streams({incumbent_, space_, task_.bound_us}, seeds,
+                                     seeds.size() > kTriesPerRound, communicator_);
     ++state_.rounds;
-    ++state_.level_rounds;
-    const double work = static_cast<double>(kTriesPerRound) * transfers(state_.chunks);
-    state_.work += work;
-    state_.tries += kTriesPerRound;
-    state_.idle_rounds = better && counts(best) ? 0 : state_.idle_rounds + 1;
-    keep_good_seeds(seeds, found.qualities);
-    if (!better) return;
-    if (closes_gap(best)) state_.splits_in_vain = false;
+    state_.work += static_cast<double>(round.tries) * transfers(state_.chunks);
+    state_.tries += round.tries;
+    state_.level_tries += round.tries;
+    state_.idle_tries =
+        round.winner && counts(round.winner->quality, round.tries) ? 0 : state_.idle_tries + round.tries;
+    state_.good_seeds = better_seeds(seeds, round.qualities, incumbent_.plan.quality);
+    if (!round.winner) return;
+    if (closes_gap(round.winner->quality)) state_.splits_in_vain = false;
     ++state_.successes;
-    TransferPlan winner = shared_winner(communicator_, found);
-    drop_useless(winner, space_);
-    incumbent_ = survey(std::move(winner), space_);
-  }
-
-  void keep_good_seeds(const std::vector<std::uint64_t>& seeds, const std::vector<PlanQuality>& qualities) {
-    std::vector<std::pair<PlanQuality, std::uint64_t>> good;
-    for (std::size_t i = 0; i < seeds.size(); ++i) {
-      if (qualities[i] < incumbent_.plan.quality) good.emplace_back(qualities[i], seeds[i]);
-    }
-    std::ranges::sort(good);
-    good.resize(std::min(good.size(), kRepeatedSeeds));
-    state_.good_seeds.clear();
-    for (const auto& [quality, seed] : good) state_.good_seeds.push_back(seed);
+    state_.merged += round.merged - 1;
+    incumbent_ = survey(std::move(*round.winner), space_);
   }
 
   const ImprovementTask& task_;

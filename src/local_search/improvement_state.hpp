@@ -36,9 +36,10 @@ auto members_of(SameAs<RestartSchedule> auto& s) {
 /// The state of the search after a whole number of rounds.
 struct ImprovementState {
   std::uint64_t rounds = 0;
-  std::uint64_t idle_rounds = 0;   ///< in a row, at this number of chunks
-  std::uint64_t level_rounds = 0;  ///< at this number of chunks
+  std::uint64_t idle_tries = 0;   ///< in a row, at this number of chunks
+  std::uint64_t level_tries = 0;  ///< at this number of chunks
   std::uint64_t successes = 0;
+  std::uint64_t merged = 0;  ///< changes of other streams that came with the best one of their round
   std::uint64_t tries = 0;
   double work = 0;
   double level_end = 0;                        ///< the share of work or time at which the next level begins
@@ -54,7 +55,7 @@ struct ImprovementState {
 };
 
 auto members_of(SameAs<ImprovementState> auto& s) {
-  return std::tie(s.rounds, s.idle_rounds, s.level_rounds, s.successes, s.tries, s.work, s.level_end,
+  return std::tie(s.rounds, s.idle_tries, s.level_tries, s.successes, s.merged, s.tries, s.work, s.level_end,
                   s.restart_rounds, s.restart_best, s.restart, s.chunks, s.origin, s.good_seeds,
                   s.splits_in_vain, s.paths);
 }

@@ -143,6 +143,7 @@ void LocalSearch::run() {
   task.idle_work = kIdleShare * effort * options.improve_work;
   task.work_limit = options.time_limit_s ? kInfinity : options.improve_work * (options.gap ? 10 : effort);
   if (is_adapted(problem_)) task.work_limit *= kShareOfKept;
+  task.most_streams = static_cast<std::size_t>(options.streams);
   task.stop = [&](double finish_us) { return rule_.stop(finish_us); };
   task.time_spent = [&] { return rule_.time_share(); };
   task.time_limit_s = options.time_limit_s.value_or(0);
@@ -166,6 +167,7 @@ void LocalSearch::run() {
   EngineResult& found = best_.found;
   found.metrics["improvement_tries"] = static_cast<double>(improvement.tries);
   found.metrics["improvement_successes"] = static_cast<double>(improvement.successes);
+  found.metrics["improvement_merged"] = static_cast<double>(improvement.merged);
   found.metrics["finish_before_improvement_us"] = found.schedule->finish_us;
   found.metrics["chunks_before_improvement"] = best_.chunks;
   if (!improvement.schedule) return;

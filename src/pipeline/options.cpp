@@ -160,6 +160,12 @@ std::string why_improve_work_idle(const SolveOptions& options, bool is_unicast) 
   return "";
 }
 
+std::string why_streams_idle(const SolveOptions& options, bool is_unicast) {
+  if (const std::string why = why_search_idle(options, is_unicast); !why.empty()) return why;
+  if (options.improve_work > 0 || options.streams == kLeastStreams) return "";
+  return "--improve-work 0 leaves nothing to the streams; leave one of them out";
+}
+
 std::string why_join_idle(const SolveOptions& options, bool is_unicast) {
   if (const std::string why = why_search_idle(options, is_unicast); !why.empty()) return why;
   if (options.join || !options.policy.ends_with("-joined")) return "";
@@ -230,6 +236,14 @@ std::vector<SolveOption> make_options() {
            [](auto& o) -> auto& { return o.improve_work; }, zero_or_more()),
        [](const EngineInfo& engine) { return engine.supports_local_search || engine.works_in_rounds; },
        why_improve_work_idle},
+      {"streams", "streams", kSearch, "N",
+       "numbered streams of large-neighbourhood search, whose changes are merged at every synchronisation; "
+       "more "
+       "ranks than these do not help, and fewer streams often find more in the same work",
+       whole_field(
+           [](auto& o) -> auto& { return o.streams; }, kLeastStreams, kMostStreams),
+       [](const EngineInfo& engine) { return engine.supports_local_search || engine.works_in_rounds; },
+       why_streams_idle},
       {"max-nodes", "max_nodes", kStop, "N",
        "branch-and-bound nodes of a call of the MILP solver (default: the engine's)",
        whole_field(

@@ -26,7 +26,8 @@ SynthesisResult same_on_any_ranks(const Problem& problem) {
   const SynthesisResult alone = synthesize(problem, {*make_local_communicator()});
   EXPECT_EQ(together.engine, alone.engine);
   EXPECT_EQ(together.seed, alone.seed);
-  for (const char* metric : {"improvement_tries", "improvement_successes", "chunks_before_improvement"}) {
+  for (const char* metric :
+       {"improvement_tries", "improvement_successes", "improvement_merged", "chunks_before_improvement"}) {
     const auto known = alone.metrics.find(metric);
     const auto other = together.metrics.find(metric);
     EXPECT_EQ(other == together.metrics.end() ? -1 : other->second,
@@ -110,6 +111,16 @@ TEST(Synthesize, ARestartOfAnotherPolicyWins) {
   expect_a_restart_won(small);
   EXPECT_EQ(small.proven.demand.chunks_per_contribution(), 18);  // no power of two
   expect_a_restart_won(in_any_chunks(generated("star", {{"chassis", "3"}, {"gpus", "2"}}), 1e6, "list"));
+}
+
+TEST(Synthesize, ManyStreamsAreMerged) {
+  SolveOptions options;
+  options.engine = "list";
+  options.streams = 64;
+  const Fabric star = damaged(*generated("star", {{"chassis", "3"}, {"gpus", "3"}}), 0.1, 1);
+  const SynthesisResult result =
+      same_on_any_ranks({star, make_demand(Collective::allgather, 90'000, 9, 1), options});
+  EXPECT_GT(result.metrics.at("improvement_merged"), 0);
 }
 
 TEST(Synthesize, PlansInMoreChunksWin) {

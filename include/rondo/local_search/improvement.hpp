@@ -47,6 +47,9 @@ struct ImprovementTask {
   double work_limit = 0;
   /// Of this, what may be in vain, without a counting success, before the search ends in the most chunks.
   double idle_work = 0;
+  /// Neighbours of the incumbent that are made between two synchronisations, at most. With more than 8 their
+  /// changes are merged.
+  std::size_t most_streams = 8;
   /// Collective, equal on every rank: whether a limit other than work ends the search, given the best finish
   /// time.
   std::function<bool(double finish_us)> stop = {};
@@ -77,15 +80,16 @@ struct Improvement {
   ImprovementOrigin origin = {};  ///< of the schedule
   std::uint64_t tries = 0;
   std::uint64_t successes = 0;
+  std::uint64_t merged = 0;  ///< changes that streams made besides the best one of their round
   bool out_of_work = false;
   bool out_of_time = false;  ///< too little time was left for a further step
 };
 
 /// Collective. Large-neighbourhood search over plans. It begins with few chunks, whose neighbours
 /// (neighbours.hpp) are cheap to evaluate. In every round the ranks evaluate neighbours of the incumbent; the
-/// best one replaces it if it ends earlier, or at the same time with the most loaded links free earlier. When
-/// rounds no longer improve the incumbent, list scheduling restarts in more chunks. Then every chunk is split
-/// in half, or the best start in more chunks replaces the incumbent if it ends earlier. `from`: a state that
+/// best one, or one with the changes of several, replaces it if it ends earlier, or at the same time with the
+/// most loaded links free earlier. When rounds no longer improve the incumbent, list scheduling restarts in
+/// more chunks. Then every chunk is split in half, or the best start in more chunks replaces the incumbent if it ends earlier. `from`: a state that
 /// an earlier run of the same task has kept. The result is the same on any number of ranks. The search ends
 /// where `stop` says so, at the work limit, or after rounds without success in the most chunks. Schedules of
 /// more than kMostPlannedTransfers transfers, or in which chunks wait in a switch, stay unchanged.
@@ -93,7 +97,7 @@ Improvement improve(const ImprovementTask& task, const Communicator& communicato
                     const std::optional<Bytes>& from = {});
 /// A level of more transfers would take tens of seconds, during which no time limit can end it.
 inline constexpr double kMostPlannedTransfers = 7e5;
-/// Neighbours that the ranks together evaluate in a round.
+/// Neighbours that the ranks together evaluate in a round, at least.
 inline constexpr std::size_t kTriesPerRound = 8;
 
 }  // namespace rondo

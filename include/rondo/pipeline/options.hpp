@@ -13,6 +13,9 @@
 
 namespace rondo {
 
+inline constexpr std::int64_t kLeastStreams = 8;
+inline constexpr std::int64_t kMostStreams = 4096;
+
 struct EngineInfo;  // rondo/pipeline/registry.hpp
 
 /// How to solve a problem. What each one means, which values it takes and which engines heed it: its record
@@ -28,6 +31,7 @@ struct SolveOptions {
   /// Work of large-neighbourhood search on the best schedule, in sends; 0: none. With `gap` ten times as
   /// much.
   double improve_work = 2.5e6;
+  std::int64_t streams = kLeastStreams;  ///< of local search between two synchronisations, at most
   std::uint64_t seed = 0;
   int concurrency = kDefaultConcurrency;  ///< transfers at a time on a link of a GPU; kAnyConcurrency: any
   bool join = true;                       ///< where messages cost, chunks may go together

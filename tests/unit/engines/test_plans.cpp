@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "insertion_timetable.hpp"
+#include "merging.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
@@ -250,6 +251,106 @@ TEST(Neighbours, StaySchedulesWhereSwitchesCopy) {
     const TransferPlan placed = placed_forward(split, halves, key);
     EXPECT_NEAR(replay(*topology, halves.demand, schedule_of(placed, halves).sends).finish_us,
                 placed.quality.finish_us, 1e-6);
+  }
+}
+
+/// Four GPUs, a link of 1 GB/s and 1 us from each to each; 1e6 bytes take 1001 us.
+std::shared_ptr<const Topology> each_to_each() {
+  TopologyData data{"each to each", "", std::vector<Node>(4), {}};
+  for (int from = 0; from < 4; ++from) {
+    for (int to = 0; to < 4; ++to) {
+      if (from != to) data.links.push_back({NodeId{from}, NodeId{to}, 1, 1});
+    }
+  }
+  return std::make_shared<const Topology>(std::move(data));
+}
+
+/// A plan in which chunk c comes to g from source[c][g] (-1: it has begun there).
+TransferPlan plan_from(const std::vector<std::vector<int>>& source, const PlanSpace& space) {
+  TransferPlan plan;
+  for (std::size_t c = 0; c < source.size(); ++c) {
+    const auto first = static_cast<int>(plan.transfers.size());
+    std::vector<int> bringer(source[c].size(), -1);
+    int next = first;
+    for (std::size_t g = 0; g < source[c].size(); ++g) {
+      if (source[c][g] >= 0) bringer[g] = next++;
+    }
+    for (std::size_t g = 0; g < source[c].size(); ++g) {
+      if (source[c][g] < 0) continue;
+      const auto from = static_cast<std::size_t>(source[c][g]);
+      const auto hop = std::ranges::find_if(space.hops, [&](const Hop& h) {
+        return h.links.size() == 1 && h.src == GpuId{from} && h.dst == GpuId{g};
+      });
+      plan.transfers.push_back(
+          {ChunkId{c}, static_cast<int>(hop - space.hops.begin()), bringer[from], -1, 0});
+    }
+  }
+  return placed_forward(plan, space, std::vector<double>(plan.transfers.size(), 0));
+}
+
+void expect_schedule(const TransferPlan& plan, const PlanSpace& space, double finish_us) {
+  const ReplayResult replayed = replay(*space.topology, space.demand, schedule_of(plan, space).sends);
+  EXPECT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_DOUBLE_EQ(replayed.finish_us, finish_us);
+  EXPECT_DOUBLE_EQ(plan.quality.finish_us, finish_us);
+}
+
+TEST(Merging, TakesAllChangesThatDoNotMeet) {
+  // Chunks of GPUs 0 and 2 come to the GPUs after them one after the other; each neighbour mends one of them.
+  const auto fabric = each_to_each();
+  const PlanSpace space = make_plan_space(*fabric, make_demand(Collective::allgather, 4e6, 4, 1));
+  const std::vector<int> direct[] = {{-1, 0, 0, 0}, {1, -1, 1, 1}, {2, 2, -1, 2}, {3, 3, 3, -1}};
+  const std::vector<int> detour[] = {{-1, 0, 1, 0}, {2, 2, -1, 1}};  // to 2 over 1; to 1 directly, 3 over 1
+  const TransferPlan incumbent = plan_from({detour[0], direct[1], {2, 2, -1, 1}, direct[3]}, space);
+  const std::vector<TransferPlan> neighbours{plan_from({direct[0], direct[1], detour[1], direct[3]}, space),
+                                             plan_from({detour[0], direct[1], direct[2], direct[3]}, space)};
+  expect_schedule(incumbent, space, 2002);
+  for (const TransferPlan& neighbour : neighbours) expect_schedule(neighbour, space, 2002);
+  expect_schedule(merged(incumbent, neighbours, space), space, 1001);
+}
+
+TEST(Merging, TheFirstOfTwoThatMeetWins) {
+  // GPU 1 would have the chunk from 2, and 2 from 1: the chunk is that of the first neighbour in all.
+  const auto fabric = each_to_each();
+  const PlanSpace space = make_plan_space(*fabric, make_demand(Collective::broadcast, 1e6, 4, 1));
+  const TransferPlan incumbent = plan_from({{-1, 3, 3, 0}}, space);
+  const TransferPlan first = plan_from({{-1, 2, 0, 0}}, space);
+  const TransferPlan second = plan_from({{-1, 0, 1, 0}}, space);
+  expect_schedule(incumbent, space, 2002);
+  const TransferPlan both = merged(incumbent, std::vector{first, second}, space);
+  expect_schedule(both, space, 2002);
+  for (const PlannedTransfer& t : both.transfers) {
+    if (space.hop(t).dst == GpuId{1}) {
+      EXPECT_EQ(space.hop(t).src, GpuId{2});
+    }
+    if (space.hop(t).dst == GpuId{2}) {
+      EXPECT_EQ(space.hop(t).src, GpuId{0});
+    }
+  }
+}
+
+TEST(Merging, GivesSchedulesWhereSwitchesCopyAndDataIsRelayed) {
+  const Topology shapes[] = {generate_topology("star", {{"chassis", "3"}, {"gpus", "2"}}),
+                             generate_topology("torus", {{"dims", "3x3"}})};
+  for (const Topology& shape : shapes) {
+    TopologyData data = shape.data();
+    for (Node& node : data.nodes) node.multicast = node.kind == NodeKind::switch_;
+    const auto topology = std::make_shared<const Topology>(std::move(data));
+    for (const Collective collective : {Collective::allgather, Collective::alltoall}) {
+      const Demand demand = make_demand(collective, 9e6, topology->num_gpus(), 1);
+      PlanSpace space = make_plan_space(*topology, demand);
+      const Schedule start = *prepare_list({topology, demand}, {}, {})(demand, {}).schedule;
+      const SurveyedPlan incumbent = survey(*plan_of(start, space), space);
+      std::vector<TransferPlan> neighbours;
+      for (std::uint64_t seed = 1; neighbours.size() < 12; ++seed) {
+        if (auto plan = neighbour_of(incumbent, space, 1, seed)) {
+          drop_useless(*plan, space);
+          neighbours.push_back(std::move(*plan));
+        }
+      }
+      const TransferPlan all = merged(incumbent.plan, neighbours, space);
+      expect_schedule(all, space, all.quality.finish_us);
+    }
   }
 }
 

@@ -134,12 +134,17 @@ TEST(Improvement, StopsWhenToldTo) {
   EXPECT_EQ(improve(task, *make_local_communicator()).tries, 0U);
 }
 
-TEST(Improvement, ResumesFromAnyOfItsStates) {
+class ImprovementStreams : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Few, ImprovementStreams, testing::Values(8));
+INSTANTIATE_TEST_SUITE_P(Many, ImprovementStreams, testing::Values(64));
+
+TEST_P(ImprovementStreams, ResumesFromAnyOfItsStates) {
   const auto star = damaged(generate_topology("star", {{"chassis", "3"}, {"gpus", "3"}}), 0.1, 1);
   const Demand demand = allgather(*star, 2);
   const Schedule start = *prepare_list({star, demand}, {}, {})(demand, {}).schedule;
   ImprovementTask task = task_of(*star, demand, 1, start);
   task.most_chunks = 4;
+  task.most_streams = GetParam();
   task.work_limit = 2e4;
   task.restart_chunks = {2, 4};
   const PreparedEngine list = prepare_list({star, demand}, {}, {});
@@ -151,10 +156,12 @@ TEST(Improvement, ResumesFromAnyOfItsStates) {
   const Improvement whole = improve(task, *make_local_communicator());
   ASSERT_TRUE(whole.schedule);
   ASSERT_GT(states.size(), 8U);
+  EXPECT_EQ(whole.merged > 0, GetParam() > 8);
   task.keep = [](const auto&, bool) {};
   for (const std::size_t i : {std::size_t{0}, states.size() / 2, states.size() - 2}) {
     const Improvement rest = improve(task, *make_local_communicator(), states[i]);
     EXPECT_EQ(rest.tries, whole.tries);
+    EXPECT_EQ(rest.merged, whole.merged);
     EXPECT_EQ(rest.chunks, whole.chunks);
     ASSERT_TRUE(rest.schedule);
     EXPECT_EQ(rest.schedule->finish_us, whole.schedule->finish_us);

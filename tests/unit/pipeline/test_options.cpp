@@ -26,6 +26,7 @@ const Texts& other_values() {
                          {"gap", "300%"},
                          {"time-limit", "0.5"},
                          {"improve-work", "0"},
+                         {"streams", "64"},
                          {"max-nodes", "0"},
                          {"seed", "7"},
                          {"concurrency", "3"},
@@ -195,7 +196,8 @@ TEST(Options, ValuesOutOfRangeAreRefusedByName) {
                   {"round-epochs", "-1"}, {"gamma", "x"},
                   {"start", "maybe"},     {"round-columns", "0"},
                   {"round-work", "nan"},  {"steps", "0"},
-                  {"rounds", "0"},        {"max-conflicts", "-1"}};
+                  {"rounds", "0"},        {"max-conflicts", "-1"},
+                  {"streams", "7"}};
   for (const SolveOption& option : solve_options()) {
     if (option.name == "from" || option.name == "proof") continue;  // any path; opening it tells more
     ASSERT_EQ(bad.count(option.name), 1U) << option.name;

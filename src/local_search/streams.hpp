@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "rondo/local_search/neighbours.hpp"
+#include "rondo/parallel/communicator.hpp"
+
+namespace rondo {
+
+/// What the streams of one round have found.
+struct StreamRound {
+  std::vector<PlanQuality> qualities = {};            ///< per stream; infinite where it changed nothing
+  std::optional<TransferPlan> winner = std::nullopt;  ///< the same on every rank; nothing if none is better
+  std::size_t tries = 0;                              ///< of streams and of merging together
+  std::size_t merged = 0;                             ///< streams whose changes the winner has
+};
+
+struct StreamTask {
+  const SurveyedPlan& incumbent;
+  const PlanSpace& space;
+  double bound_us = 0;
+};
+
+/// Collective. One neighbour of the incumbent a seed, each made by one rank. With `merge`, where several are
+/// better, the best two, four, eight and so on of them are merged (merging.hpp), each number by one rank. The
+/// winner is the best of all, without useless transfers. The same on any number of ranks.
+StreamRound play_streams(const StreamTask& task, const std::vector<std::uint64_t>& seeds, bool merge,
+                         const Communicator& communicator);
+
+/// The seeds of the neighbours that are better than the plan they were made of: a few, the best first.
+std::vector<std::uint64_t> better_seeds(const std::vector<std::uint64_t>& seeds,
+                                        const std::vector<PlanQuality>& qualities, const PlanQuality& before);
+
+}  // namespace rondo
