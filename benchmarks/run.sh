@@ -6,7 +6,8 @@
 #   improvement      what large-neighbourhood search closes of the portfolio's gap in a minute; 1 rank against 2
 #   limits           whether ten long runs end within --time-limit 5 and 20, with a schedule, on 1 rank and on --ranks
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
-#   scaling          strong scaling of engine rounds: 1 rank against --ranks, and a projection to more
+#   scaling          strong scaling of local search, rounds and columns: 1 rank against --ranks, and the work that a
+#                    run on one rank has recorded, replayed on up to 256 over a network
 #   demands          data that several want: Broadcast and Reduce to 4096 GPUs, mixes, collectives as custom demands; --only broadcast and the like: one table
 #   durability       what it costs that engine rounds keeps every round: with and without
 #   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs; with
@@ -47,7 +48,13 @@
 # Of limits:
 #   --only SUBSTRING only the cases with this in their name
 #   --seconds S      this time limit alone
-# Of scaling and durability:
+# Of scaling:
+#   --only SUBSTRING only the cases with this in their name
+#   --repeat N       measured runs on 1 and on --ranks (default 5; 0: none)
+#   --log FILE       only replays this log of rondo solve --work-log
+#   --latency-us L, --bandwidth-gbps B  of the network that is replayed (default 5 us, 10 GB/s)
+#   --timeout S      ends a run after S seconds (default 3600)
+# Of durability:
 #   --fabric SPEC    (default star:chassis=16,intra=ndv2)
 #   --repeat N       runs of each kind (default 5)
 #   --timeout S      ends a run after S seconds (default 3600)

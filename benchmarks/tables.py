@@ -246,6 +246,10 @@ TABLES = {
               [("fabric", of("fabric")), ("collective", of("collective")),
                *[(size, of(size, lambda gap: "-" if gap is None else fixed(2)(100 * gap))) for size in SIZES],
                ("longest wall s", of("longest_s", fixed(1)))]),
+    "scaling": (lambda: rows("scaling"),
+                [("case", of("case")), ("ranks", of("ranks")), ("s", of("replayed_s", fixed(3))),
+                 ("efficiency", of("efficiency", fixed(2))), ("own s", of("own_s", fixed(3))),
+                 ("uneven s", of("idle_s", fixed(3))), ("network s", of("network_s", fixed(3))), ("limit", of("limit"))]),
     "rounds": (lambda: rows("rounds"),
                [("case", of("case")), ("start us", metric("start_finish_us", fixed(3))), *FINISH, gap(2),
                 ("rounds", of("rounds")), ("parts solved", lambda row: str(row["parts"]["solved"])),
@@ -257,7 +261,7 @@ def table(name):
     content, columns = TABLES[name]
     lines = ["| " + " | ".join(heading for heading, _ in columns) + " |", "|" + "---|" * len(columns)]
     for row in content():
-        done = any(key in row for key in ("report", "ways", "gain", "route", "worst", "order"))
+        done = any(key in row for key in ("report", "ways", "gain", "route", "worst", "order", "replayed_s"))
         cells = [show(row) if done else "failed" for _, show in columns]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

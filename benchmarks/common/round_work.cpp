@@ -1,7 +1,6 @@
 #include "round_work.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <string>
 
@@ -15,15 +14,6 @@ double largest_load(const std::vector<const Stage*>& stages) {
     for (const SolvedPart& part : *stage) largest = std::max(largest, load[part.rank] += part.seconds);
   }
   return largest;
-}
-
-double largest_load_dealt(const Stage& stage, int ranks) {
-  std::vector<double> seconds;
-  for (const SolvedPart& part : stage) seconds.push_back(part.seconds);
-  std::sort(seconds.begin(), seconds.end(), std::greater<>());
-  std::vector<double> load(static_cast<std::size_t>(ranks));
-  for (const double part : seconds) *std::min_element(load.begin(), load.end()) += part;
-  return *std::max_element(load.begin(), load.end());
 }
 
 }  // namespace
@@ -52,14 +42,6 @@ double RoundWork::staged_seconds() const {
   double sum = 0;
   for (const auto& stages : rounds) {
     for (const Stage& stage : stages) sum += largest_load({&stage});
-  }
-  return sum;
-}
-
-double RoundWork::dealt_seconds(int ranks) const {
-  double sum = 0;
-  for (const auto& stages : rounds) {
-    for (const Stage& stage : stages) sum += largest_load_dealt(stage, ranks);
   }
   return sum;
 }

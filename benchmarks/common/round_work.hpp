@@ -31,9 +31,6 @@ struct RoundWork {
   /// As `busiest_seconds`, with a barrier between the stages of a round: the time that solving takes at
   /// least.
   double staged_seconds() const;
-  /// `staged_seconds` on `ranks` ranks that take the same parts, longest first, each by the rank that is free
-  /// first.
-  double dealt_seconds(int ranks) const;
 };
 
 RoundWork round_work(const nlohmann::ordered_json& report);

@@ -12,6 +12,7 @@
 #include "rondo/io/schedule_hdf5.hpp"
 #include "rondo/io/sketch_files.hpp"
 #include "rondo/io/topology_files.hpp"
+#include "rondo/parallel/work_log.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "run.hpp"
 #include "run_folder.hpp"
@@ -46,6 +47,10 @@ std::vector<OptionGroup> option_groups() {
          "then print finish against chunks, and against quarters of the size, which are solved too; plots go "
          "to FILE, as SVG",
          why_pareto_ignored},
+        {"work-log", "FILE", "",
+         "also what this run, on one rank, would do alone or deal over ranks, and say to them: CPU seconds "
+         "and "
+         "bytes, for benchmarks/run.sh scaling"},
         {"force", "", "", "solve even if DIR has a result, and replace what a run left there"}}});
   groups.push_back(run_control_options());
   return groups;
@@ -115,7 +120,7 @@ void heed_sketch(const Settings& settings, SolveOptions& options, ProblemDocumen
 }
 
 /// Collective. All ranks work on what the root has read: the text of problem.json.
-std::string solve(const Settings& settings, const Communicator& communicator) {
+std::string solve_over(const Settings& settings, const Communicator& communicator) {
   const Stopwatch clock;
   SolveOptions options = read_solve_options(settings, "solve");
   const bool heeds_all = heeds_all_of_sketch(settings);
@@ -144,6 +149,33 @@ std::string solve(const Settings& settings, const Communicator& communicator) {
   return pareto(parse_json(problem, "problem.json"), parse_json(report, "report.json"),
                 settings.text("pareto"), communicator) +
          text;
+}
+
+Json log_to_json(const std::vector<WorkStep>& steps) {
+  static constexpr const char* kTalks[] = {"none", "gather", "broadcast", "reduce"};
+  Json json = Json::array();
+  for (const WorkStep& step : steps) {
+    Json parts = Json::array();
+    for (const WorkStep::Part& part : step.parts) parts.push_back({part.estimate, part.cpu_s});
+    json.push_back({{"own_cpu_s", step.own_cpu_s},
+                    {"parts", std::move(parts)},
+                    {"talk", kTalks[static_cast<std::size_t>(step.talk)]},
+                    {"bytes", step.bytes}});
+  }
+  return {{"steps", std::move(json)}};
+}
+
+/// Collective.
+std::string solve(const Settings& settings, const Communicator& communicator) {
+  if (!settings.has("work-log")) return solve_over(settings, communicator);
+  if (communicator.size() > 1) {
+    throw Error(ExitCode::usage, fmt::format("--work-log is of one rank, and there are {}; leave it out",
+                                             communicator.size()));
+  }
+  const RecordingCommunicator recorder(communicator);
+  std::string text = solve_over(settings, recorder);
+  write_text_file(settings.text("work-log"), log_to_json(recorder.steps()).dump() + "\n");
+  return text;
 }
 
 }  // namespace

@@ -8,13 +8,11 @@
 
 #include "outcome.hpp"
 #include "rondo/core/stopwatch.hpp"
+#include "rondo/parallel/work_log.hpp"
 
 namespace rondo {
-namespace {
 
-/// The rank of every part: largest first, each to the rank with the least work so far (Graham's LPT rule),
-/// and at equal work to the one with the fewest parts, then the lowest.
-std::vector<int> deal(const std::vector<double>& work_estimates, int ranks) {
+std::vector<int> deal_parts(const std::vector<double>& work_estimates, int ranks) {
   std::vector<std::size_t> order(work_estimates.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -30,22 +28,26 @@ std::vector<int> deal(const std::vector<double>& work_estimates, int ranks) {
   return rank_of;
 }
 
-}  // namespace
-
 std::vector<PartOutcome> map_parts(const Communicator& communicator,
                                    const std::vector<double>& work_estimates,
                                    const std::function<Bytes(std::size_t part)>& work) {
   assert(std::all_of(work_estimates.begin(), work_estimates.end(), [](double w) { return w >= 0; }));
-  const std::vector<int> rank_of = deal(work_estimates, communicator.size());
+  const std::vector<int> rank_of = deal_parts(work_estimates, communicator.size());
 
+  const RecordingCommunicator* log = recording(communicator);
+  const double own_cpu_s = log ? log->take_own_cpu_s() : 0;
+  std::vector<WorkStep::Part> logged;
   MessageWriter message;
   for (std::size_t part = 0; part < rank_of.size(); ++part) {
     if (rank_of[part] != communicator.rank()) continue;
     const Stopwatch clock;
+    const CpuStopwatch cpu;
     const Outcome outcome = run_guarded([&] { return work(part); });
     message.put(clock.seconds());
     put_outcome(message, outcome);
+    if (log) logged.push_back({work_estimates[part], cpu.seconds()});
   }
+  if (log) log->add_parts(own_cpu_s, std::move(logged));
 
   const std::vector<Bytes> received = communicator.all_gather(message.take());
   std::vector<MessageReader> readers(received.begin(), received.end());

@@ -378,5 +378,28 @@ TEST_F(Commands, ASignalEndsTheSearchAndTheFolderIsLockedUntilThen) {
   succeed({"verify", "out"});
 }
 
+TEST_F(Commands, AWorkLogHasPartsAndWhatRanksWouldSay) {
+  succeed(solve_ring("--gap 0 --engine list --work-log log.json"));
+  std::size_t parts = 0, told = 0;
+  double cpu_s = 0;
+  const Json log = read_json(at("log.json"));
+  for (const Json& step : log["steps"]) {
+    cpu_s += step["own_cpu_s"].get<double>();
+    for (const Json& part : step["parts"]) {
+      EXPECT_GE(part[0], 0);
+      EXPECT_GE(part[1], 0);
+      ++parts;
+    }
+    // What the parts make is gathered next.
+    if (step["talk"] != "none") told += step["bytes"].get<std::size_t>();
+  }
+  EXPECT_GT(parts, 1U);
+  EXPECT_GT(told, parts * sizeof(double));
+  EXPECT_GT(cpu_s, 0);
+  const Outcome two = rondo(solve_ring("--force --work-log log.json"), 2);
+  EXPECT_EQ(two.exit_code, 64);
+  EXPECT_TRUE(contains(two.err, "--work-log is of one rank, and there are 2")) << two.err;
+}
+
 }  // namespace
 }  // namespace rondo::test

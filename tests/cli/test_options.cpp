@@ -45,7 +45,7 @@ std::string value_of(const SolveOption& option, const std::string& engine) {
   static const std::map<std::string, std::string> words{
       {"join", "off"},   {"symmetry", "off"},         {"lp-solver", "clp"},
       {"epoch", "3"},    {"epoch-spacing", "coarse"}, {"decompose", "pop"},
-      {"start", "none"}, {"lp-tolerance", "1e-4"}};
+      {"start", "none"}, {"lp-tolerance", "1e-4"},    {"streams", "16"}};
   if (option.name == "engine") return engine;
   if (option.name == "policy") {
     const auto& policies = find_engine_or_auto(engine).policies;
@@ -129,7 +129,7 @@ TEST(Commands, EveryOptionAlwaysCountsOrHasARule) {
   const std::map<std::string, std::set<std::string>> always{
       {"solve",
        {"topology", "degrade", "without", "switch-forwarding", "profile", "sketch", "collective", "size",
-        "demand", "group", "output", "resume", "force", "max-hours"}},
+        "demand", "group", "output", "resume", "force", "work-log", "max-hours"}},
       {"resume", {"folder", "max-hours"}},
       {"reassemble", {"folder", "output"}},
       {"verify", {"path"}},

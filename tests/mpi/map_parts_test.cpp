@@ -6,6 +6,9 @@
 #include <stdexcept>
 #include <string>
 
+#include "rondo/parallel/metered_communicator.hpp"
+#include "rondo/parallel/work_log.hpp"
+
 namespace rondo {
 namespace {
 
@@ -51,6 +54,24 @@ TEST(MapParts, DealsLargestFirstToTheLeastLoaded) {
   if (expected != by_hand.end()) {
     EXPECT_EQ(ranks, expected->second);
   }
+}
+
+TEST(MapParts, AreRecordedAsDealt) {
+  const auto local = make_local_communicator();
+  const RecordingCommunicator recorder(*local);
+  map_parts(MeteredCommunicator(recorder), {1, 4, 3}, result_of);
+  recorder.broadcast(Bytes(7), 0);
+  const std::vector<WorkStep> steps = recorder.steps();
+  ASSERT_EQ(steps.size(), 5U);
+  ASSERT_EQ(steps[0].parts.size(), 3U);
+  EXPECT_EQ(steps[0].parts[1].estimate, 4);
+  EXPECT_EQ(steps[1].talk, WorkStep::Talk::reduce);  // the barrier of what measures
+  EXPECT_EQ(steps[2].talk, WorkStep::Talk::gather);
+  EXPECT_GE(steps[2].bytes, 3 * sizeof(double) + 33);  // 1, 11 and 21 bytes of results
+  EXPECT_EQ(steps[3].talk, WorkStep::Talk::broadcast);
+  EXPECT_EQ(steps[3].bytes, 7U);
+  EXPECT_EQ(steps[4].talk, WorkStep::Talk::none);
+  EXPECT_EQ(deal_parts({1, 4, 3, 2}, 2), (std::vector<int>{0, 0, 1, 1}));
 }
 
 TEST(MapParts, PartsWithoutWorkAreDealtInTurn) {

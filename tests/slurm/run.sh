@@ -149,7 +149,8 @@ case_scaling() {
   job=$(submit --ntasks-per-node=2 "$root/slurm/scaling.sbatch" small.cfg scaling)
   expect_completed "$job"
   [ "$(cut -f1 scaling/scaling.tsv | xargs)" = 'ranks 1 2 4' ] || fail "scaling.tsv has not three rows"
-  awk -F'\t' 'NF != 5 || /\t\t/ || /\t$/ { exit 1 }' scaling/scaling.tsv || fail "$(cat scaling/scaling.tsv)"
+  awk -F'\t' 'NF != 7 || /\t\t/ || /\t$/ { exit 1 }' scaling/scaling.tsv || fail "$(cat scaling/scaling.tsv)"
+  [ -s scaling/work.json ] || fail "the run on one rank has recorded nothing"
 }
 
 # The one that waits longest comes first.

@@ -17,6 +17,7 @@ class MeteredCommunicator final : public Communicator {
  public:
   explicit MeteredCommunicator(const Communicator& inner) : inner_(inner) {}
 
+  const Communicator& inner() const { return inner_; }
   const ExchangeFigures& exchange() const { return exchange_; }
 
   int rank() const override { return inner_.rank(); }
