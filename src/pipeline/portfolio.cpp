@@ -22,6 +22,10 @@ constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a l
 
 /// Beyond it, multicast is given fewer policies rather than fewer chunk counts: chunks matter more.
 constexpr double kLargeDeliveries = 5e4;
+/// Of engines that pipeline: the fewest chunks whose finish time tells what more of them would bring, and
+/// from what part of the best one on a policy is not tried in more.
+constexpr int kFewestTelling = 64;
+constexpr double kFarBehind = 1.02;
 /// Unicast demand beyond it is tried in batches of so many candidates: one that meets the gap ends the
 /// search.
 constexpr std::size_t kLargeBatch = 2;
@@ -51,6 +55,25 @@ std::vector<std::string> ranked_policies(const EngineInfo& engine, std::size_t e
   return policies;
 }
 
+/// Whether a policy of the e-th engine, which pipelines, ends later than another one in however many chunks:
+/// finish times fall as a + b / chunks, which its last two tell. In few chunks they also fall as shares are
+/// rounded to them.
+bool stays_behind(const std::string& policy, std::size_t e, const std::vector<Trial>& trials) {
+  double best_us = kInfinity;
+  std::map<int, double> finish_us;  // by chunks
+  for (const Trial& trial : trials) {
+    if (trial.candidate.engine != e || !std::isfinite(trial.finish_us)) continue;
+    best_us = std::min(best_us, trial.finish_us);
+    if (trial.candidate.policy == policy) finish_us[trial.candidate.chunks] = trial.finish_us;
+  }
+  if (finish_us.size() < 2) return false;
+  const auto [most, last_us] = *finish_us.rbegin();
+  const auto [fewer, before_us] = *std::next(finish_us.rbegin());
+  if (fewer < kFewestTelling) return false;
+  const double least_us = last_us - (before_us - last_us) * fewer / (most - fewer);
+  return least_us > kFarBehind * best_us;
+}
+
 std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std::size_t e,
                                      const Demand& demand, const SolveOptions& options,
                                      const std::vector<Trial>& trials) {
@@ -58,11 +81,16 @@ std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std
   if (!options.policy.empty()) return {options.policy};
   if (engine.policies.empty()) return {""};
   const bool large = demand.num_deliveries() > kLargeDeliveries && !demand.is_unicast();
-  if (!large || options.engine != "auto") return engine.policies;
-  std::vector<std::string> policies = ranked_policies(engine, e, trials);
-  const auto affordable = static_cast<std::size_t>(kWorkBudget / 8 / engine.work(demand, policies.front()));
-  policies.resize(std::clamp<std::size_t>(affordable, 1, policies.size()));
-  return policies;
+  std::vector<std::string> policies = engine.policies;
+  if (large && options.engine == "auto") {
+    policies = ranked_policies(engine, e, trials);
+    const auto affordable = static_cast<std::size_t>(kWorkBudget / 8 / engine.work(demand, policies.front()));
+    policies.resize(std::clamp<std::size_t>(affordable, 1, policies.size()));
+  }
+  if (engine.most_sends == 0) return policies;
+  std::vector<std::string> hopeful = policies;
+  std::erase_if(hopeful, [&](const std::string& policy) { return stays_behind(policy, e, trials); });
+  return hopeful.empty() ? policies : hopeful;
 }
 
 /// The engine that settles the number of chunks; null where none does.

@@ -41,6 +41,30 @@ TEST(ChunkCounts, NeverBelowTheSmallestChunkUnlessTheDataIsSmaller) {
   EXPECT_EQ(chunk_counts(demand, {}), std::vector<int>{1});
 }
 
+TEST(Portfolio, PoliciesThatPipelineAreLeftOutOnceMoreChunksCannotHelpThem) {
+  const Demand demand = make_demand(Collective::broadcast, 1e9, 4, 1);
+  const std::vector<EngineInfo> engines{find_engine("rooted")};
+  const auto ends_us = [](const Candidate& c) {
+    if (c.policy == "whole") return 100.0 + 4000.0 / c.chunks;
+    if (c.policy == "deep") return 99.0 + 9000.0 / c.chunks;  // behind until there are many chunks
+    return c.policy == "even" ? 110.0 + 2000.0 / c.chunks : 200.0 + 4000.0 / c.chunks;
+  };
+  std::vector<Trial> trials;
+  std::map<std::string, int> most;
+  for (std::size_t i = 0; i < first_batches(engines, demand, {}, trials).size(); ++i) {
+    const auto batch = first_batches(engines, demand, {}, trials)[i];
+    ASSERT_FALSE(batch.empty());
+    for (const Candidate& c : batch) {
+      trials.push_back({c, ends_us(c)});
+      most[c.policy] = c.chunks;
+    }
+  }
+  EXPECT_GT(most["whole"], 4096);
+  EXPECT_EQ(most["deep"], most["whole"]);
+  EXPECT_EQ(most["shallow"], 128);
+  EXPECT_LT(most["even"], 1024);
+}
+
 TEST(Portfolio, LaterRoundsVaryTheBestAndRepeatNothing) {
   const Demand demand = make_demand(Collective::allgather, 4e6, 4, 1);
   const std::vector<EngineInfo> engines{find_engine("list")};
