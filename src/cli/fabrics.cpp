@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
@@ -48,6 +49,56 @@ Topology without(Topology topology, const std::string& value) {
   for (const LinkSelector& selector : link_selectors("without", value, topology, false))
     topology = without_links_between(topology, selector.a, selector.b);
   return topology;
+}
+
+/// The links that an entry of --scale-... names: all, of one node, or between two.
+std::vector<LinkId> scaled_links(const Topology& topology, const std::string& option,
+                                 const std::string& selector) {
+  const std::size_t colon = selector.find(':');
+  if (colon != std::string::npos) {
+    return links_of(topology, {selector, find_node(option, topology, selector.substr(0, colon)),
+                               find_node(option, topology, selector.substr(colon + 1))});
+  }
+  std::vector<LinkId> links;
+  const NodeId node = selector == "all" ? NodeId{} : find_node(option, topology, selector);
+  for (std::size_t l = 0; l < topology.num_links(); ++l) {
+    const Link& link = topology.links()[l];
+    if (!node.valid() || link.src == node || link.dst == node) links.emplace_back(l);
+  }
+  return links;
+}
+
+/// "all:2,c0g3:0.5,c0g3:rail3:0.1": each factor on its links, one after another.
+Topology scaled(const Topology& topology, const std::string& option, const std::string& value) {
+  TopologyData data = topology.data();
+  for (std::size_t at = 0; at <= value.size();) {
+    const std::size_t end = std::min(value.find(',', at), value.size());
+    const std::string entry = value.substr(at, end - at);
+    at = end + 1;
+    const std::size_t last = entry.rfind(':');
+    if (last == std::string::npos) {
+      throw Error(ExitCode::usage, fmt::format("--{} has '{}'; write all:FACTOR, NODE:FACTOR or "
+                                               "NODE:NODE:FACTOR, such as c0g3:rail3:0.5",
+                                               option, entry));
+    }
+    const double factor = parse_number(entry.substr(last + 1), "the factor of --" + option);
+    if (!(factor > 0) || !std::isfinite(factor)) {
+      throw Error(ExitCode::usage, fmt::format("--{} has the factor {}; it is above 0 and finite (--without "
+                                               "removes links)",
+                                               option, factor));
+    }
+    for (const LinkId l : scaled_links(topology, option, entry.substr(0, last))) {
+      Link& link = data.links[l.index()];
+      if (option == "scale-latency") {
+        link.latency_us *= factor;
+      } else {
+        scale_bandwidth(link, factor);
+      }
+    }
+  }
+  data.name += "-scaled";
+  data.source += fmt::format("; {} {}", option, value);
+  return Topology(std::move(data));
 }
 
 Forwarding parse_forwarding(const std::string& name) {
@@ -129,6 +180,9 @@ OptionGroup fabric_options(Option seed) {
        {"without", "NODE:NODE,...", "",
         "remove the links between two nodes, such as a GPU and the switch behind its NIC: c0g3:rail3"},
        std::move(seed),
+       {"scale-latency", "LINKS:FACTOR,...", "",
+        "multiply the latency of links: of all (all:2), of a node (c0g3:10) or between two (c0g3:rail3:10)"},
+       {"scale-bandwidth", "LINKS:FACTOR,...", "", "multiply the bandwidth of links, named likewise"},
        {"profile", "FILE", "",
         "in place of --topology: a TACCL profile of a node, with message costs, in so many nodes as the "
         "sketch "
@@ -187,6 +241,9 @@ Topology changed_topology(Topology topology, const Settings& settings) {
   if (settings.has("degrade")) {
     const std::uint64_t seed = settings.seed(settings.has("degrade-seed") ? "degrade-seed" : "seed");
     topology = degraded(topology, settings.text("degrade"), seed);
+  }
+  for (const char* option : {"scale-latency", "scale-bandwidth"}) {
+    if (settings.has(option)) topology = scaled(topology, option, settings.text(option));
   }
   if (settings.has("switch-forwarding")) {
     topology = with_switch_forwarding(topology, parse_forwarding(settings.text("switch-forwarding")));

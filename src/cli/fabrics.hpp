@@ -11,7 +11,8 @@ namespace rondo::cli {
 
 /// --seed of commands that draw nothing but the links of --degrade.
 Option degrading_seed();
-/// --topology, --degrade, --degrade-seed, --without, --switch-forwarding and the command's --seed.
+/// --topology, --degrade, --degrade-seed, --without, --scale-latency, --scale-bandwidth, --switch-forwarding
+/// and the command's --seed.
 OptionGroup fabric_options(Option seed = degrading_seed());
 
 /// Two nodes of a fabric as an option names them.
@@ -27,7 +28,7 @@ std::vector<LinkSelector> link_selectors(const std::string& option, const std::s
 /// Both ways. Throws Error(usage) where no link joins them.
 std::vector<LinkId> links_of(const Topology& topology, const LinkSelector& selector);
 
-/// `topology` with --without, --degrade and --switch-forwarding applied. Throws Error(usage).
+/// `topology` with --without, --degrade, --scale-... and --switch-forwarding applied. Throws Error(usage).
 Topology changed_topology(Topology topology, const Settings& settings);
 
 /// What --sketch leaves of it. Throws Error.

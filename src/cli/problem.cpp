@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "ready_options.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/nearest.hpp"
 #include "rondo/core/units.hpp"
@@ -104,6 +105,7 @@ std::vector<OptionGroup> problem_options(Option seed) {
         {"root", "GPU", "0", "of " + rooted() + ": 0 to GPUs - 1 (default in a group: its first GPU)"},
         {"demand", "FILE", "", "a custom collective: JSON of format rondo-demand"}}}};
   for (Option& option : shape_options()) groups.back().options.push_back(std::move(option));
+  groups.back().options.push_back(ready_option());
   return groups;
 }
 
@@ -111,6 +113,7 @@ ProblemDocument read_problem(const Settings& settings) {
   auto topology = std::make_shared<const Topology>(fabric_of(settings));
   auto [demand, root] = demand_of(settings, *topology);
   settings.refuse_ignored("root", why_root_ignored(demand));
+  demand = with_ready_times(settings, std::move(demand));
   check_reachable(*topology, demand);
   return {std::move(topology), std::move(demand), root};
 }

@@ -9,12 +9,22 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/verify.hpp"
+#include "rondo/io/json_files.hpp"
 #include "rondo/io/read_as.hpp"
 #include "rondo/io/schedule_files.hpp"
 #include "rondo/pipeline/repair.hpp"
+#include "run.hpp"
+#include "single_failures.hpp"
 
 namespace rondo::cli {
 namespace {
+
+std::string why_all_ignored(const Settings& settings) {
+  for (const char* other : {"without", "degrade", "whole"}) {
+    if (settings.has(other)) return fmt::format("--{} is for one failure; leave one of them out", other);
+  }
+  return "";
+}
 
 std::vector<OptionGroup> option_groups() {
   return {
@@ -26,18 +36,24 @@ std::vector<OptionGroup> option_groups() {
          "the links between two nodes, both ways, are gone from then on, such as c0g3:rail3"},
         {"degrade", "NODE:NODE:FACTOR,...", "",
          "the links between two nodes have FACTOR of their bandwidth from then on, such as c0g3:rail3:0.5; "
-         "what they transmit just then is lost"}}},
+         "what they transmit just then is lost"},
+        {"all-single-failures", "", "",
+         "each pair of nodes that links join loses these in turn, dealt over the ranks; a repeated call goes "
+         "on",
+         why_all_ignored}}},
       {"Output",
        {{"output", "FILE", "",
          "what has to be done from then on, as FILE.json or HDF5: its time 0 is the failure, its fabric "
-         "the one that is left"},
+         "the one that is left; of --all-single-failures the folder for them, with failures.json"},
         {"whole", "FILE", "",
          "the whole schedule, with what happened before, on a fabric whose links fail at that time"}}}};
 }
 
 Failure failure_of(const Settings& settings, const Topology& topology) {
   if (!settings.has("without") && !settings.has("degrade"))
-    throw Error(ExitCode::usage, "nothing fails; give --without NODE:NODE or --degrade NODE:NODE:FACTOR");
+    throw Error(
+        ExitCode::usage,
+        "nothing fails; give --without NODE:NODE, --degrade NODE:NODE:FACTOR or --all-single-failures");
   Failure failure{settings.fraction("at"), {}};
   const auto add = [&](const LinkSelector& selected, double factor) {
     for (const LinkId l : links_of(topology, selected)) {
@@ -68,11 +84,16 @@ Failure failure_of(const Settings& settings, const Topology& topology) {
   return failure;
 }
 
-std::string repair(const Settings& settings) {
-  const Stopwatch clock;
+ProvenSchedule read_running(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
-  const ProvenSchedule running = read_schedule(path);
+  ProvenSchedule running = read_schedule(path);
   naming_file(path, [&] { verify(running); });
+  return running;
+}
+
+std::string repair_one(const Settings& settings) {
+  const Stopwatch clock;
+  const ProvenSchedule running = read_running(settings);
   const Failure failure = failure_of(settings, running.topology);
   const auto communicator = make_local_communicator();
   const Repair made = rondo::repair(running, failure, {*communicator});
@@ -93,6 +114,17 @@ std::string repair(const Settings& settings) {
   return text;
 }
 
+/// Collective. All ranks work on what the root has read.
+std::string repair(const Settings& settings, const Communicator& communicator) {
+  if (!settings.has("all-single-failures")) return on_root_alone(repair_one)(settings, communicator);
+  const double at_us = settings.fraction("at");
+  const std::string& folder = settings.text("output");
+  const std::string text =
+      from_root(communicator, [&] { return schedule_to_json(read_running(settings)).dump(); });
+  return repair_single_failures(schedule_from_json(parse_json(text, "the running schedule")), at_us, folder,
+                                communicator);
+}
+
 }  // namespace
 
 Command repair_command() {
@@ -108,9 +140,10 @@ Command repair_command() {
           "checks both files.\n\n"
           "Examples:\n"
           "  rondo repair runs/a --at 1200 --without c0g3:rail3 --output rest.json\n"
-          "  rondo repair runs/a --at 1200 --degrade c0g3:rail3:0.5 --whole whole.h5\n",
+          "  rondo repair runs/a --at 1200 --degrade c0g3:rail3:0.5 --whole whole.h5\n"
+          "  mpirun -n 2 rondo repair runs/a --at 1200 --all-single-failures --output failures\n",
       .options = option_groups,
-      .run = on_root_alone(repair)};
+      .run = repair};
 }
 
 }  // namespace rondo::cli

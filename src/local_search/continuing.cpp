@@ -274,34 +274,70 @@ class Continuing {
     return demand_.destinations(c).front();
   }
 
-  /// Moves the parts together until one GPU has them all.
+  /// Moves the parts together until one GPU has them all, the farthest from where the plan had it first.
   void gather(ChunkId c) {
     const GpuId wanting = root_of(c);
     std::vector<GpuId> parts = parts_of(c, wanting);
-    // What a part has taken in already would be added twice.
-    const auto taker = std::ranges::find_if(
-        parts, [&](GpuId g) { return g != wanting && shares_some(set(c, g), set(c, wanting)); });
-    const GpuId root = taker == parts.end() ? wanting : *taker;
     std::vector<char> is_part(gpus_, 0);
     for (const GpuId g : parts) is_part[g.index()] = 1;
-    const std::vector<double> near = distances_to(root, c, is_part);
+    std::vector<double> near = distances_to(wanting, c, is_part);
     const auto distance = [&](GpuId g) { return near[g.index()]; };
-    std::ranges::stable_sort(parts, std::ranges::greater{}, distance);
-    for (const GpuId from : parts) {
+    while (parts.size() > 1) {
+      std::ranges::stable_sort(parts, {}, distance);
+      const GpuId from = parts.back();
+      const auto is_nearer = [&](GpuId g) { return is_part[g.index()] != 0 && distance(g) < distance(from); };
+      const auto path = soonest_path(c, {from}, is_nearer, taken_over_by(c, set(c, from)));
       is_part[from.index()] = 0;
-      if (from == root) continue;
-      // By value: the sets change as it moves.
-      const Sources moving = set(c, from);
-      const auto takes_over = [&](GpuId g) { return std::ranges::includes(moving, set(c, g)); };
-      const auto is_end = [&](GpuId g) {
-        return g == root || (is_part[g.index()] != 0 && distance(g) < distance(from));
-      };
-      const auto path = soonest_path(c, {from}, is_end, [&](GpuId g) { return g != root && takes_over(g); });
-      if (path.empty()) refuse(c, root);
-      for (const int h : path) {
-        const GpuId to = hop(h).dst;
-        send(c, h, takes_over(to) ? SendOp::copy : SendOp::reduce);
-        // It is there now, as a part that moves on in its turn.
+      parts.pop_back();
+      if (!path.empty()) {
+        move(c, path, SendOp::reduce);
+        continue;
+      }
+      const auto [other, at] = meet(c, from, parts);
+      is_part[other.index()] = 0;
+      is_part[at.index()] = 1;
+      *std::ranges::find(parts, other) = at;
+      near = distances_to(wanting, c, is_part);
+    }
+  }
+
+  /// GPUs to which the part may be copied: what they have is in it.
+  std::function<bool(GpuId)> taken_over_by(ChunkId c, Sources part) {
+    return [this, c, part = std::move(part)](GpuId g) { return std::ranges::includes(part, set(c, g)); };
+  }
+
+  /// Copies along the path; at its end what comes is copied or added.
+  void move(ChunkId c, const std::vector<int>& path, SendOp last) {
+    for (const int h : path) {
+      const GpuId to = hop(h).dst;
+      // What has yet to come there comes first.
+      const double there_us = from_us(c, to);
+      const double not_before_us = std::isfinite(there_us) ? there_us : 0;
+      send(c, h, h == path.back() ? last : SendOp::copy, not_before_us);
+    }
+  }
+
+  /// Two parts meet where neither is: each is copied over GPUs of which it has all that they have. Returns
+  /// the other part and where both are then.
+  std::pair<GpuId, GpuId> meet(ChunkId c, GpuId from, const std::vector<GpuId>& parts) {
+    std::vector<char> is_tried(gpus_, 0);
+    const auto passes = taken_over_by(c, set(c, from));
+    for (;;) {
+      const auto is_end = [&](GpuId g) { return is_tried[g.index()] == 0 && !passes(g); };
+      const auto path = soonest_path(c, {from}, is_end, passes);
+      if (path.empty()) refuse(c, parts.front());
+      const GpuId at = hop(path.back()).dst;
+      is_tried[at.index()] = 1;
+      for (const GpuId other : parts) {
+        if (!std::ranges::includes(set(c, other), set(c, at))) continue;
+        const auto to_meet =
+            other == at ? std::vector<int>{}
+                        : soonest_path(
+                              c, {other}, [&](GpuId g) { return g == at; }, taken_over_by(c, set(c, other)));
+        if (other != at && to_meet.empty()) continue;
+        move(c, to_meet, SendOp::copy);
+        move(c, path, SendOp::reduce);
+        return {other, at};
       }
     }
   }

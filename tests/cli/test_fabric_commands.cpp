@@ -175,5 +175,83 @@ TEST_F(Repairs, OfARunAreFilesThatVerify) {
   }
 }
 
+TEST_F(Repairs, OfAllSingleFailuresGoOnAndAreTheSameOnAnyNumberOfRanks) {
+  succeed(
+      split("solve --topology rails:boxes=2,gpus=2,rails=1 --collective allgather --size 8MB --engine list "
+            "--improve-work 0 --gap 100% --output run"));
+  const auto rows = [&] {
+    auto all = read_json(at("all/failures.json"));
+    for (auto& row : all) row.erase("seconds");
+    return all;
+  };
+  const std::string said = succeed(split("repair run --at 20 --all-single-failures --output all"), 2);
+  EXPECT_TRUE(contains(said, "8 failures, 0 without a repair")) << said;
+  const auto first = rows();
+  ASSERT_EQ(first.size(), 8U);
+  const std::string stem = first[3]["nodes"][0].dump() + "-" + first[3]["nodes"][1].dump();
+  succeed({"verify", "all/" + stem + ".h5"});
+  const std::string kept = read_file(at("all/failures.json"));
+  std::filesystem::remove(at("all/" + stem + ".json"));
+  std::filesystem::remove(at("all/failures.json"));
+  succeed(split("repair run --at 20 --all-single-failures --output all"));
+  EXPECT_EQ(rows(), first);
+  const auto again = read_json(at("all/failures.json"));
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    // Only what was missing was made again.
+    if (i != 3) {
+      EXPECT_EQ(again[i], nlohmann::json::parse(kept)[i]);
+    }
+  }
+  const Outcome other = run(split("repair run --at 21 --all-single-failures --output all"), 1, at(""));
+  EXPECT_EQ(other.exit_code, 65) << other.err;
+  EXPECT_TRUE(contains(other.err, "another schedule or time")) << other.err;
+}
+
+using Late = ProgramTest;
+
+TEST_F(Late, GpusAreWaitedForAndBounded) {
+  const std::string problem =
+      "--topology torus:dims=2x3 --size 6MB --gap 5% --improve-work 1e5 --force --output out ";
+  succeed(split("solve --collective allgather --ready 1:500,3-4:20 " + problem));
+  const auto late = read_json(at("out/report.json"));
+  EXPECT_GT(late["lower_bound_us"], 500);
+  EXPECT_LE(late["gap"], 0.05);
+  succeed({"verify", "out"});
+  write_file(at("late.txt"), "1:500  # the late one\n3-4:20\n");
+  succeed(split("solve --collective allgather --ready late.txt " + problem));
+  EXPECT_EQ(read_json(at("out/report.json"))["schedule_digest"], late["schedule_digest"]);
+  // Nobody is late: the named collective.
+  succeed(split("solve --collective allgather --ready 1:0 " + problem));
+  EXPECT_EQ(read_json(at("out/report.json"))["collective"], "allgather");
+
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"9:1", "GPU 9"}, {"1:-5", "-5"}, {"1:5,0-2:7", "GPU 1 twice"}, {"x:5", "'x'"}, {"3-2:5", "backwards"}};
+  for (const auto& [ready, message] : refused) {
+    const Outcome outcome =
+        run(split("bound --collective allgather --topology torus:dims=2x3 --size 6MB --ready " + ready), 1,
+            at(""));
+    EXPECT_EQ(outcome.exit_code, 64) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, message)) << outcome.err;
+  }
+}
+
+TEST_F(Late, LinksAreScaled) {
+  succeed(split(
+      "topology generate --topology ring:gpus=3,bandwidth_GBps=10,latency_us=1 --scale-latency all:2,0:1:5 "
+      "--scale-bandwidth 2:0.5 --output scaled.json"));
+  for (const auto& link : read_json(at("scaled.json"))["links"]) {
+    const bool is_named = link["src"].get<int>() + link["dst"].get<int>() == 1;
+    EXPECT_EQ(link["latency_us"], is_named ? 10 : 2);
+    EXPECT_EQ(link["bandwidth_GBps"], link["src"] == 2 || link["dst"] == 2 ? 5 : 10);
+  }
+  for (const std::string wrong : {"0:0", "9:2", "2", "0:0:2", "all:x"}) {
+    const Outcome outcome =
+        run(split("topology show --topology ring:gpus=3 --scale-latency " + wrong), 1, at(""));
+    EXPECT_EQ(outcome.exit_code, 64) << wrong << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, "scale-latency") || contains(outcome.err, "no link joins"))
+        << outcome.err;
+  }
+}
+
 }  // namespace
 }  // namespace rondo::test
