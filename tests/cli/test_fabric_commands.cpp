@@ -235,6 +235,16 @@ TEST_F(Late, GpusAreWaitedForAndBounded) {
   }
 }
 
+TEST_F(Late, SumsAreBoundedAndRefused) {
+  const std::string problem = " --topology torus:dims=2x3 --size 6MB --ready 1:500 ";
+  for (const std::string sum : {"allreduce", "reduce_scatter"}) {
+    const Outcome outcome = run(split("solve --output out --collective " + sum + problem), 1, at(""));
+    EXPECT_EQ(outcome.exit_code, 69) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, "ready")) << outcome.err;
+  }
+  succeed(split("bound --collective allreduce" + problem));
+}
+
 TEST_F(Late, LinksAreScaled) {
   succeed(split(
       "topology generate --topology ring:gpus=3,bandwidth_GBps=10,latency_us=1 --scale-latency all:2,0:1:5 "
