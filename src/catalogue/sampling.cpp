@@ -45,6 +45,8 @@ ToldSample sample_series(const Folder& folder, const Table& table, std::size_t s
       best_us = std::min(best_us, finish_us);
       if (found.schedule == folder.schedule_path(name)) own_us = finish_us;
     }
+    if (!std::isfinite(own_us)) own_us = std::numeric_limits<double>::max();
+    if (!std::isfinite(best_us)) continue;
     const double loss = own_us / best_us - 1;
     ++told.sizes;
     told.best += is_earlier(best_us, own_us) ? 0 : 1;

@@ -45,7 +45,11 @@ Border Times::border(const std::string& smaller, double from_bytes, const std::s
     const double size_bytes =
         std::clamp(middle, std::floor(below) + 1, std::max(std::ceil(above) - 1, std::floor(below) + 1));
     if (size_bytes <= below || size_bytes >= above) break;
-    (finish_us(smaller, size_bytes) <= finish_us(larger, size_bytes) ? below : above) = size_bytes;
+    const double of_smaller_us = finish_us(smaller, size_bytes);
+    const double of_larger_us = finish_us(larger, size_bytes);
+    // Orders of sums may not work in between: then the border is proven where they do.
+    if (!std::isfinite(std::min(of_smaller_us, of_larger_us))) break;
+    (of_smaller_us <= of_larger_us ? below : above) = size_bytes;
   }
   // Rounding decides nothing.
   const auto other = [&](const std::string& schedule, double size_bytes, double not_less_us) {

@@ -22,7 +22,8 @@ class Times {
   /// Infinity where it does not work there.
   double finish_us(const std::string& schedule, double size_bytes);
   /// Where `larger` begins to be the better one, if `smaller` is no later at `from_bytes` and `larger` no
-  /// later at `to_bytes`: to 1/256, or to the byte.
+  /// later at `to_bytes`: to 1/256, or to the byte, or
+  /// as near as one of them works.
   Border border(const std::string& smaller, double from_bytes, const std::string& larger, double to_bytes);
 
  private:
