@@ -14,6 +14,11 @@ constexpr double kMostChunksOfMixed = 8192;
 /// What improvement may split into: executors have to keep up.
 constexpr double kMostChunksOfImprovement = 2 * kMostChunksOfSearch;
 constexpr double kMostSends = 4e5;
+/// Unless --min-chunk-bytes is set: whole thousands and powers of two halve down to the least evenly. Between
+/// the two a contribution has kManyChunks.
+constexpr double kLeastChunkBytes = 250;
+constexpr double kEnoughChunkBytes = 1024;
+constexpr double kManyChunks = 64;
 /// After a kept schedule, the work of one policy, unless it is more in the fewest chunks; and from one number
 /// of chunks to the next.
 constexpr double kMostWorkAfterKept = 3e5;
@@ -31,14 +36,19 @@ double parts_of(const Demand& demand) {
   return static_cast<double>(demand.contributions().front().destinations.size());
 }
 
-/// Chunks of min_chunk_bytes that a contribution has.
+double most_chunks_of(double bytes, const SolveOptions& options) {
+  const double least = std::clamp(bytes / kManyChunks, kLeastChunkBytes, kEnoughChunkBytes);
+  return std::floor(bytes / options.min_chunk_bytes.value_or(least));
+}
+
+/// Chunks of the least bytes that a contribution has.
 double most_by_bytes(const Demand& demand, const SolveOptions& options) {
   double smallest = demand.contributions().front().bytes;
   for (const Contribution& c : demand.contributions()) smallest = std::min(smallest, c.bytes);
   // By counts some are tiny, and cutting those does no harm as long as most chunks are not.
   if (!demand.shape().counts.empty() || demand.collective() == Collective::custom)
     smallest = mean_bytes(demand);
-  return std::max(1.0, std::floor(smallest / options.min_chunk_bytes));
+  return std::max(1.0, most_chunks_of(smallest, options));
 }
 
 double most_chunks_of_search(const Demand& demand) {
@@ -72,8 +82,8 @@ std::vector<int> chunk_counts_of(const EngineInfo& engine, const Demand& demand,
   std::vector<int> counts = chunk_counts(demand, options);
   if (engine.most_sends > 0 && options.chunks == 0) {
     const double smallest = std::ranges::min(demand.contributions(), {}, &Contribution::bytes).bytes;
-    const double most = std::min(std::floor(smallest / options.min_chunk_bytes),
-                                 std::floor(engine.most_sends / demand.num_deliveries()));
+    const double most =
+        std::min(most_chunks_of(smallest, options), std::floor(engine.most_sends / demand.num_deliveries()));
     counts = {1};
     while (2.0 * counts.back() <= most) counts.push_back(2 * counts.back());
     return counts;

@@ -12,7 +12,7 @@ namespace rondo {
 int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options);
 
 /// Chunk counts worth a try for `demand` of one chunk a contribution: 1, 2, 4, ... and the largest one that
-/// keeps chunks at `min_chunk_bytes` and the schedule at 400,000 sends; options.chunks alone where it is set.
+/// keeps chunks at the least bytes and the schedule at 400,000 sends; options.chunks alone where it is set.
 /// Ascending, never empty.
 std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options);
 

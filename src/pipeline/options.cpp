@@ -216,7 +216,8 @@ std::vector<SolveOption> make_options() {
        whole_field(
            [](auto& o) -> auto& { return o.chunks; }, 1, kMostChunks, SpecialWhole{0, "auto"}),
        all_engines, nullptr},
-      {"min-chunk-bytes", "min_chunk_bytes", kSearch, "BYTES", "--chunks auto never splits below it",
+      {"min-chunk-bytes", "min_chunk_bytes", kSearch, "BYTES",
+       "--chunks auto never splits below it (default: a 64th of a contribution, within 250 and 1024)",
        number_field(
            [](auto& o) -> auto& { return o.min_chunk_bytes; }, above_zero()),
        all_engines, why_min_chunk_bytes_idle},

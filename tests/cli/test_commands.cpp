@@ -87,7 +87,7 @@ TEST_F(Commands, PrintConfigRoundTrips) {
   const std::string printed =
       succeed(solve_ring("--gap 1% --seed 7 --chunks 3 --engine list --force --print-config"));
   EXPECT_TRUE(contains(printed, "gap = 1%\n")) << printed;
-  EXPECT_TRUE(contains(printed, "min-chunk-bytes = 1024\n")) << printed;
+  EXPECT_TRUE(contains(printed, "improve-work = 2500000\n")) << printed;
   EXPECT_FALSE(fs::exists(at("out")));
   write_file(at("c.cfg"), printed);
   EXPECT_EQ(succeed(split("solve --config c.cfg --print-config")), printed);

@@ -22,11 +22,11 @@ struct EngineInfo;  // rondo/pipeline/registry.hpp
 /// in solve_options().
 struct SolveOptions {
   std::string engine = "auto";
-  std::string from = {};           ///< file or run of the schedule to begin with; "" = none
-  std::string policy = {};         ///< "" = the engine's default (auto: all)
-  int chunks = 0;                  ///< chunks a contribution; 0 = auto
-  double min_chunk_bytes = 1024;   ///< auto never splits below it
-  std::optional<double> gap = {};  ///< stop once finish / bound - 1 <= gap
+  std::string from = {};                       ///< file or run of the schedule to begin with; "" = none
+  std::string policy = {};                     ///< "" = the engine's default (auto: all)
+  int chunks = 0;                              ///< chunks a contribution; 0 = auto
+  std::optional<double> min_chunk_bytes = {};  ///< auto never splits below it; absent: as the size asks
+  std::optional<double> gap = {};              ///< stop once finish / bound - 1 <= gap
   std::optional<double> time_limit_s = {};
   /// Work of large-neighbourhood search on the best schedule, in sends; 0: none. With `gap` ten times as
   /// much.

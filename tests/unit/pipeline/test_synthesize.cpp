@@ -30,10 +30,22 @@ std::shared_ptr<const Topology> shipped_dgx1() {
 
 TEST(ChunkCounts, PowersOfTwoAndTheLargest) {
   const Demand demand = make_demand(Collective::allgather, 4 * 11'000, 4, 1);
-  EXPECT_EQ(chunk_counts(demand, {}), (std::vector<int>{1, 2, 4, 8, 10}));
+  SolveOptions least;
+  least.min_chunk_bytes = 1024;
+  EXPECT_EQ(chunk_counts(demand, least), (std::vector<int>{1, 2, 4, 8, 10}));
   SolveOptions fixed;
   fixed.chunks = 3;
   EXPECT_EQ(chunk_counts(demand, fixed), std::vector<int>{3});
+}
+
+TEST(ChunkCounts, LeastChunksFollowTheSize) {
+  const auto most = [](double bytes) {
+    return chunk_counts(make_demand(Collective::allgather, 4 * bytes, 4, 1), {}).back();
+  };
+  EXPECT_EQ(most(499), 1);
+  EXPECT_EQ(most(8'000), 32);          // of 250 bytes
+  EXPECT_EQ(most(32'000), 64);         // of 500
+  EXPECT_EQ(most(100 * 1024.0), 100);  // of 1024
 }
 
 TEST(ChunkCounts, NeverBelowTheSmallestChunkUnlessTheDataIsSmaller) {
@@ -185,6 +197,7 @@ void expect_a_restart_won(const SynthesisResult& result) {
 TEST(Synthesize, TheReportNamesTheRestartThatWon) {
   SolveOptions options;
   options.engine = "list";
+  options.min_chunk_bytes = 1024;
   const auto ring = generated("ring", {{"gpus", "4"}});
   const SynthesisResult won = solve(ring, Collective::broadcast, 20e3, options);
   expect_a_restart_won(won);
