@@ -305,10 +305,11 @@ class Improver {
     // What was better is tried again: elsewhere in the plan, it may still be.
     std::vector<std::uint64_t> seeds = state_.good_seeds;
     for (const std::size_t most = streams(); seeds.size() < most;)
-      seeds.push_back(mix_bits(task_.seed + 1) + state_.tries + seeds.size());
+      seeds.push_back(mix_bits(task_.seed + 1) + state_.seeds + seeds.size());
     StreamRound round = play_streams({incumbent_, space_, task_.bound_us}, seeds,
                                      seeds.size() > kTriesPerRound, communicator_);
     ++state_.rounds;
+    state_.seeds += seeds.size();
     state_.work += static_cast<double>(round.tries) * transfers(state_.chunks);
     state_.tries += round.tries;
     state_.level_tries += round.tries;

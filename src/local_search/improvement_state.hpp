@@ -41,6 +41,7 @@ struct ImprovementState {
   std::uint64_t successes = 0;
   std::uint64_t merged = 0;  ///< changes of other streams that came with the best one of their round
   std::uint64_t tries = 0;
+  std::uint64_t seeds = 0;  ///< that streams have had
   double work = 0;
   double level_end = 0;                        ///< the share of work or time at which the next level begins
   std::size_t restart_rounds = 0;              ///< finished, of the task's restart_chunks
@@ -55,8 +56,8 @@ struct ImprovementState {
 };
 
 auto members_of(SameAs<ImprovementState> auto& s) {
-  return std::tie(s.rounds, s.idle_tries, s.level_tries, s.successes, s.merged, s.tries, s.work, s.level_end,
-                  s.restart_rounds, s.restart_best, s.restart, s.chunks, s.origin, s.good_seeds,
+  return std::tie(s.rounds, s.idle_tries, s.level_tries, s.successes, s.merged, s.tries, s.seeds, s.work,
+                  s.level_end, s.restart_rounds, s.restart_best, s.restart, s.chunks, s.origin, s.good_seeds,
                   s.splits_in_vain, s.paths);
 }
 
