@@ -71,7 +71,7 @@ TEST_F(Commands, EveryCommandHasHelp) {
   }
   const std::string solve = succeed({"solve", "--help"});
   for (const char* word :
-       {"list", "flow", "milp", "allgather", "alltoall", "KiB", "(=auto)", "(=1024)", "Examples"}) {
+       {"list", "flow", "milp", "allgather", "alltoall", "KiB", "(=auto)", "(=2500000)", "Examples"}) {
     EXPECT_TRUE(contains(solve, word)) << word;
   }
   EXPECT_TRUE(contains(succeed(split("topology list")), "dims"));

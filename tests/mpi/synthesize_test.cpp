@@ -94,6 +94,7 @@ TEST(Synthesize, AutoAllToAll) {
 SynthesisResult in_any_chunks(const Fabric& topology, double bytes, const std::string& engine) {
   SolveOptions options;
   options.engine = engine;
+  options.min_chunk_bytes = 1024;
   return same_on_any_ranks(
       {topology, make_demand(Collective::broadcast, bytes, topology->num_gpus(), 1), options});
 }

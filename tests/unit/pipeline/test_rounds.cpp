@@ -197,16 +197,20 @@ TEST(Rounds, BeatTheListScheduler) {
 /// smaller; rounds never end later than their plan.
 TEST(Rounds, AgainstTheListSchedulerInAnyNumberOfChunks) {
   constexpr double kWorthOfFewerChunks = 0.01;
+  constexpr double kLeastChunkBytes = 1024;
   SolveOptions list_alone;
   list_alone.engine = "list";
   list_alone.improve_work = 0;
+  list_alone.min_chunk_bytes = kLeastChunkBytes;
+  SolveOptions in_pieces = in_rounds("none", 0);
+  in_pieces.min_chunk_bytes = kLeastChunkBytes;
   int fewer = 0;
   int earlier = 0;
   for (const Fabric& topology :
        {torus(), generated("mesh", {{"dims", "2x3"}}),
         damaged(generate_topology("star", {{"chassis", "2"}, {"gpus", "3"}}), 0.2, 1)}) {
     SCOPED_TRACE(topology->name());
-    const Solved rounds = solve(topology, Collective::allgather, 100e3, in_rounds("none", 0));
+    const Solved rounds = solve(topology, Collective::allgather, 100e3, in_pieces);
     expect_whole(topology, rounds);
     const ProvenSchedule list = solve(topology, Collective::allgather, 100e3, list_alone).result.proven;
     const double plan_us = rounds.result.metrics.at("start_finish_us");
