@@ -154,7 +154,7 @@ void ListScheduler::resume(const PartialSchedule& partial) {
         {std::max(holding.from_us, from_us_), EventKind::arrival, holding.gpu.value, holding.chunk.value});
   }
   for (const Send& send : partial.on_links) {
-    timetable_.occupy(send, demand_.bytes(send.chunk));
+    timetable_.occupy(send, send.has_rate() ? 0 : demand_.bytes(send.chunk));
     wake_when_free(send);
   }
 }

@@ -18,8 +18,9 @@ namespace rondo {
 struct PartialSchedule {
   double time_us = 0;  ///< nothing more starts before
   std::vector<Holding> holdings =
-      {};                           ///< who has what from when on, other than at the origin; also in flight
-  std::vector<Send> on_links = {};  ///< sends that still occupy their links at `time_us` or will
+      {};  ///< who has what from when on, other than at the origin; also in flight
+  /// Sends that still occupy their links at `time_us` or will: of the demand's chunks, or with rates.
+  std::vector<Send> on_links = {};
 };
 
 /// Builds a schedule in continuous time, event by event, by the rules of list_rules.hpp; the receiver that
