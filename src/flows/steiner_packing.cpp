@@ -62,6 +62,7 @@ class SteinerLoop {
     const std::size_t num_rows = from_us_.size() * rows_.count();
     even_.assign(num_rows, 1 / static_cast<double>(rows_.count()));
     for (std::size_t row = 0; row < last_rows(); ++row) even_[row] *= kEarlyShare;
+    best_ = even_;
     double bytes = 0;
     for (const SteinerBlock& block : blocks_) bytes += block.bytes;
     unit_us_ = bytes * rows_.least_us();
@@ -72,46 +73,17 @@ class SteinerLoop {
 
   SteinerPacking run(int most_iterations, const Deadline& deadline) {
     first_trees(deadline);
-    MasterSolution solution = master_->solve({});
-    if (last_rows() > 0 && solution.status == SolveStatus::optimal) {
-      first_trees_over_time(solution.theta, deadline);
-      solution = master_->solve({});
+    solution_ = master_->solve({});
+    add_columns(most_iterations, deadline);
+    if (last_rows() > 0 && is_unproven() && !deadline.is_over()) {
+      // One tree at a time, early periods fill slowly.
+      first_trees_over_time(solution_.theta, deadline);
+      solution_ = master_->solve({});
+      add_columns(most_iterations, deadline);
     }
-    std::vector<double> best = even_;
-    double best_bound = -std::numeric_limits<double>::infinity();
-    double theta = solution.theta;
-    int vain = 0;
-    int iterations = 0;
-    while (solution.status == SolveStatus::optimal && iterations < most_iterations &&
-           vain < kMostVainRounds && is_apart(solution.theta, best_bound) && !deadline.is_over()) {
-      const std::vector<double> own = mixed(solution.row_price, even_, kEvenShare);
-      // Where prices near the best ones prove no more, those of the master may.
-      const std::vector<double> price = vain % 2 == 0 ? mixed(own, best, kShareOfBest) : own;
-      const Round round = add_trees(price);
-      bool rises = round.bound > best_bound;
-      if (rises) {
-        best_bound = round.bound;
-        best = price;
-      }
-      const Round of_own = round.num_new > 0 ? Round{.bound = best_bound} : add_trees(own);
-      if (of_own.bound > best_bound) {
-        best_bound = of_own.bound;
-        best = own;
-        rises = true;
-      }
-      const bool is_new = round.num_new > 0 || of_own.num_new > 0;
-      vain = rises ? 0 : vain + 1;
-      if (!is_new && !rises) break;
-      solution = master_->solve({});
-      ++iterations;
-      if (is_apart(theta, solution.theta)) {
-        theta = solution.theta;
-        vain = 0;
-      }
-    }
-    SteinerPacking packing = result(solution);
-    packing.iterations = iterations;
-    packing.prices = certificate(best);
+    SteinerPacking packing = result(solution_);
+    packing.iterations = iterations_;
+    packing.prices = certificate(best_);
     return packing;
   }
 
@@ -124,6 +96,42 @@ class SteinerLoop {
     int num_new = 0;
     double bound = 0;  ///< no packing takes less
   };
+
+  bool is_unproven() const {
+    return solution_.status == SolveStatus::optimal && is_apart(solution_.theta, best_bound_);
+  }
+
+  /// Until packing and bound meet, or neither has moved for long.
+  void add_columns(int most_iterations, const Deadline& deadline) {
+    double theta = solution_.theta;
+    int vain = 0;
+    while (is_unproven() && iterations_ < most_iterations && vain < kMostVainRounds && !deadline.is_over()) {
+      const std::vector<double> own = mixed(solution_.row_price, even_, kEvenShare);
+      // Where prices near the best ones prove no more, those of the master may.
+      const std::vector<double> price = vain % 2 == 0 ? mixed(own, best_, kShareOfBest) : own;
+      const Round round = add_trees(price);
+      bool rises = round.bound > best_bound_;
+      if (rises) {
+        best_bound_ = round.bound;
+        best_ = price;
+      }
+      const Round of_own = round.num_new > 0 ? Round{.bound = best_bound_} : add_trees(own);
+      if (of_own.bound > best_bound_) {
+        best_bound_ = of_own.bound;
+        best_ = own;
+        rises = true;
+      }
+      const bool is_new = round.num_new > 0 || of_own.num_new > 0;
+      vain = rises ? 0 : vain + 1;
+      if (!is_new && !rises) break;
+      solution_ = master_->solve({});
+      ++iterations_;
+      if (is_apart(theta, solution_.theta)) {
+        theta = solution_.theta;
+        vain = 0;
+      }
+    }
+  }
 
   std::size_t last_rows() const { return (from_us_.size() - 1) * rows_.count(); }
   double length_us(std::size_t period) const { return from_us_[period + 1] - from_us_[period]; }
@@ -298,6 +306,10 @@ class SteinerLoop {
   std::unique_ptr<ColumnMaster> master_;
   std::vector<Column> columns_;
   std::vector<std::set<std::vector<SteinerHop>>> known_;  ///< per block
+  MasterSolution solution_;
+  std::vector<double> best_;  ///< the prices of the best bound
+  double best_bound_ = -std::numeric_limits<double>::infinity();
+  int iterations_ = 0;
 };
 
 }  // namespace
