@@ -30,6 +30,12 @@ bool in_place(const Settings& settings) {
   return placement == kInPlace;
 }
 
+bool switch_copies(const Settings& settings) {
+  const std::string& word = settings.text("switch-copies");
+  if (word == "yes" || word == "no") return word == "yes";
+  throw Error(ExitCode::usage, fmt::format("--switch-copies is '{}'; give yes or no", word));
+}
+
 /// "0" or a size.
 std::int64_t byte_limit(const Settings& settings, const std::string& name) {
   const std::string& text = settings.text(name);
@@ -110,7 +116,10 @@ std::vector<OptionGroup> program_options() {
       "MSCCL++ (--format mscclpp)",
       {{"gpus-per-node", "N", "",
         "GPUs that reach one another's memory (memory channels); others use port channels. Default: "
-        "those of one chassis of the fabric"}}};
+        "those of one chassis of the fabric"},
+       {"switch-copies", "yes|no", "yes",
+        "whether what a switch of a node copies is one store at all its receivers (a switch channel: NVLink "
+        "SHARP, H100 and later), where the places allow it; no: one put each"}}};
   for (Option& option : plan.options) option.why_ignored = why_plan_ignored;
   return {both, xml, plan};
 }
@@ -141,7 +150,8 @@ std::string write_plan(const ProvenSchedule& proven, const Settings& settings) {
                              .name = settings.has("name") ? settings.text("name") : "",
                              .min_bytes = static_cast<std::uint64_t>(byte_limit(settings, "min-bytes")),
                              .max_bytes = most == 0 ? mscclpp::kNoLimit : static_cast<std::uint64_t>(most),
-                             .gpus_per_node = limit(settings, "gpus-per-node").value_or(0)});
+                             .gpus_per_node = limit(settings, "gpus-per-node").value_or(0),
+                             .switch_copies = switch_copies(settings)});
 }
 
 std::string write_plan(const ProvenSchedule& proven, const PlanOptions& options) {

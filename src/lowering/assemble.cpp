@@ -14,10 +14,12 @@ using msccl::ThreadBlock;
 
 class Assembler {
  public:
-  Assembler(const StepGraph& graph, const std::vector<Batch>& batches, const Plan& plan, int instances)
+  Assembler(const StepGraph& graph, const std::vector<Batch>& batches, const Plan& plan, int instances,
+            MulticastSteps& multicasts)
       : graph_(graph),
         batches_(batches),
         plan_(plan),
+        multicasts_(multicasts),
         steps_of_(plan.tbs.size()),
         number_(graph.nodes.size(), 0),
         has_dependents_(graph.nodes.size(), 0),
@@ -53,6 +55,7 @@ class Assembler {
       for (std::size_t t = 0; t < plan_.tbs.size(); ++t) {
         const auto id = static_cast<std::size_t>(id_[instance][t]);
         fill(gpus[static_cast<std::size_t>(plan_.tbs[t].gpu)].tbs[id], t, instance);
+        note_multicasts(t, instance);
       }
     }
   }
@@ -70,6 +73,16 @@ class Assembler {
                                                        : batch.instance_stride;
     range.offset += static_cast<int>(instance) * stride;
     return range;
+  }
+
+  void note_multicasts(std::size_t t, std::size_t instance) {
+    for (const int n : steps_of_[t]) {
+      const StepNode& step = node(n);
+      const int multicast = batches_[static_cast<std::size_t>(step.batch)].multicast;
+      if (!msccl::sends(step.type) || multicast < 0) continue;
+      multicasts_[{multicast, static_cast<int>(instance)}].emplace_back(step.gpu, id_[instance][t],
+                                                                        number_[static_cast<std::size_t>(n)]);
+    }
   }
 
   void fill(ThreadBlock& tb, std::size_t t, std::size_t instance) const {
@@ -99,6 +112,7 @@ class Assembler {
   const StepGraph& graph_;
   const std::vector<Batch>& batches_;
   const Plan& plan_;
+  MulticastSteps& multicasts_;
   std::vector<std::vector<int>> steps_of_;  ///< per threadblock of the plan
   std::vector<int> number_;                 ///< per step: in its threadblock, nops counted
   std::vector<char> has_dependents_;
@@ -108,7 +122,8 @@ class Assembler {
 }  // namespace
 
 std::vector<msccl::Gpu> assemble(const StepGraph& graph, const std::vector<Batch>& batches, const Plan& plan,
-                                 const Layout& layout, int instances, int max_count) {
+                                 const Layout& layout, int instances, int max_count,
+                                 MulticastSteps& multicasts) {
   std::vector<msccl::Gpu> gpus(static_cast<std::size_t>(layout.num_gpus()));
   for (int g = 0; g < layout.num_gpus(); ++g) {
     msccl::Gpu& gpu = gpus[static_cast<std::size_t>(g)];
@@ -116,7 +131,7 @@ std::vector<msccl::Gpu> assemble(const StepGraph& graph, const std::vector<Batch
     gpu.output_chunks = layout.output_chunks(g);
     gpu.scratch_chunks = instances * graph.scratch_chunks[static_cast<std::size_t>(g)];
   }
-  Assembler(graph, batches, plan, instances).append_tbs(gpus);
+  Assembler(graph, batches, plan, instances, multicasts).append_tbs(gpus);
   for (const OwnCopy& own : layout.own_copies()) {
     ThreadBlock tb;
     for (int done = 0; done < own.count; done += max_count) {

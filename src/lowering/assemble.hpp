@@ -6,13 +6,16 @@
 
 #include "rondo/msccl/program.hpp"
 #include "steps.hpp"
+#include "switch_use.hpp"
 
 namespace rondo::lowering {
 
 /// The GPUs of the program: one copy of the steps an instance, nops where a step has several waits, the
 /// GPUs' own parts copied in threadblocks of their own. Threadblocks that others wait for come first.
+/// `multicasts` gets the sends of batches that leave together.
 std::vector<msccl::Gpu> assemble(const StepGraph& graph, const std::vector<Batch>& batches, const Plan& plan,
-                                 const Layout& layout, int instances, int max_count);
+                                 const Layout& layout, int instances, int max_count,
+                                 MulticastSteps& multicasts);
 
 /// The cap that more channels can meet.
 inline constexpr const char* kStepsCap = "steps of a threadblock";

@@ -52,6 +52,10 @@ class Merger {
       if (batch_of_[index(t)] < 0) start_batch(t);
     }
     traffic_.order = sums_.order(batch_of_);
+    for (const auto& [transfers, batches] : leaving_together_) {
+      if (batches.size() < 2) continue;
+      for (const int batch : batches) traffic_.batches[index(batch)].multicast = batches.front();
+    }
     return std::move(traffic_);
   }
 
@@ -196,6 +200,11 @@ class Merger {
       batch.clears = batch.clears && sums_.clears(t);
       for (const int cause : sums_.right_before(t)) batch.follows.push_back(batch_of_[index(cause)]);
     }
+    if (!batch.adds) {
+      std::vector<int> transfers = {batch.src};
+      for (const int t : run.members) transfers.push_back(at(t).first_send);
+      leaving_together_[std::move(transfers)].push_back(static_cast<int>(traffic_.batches.size()));
+    }
     std::ranges::sort(batch.follows);
     batch.follows.erase(std::ranges::unique(batch.follows).begin(), batch.follows.end());
     traffic_.batches.push_back(std::move(batch));
@@ -209,7 +218,8 @@ class Merger {
   std::vector<double> first_use_us_;  ///< when the destination first needs that it has arrived
   std::vector<int> last_cause_;       ///< the latest in the list of those that it carries on
   std::vector<int> batch_of_;
-  std::map<std::pair<int, int>, Spot> in_scratch_;  ///< by chunk and GPU
+  std::map<std::pair<int, int>, Spot> in_scratch_;                 ///< by chunk and GPU
+  std::map<std::vector<int>, std::vector<int>> leaving_together_;  ///< batches by source and first sends
   Traffic traffic_;
 };
 

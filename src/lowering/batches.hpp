@@ -33,6 +33,8 @@ struct Batch {
   bool adds = false;    ///< what arrives is added to what is at `summand`
   Spot summand = {};    ///< where `adds`
   bool clears = false;  ///< nobody reads at src what it carries once it has left
+  /// The same of those that leave src in the same transfers, which switches copy; -1: no other does.
+  int multicast = -1;
 };
 
 /// A batch leaves its source, or is taken at its destination.

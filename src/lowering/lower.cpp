@@ -8,6 +8,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/lowering/lowering.hpp"
+#include "switch_use.hpp"
 
 namespace rondo {
 namespace {
@@ -70,12 +71,14 @@ void check_options(const LoweringOptions& options) {
 /// What stays the same however the connections are dealt over threadblocks.
 struct Prepared {
   Layout layout;
+  std::vector<lowering::SwitchSum> sums;
   lowering::Traffic traffic;
   Program program;  ///< without GPUs and channels
 };
 
-/// The transfers between GPUs. Throws Error(unavailable) for what no executor can do.
-std::vector<Delivery> moved(const ProvenSchedule& proven) {
+/// The transfers between GPUs of chunks that are not `summed` by a switch, where plans of MSCCL++ can say
+/// that. Throws Error(unavailable) for what no executor can do.
+std::vector<Delivery> moved(const ProvenSchedule& proven, const std::vector<char>& summed) {
   for (const Contribution& contribution : proven.demand.contributions()) {
     if (contribution.held.empty()) continue;
     throw Error(ExitCode::unavailable,
@@ -86,18 +89,48 @@ std::vector<Delivery> moved(const ProvenSchedule& proven) {
   Transfers transfers = transfers_of(proven.topology, proven.demand, proven.schedule.sends);
   for (const int send : transfers.added_into) {
     if (send < 0) continue;
-    const NodeId node = proven.topology.link(proven.schedule.sends[index(send)].link).src;
+    const Send& sum = proven.schedule.sends[index(send)];
+    if (!summed.empty() && summed[sum.chunk.index()]) continue;
+    const NodeId node = proven.topology.link(sum.link).src;
     const std::string& name = proven.topology.node(node).name;
     throw Error(
         ExitCode::unavailable,
-        fmt::format("switch {}{} adds ('reduce'), which MSCCL programs cannot say; make a schedule for the "
-                    "fabric with \"reduce\": false",
-                    node.value, name.empty() ? "" : " (" + name + ")"));
+        fmt::format("switch {}{} adds ('reduce'), which {}; make a schedule for the fabric with \"reduce\": "
+                    "false",
+                    node.value, name.empty() ? "" : " (" + name + ")",
+                    summed.empty() ? "MSCCL programs cannot say"
+                                   : "plans of MSCCL++ can say only of one switch inside a node that adds "
+                                     "what all GPUs have and gives the sum to all"));
   }
+  if (summed.empty()) return std::move(transfers.deliveries);
+  std::vector<char> is_moved;
+  for (const Delivery& delivery : transfers.deliveries) is_moved.push_back(!summed[delivery.chunk.index()]);
+  keep_marked(transfers.deliveries, is_moved);
   return std::move(transfers.deliveries);
 }
 
-Prepared prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
+/// Chunks that lie side by side are one sum.
+std::vector<lowering::SwitchSum> sums_of(const Layout& layout, const std::vector<char>& summed,
+                                         int instances) {
+  std::vector<lowering::SwitchSum> sums;
+  for (int instance = 0; instance < instances; ++instance) {
+    for (int c = 0; c < static_cast<int>(summed.size()); ++c) {
+      if (!summed[index(c)]) continue;
+      lowering::SwitchSum sum{.from = *layout.home(c, 0),
+                              .to = *layout.wanted_at(c, 0),
+                              .count = layout.length(c),
+                              .instance = instance};
+      sum.from.offset += instance * layout.instance_stride(c);
+      sum.to.offset += instance * layout.instance_stride(c);
+      sums.push_back(sum);
+    }
+  }
+  return sums;
+}
+
+/// `summed`: chunks that switches add up; empty where none may.
+Prepared prepare(const ProvenSchedule& proven, const LoweringOptions& options,
+                 const std::vector<char>& summed) {
   const Executor& executor = *options.executor;
   const Collective coll = known_coll(proven.demand, executor);
   const auto spelled = msccl::spelling(executor, coll);
@@ -113,16 +146,19 @@ Prepared prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
                     "group solve with --relay none",
                     to_string(proven.demand.collective()), describe(proven.demand.shape())));
   }
-  std::vector<Delivery> deliveries = lowering::needed_in_order(proven.demand, moved(proven));
+  std::vector<Delivery> deliveries = lowering::needed_in_order(proven.demand, moved(proven, summed), summed);
   if (options.max_peers) {
     deliveries = lowering::needed_in_order(
-        proven.demand, lowering::limit_peers(proven.topology, std::move(deliveries), *options.max_peers));
+        proven.demand, lowering::limit_peers(proven.topology, std::move(deliveries), *options.max_peers),
+        summed);
   }
   Prepared parts = {.layout = Layout(proven.demand, {.in_place = options.in_place,
                                                      .in_turn = coll == Collective::custom,
                                                      .instances = options.instances}),
+                    .sums = {},
                     .traffic = {},
                     .program = {}};
+  parts.sums = sums_of(parts.layout, summed, options.instances);
   parts.traffic = lowering::merge(deliveries, parts.layout, executor.count);
   parts.program.name = name_of(proven, options);
   parts.program.protocol = options.protocol;
@@ -137,7 +173,7 @@ Prepared prepare(const ProvenSchedule& proven, const LoweringOptions& options) {
   return parts;
 }
 
-Program build(const Prepared& parts, const LoweringOptions& options, int batches_per_tb) {
+lowering::Lowered build(const Prepared& parts, const LoweringOptions& options, int batches_per_tb) {
   const int num_gpus = parts.layout.num_gpus();
   const auto lowered = [&](Order order) -> std::optional<std::pair<Plan, StepGraph>> {
     const auto plan = lowering::connect(parts.traffic, num_gpus, *options.executor, batches_per_tb, order);
@@ -163,25 +199,25 @@ Program build(const Prepared& parts, const LoweringOptions& options, int batches
                     lowering::kFifoDepth));
   }
   const auto& [plan, graph] = *made;
-  Program program = parts.program;
-  program.num_channels = options.instances * plan.num_channels;
-  program.gpus = lowering::assemble(graph, parts.traffic.batches, plan, parts.layout, options.instances,
-                                    options.executor->count);
-  return program;
+  lowering::Lowered lowered_all = {.program = parts.program, .sums = parts.sums};
+  lowered_all.program.num_channels = options.instances * plan.num_channels;
+  lowered_all.program.gpus =
+      lowering::assemble(graph, parts.traffic.batches, plan, parts.layout, options.instances,
+                         options.executor->count, lowered_all.multicasts);
+  return lowered_all;
 }
 
-}  // namespace
-
-Program lower(const ProvenSchedule& proven, const LoweringOptions& options) {
+lowering::Lowered lower_rest(const ProvenSchedule& proven, const LoweringOptions& options,
+                             const std::vector<char>& summed) {
   check_options(options);
   const Executor& executor = *options.executor;
-  const Prepared parts = prepare(proven, options);
+  const Prepared parts = prepare(proven, options, summed);
   const int max_steps = std::min(options.max_steps.value_or(executor.steps), executor.steps);
   int batches_per_tb = max_steps;
   for (int attempt = 1;; ++attempt) {
-    Program program = build(parts, options, batches_per_tb);
-    const std::optional<Excess> excess = lowering::beyond_caps(program, executor, max_steps);
-    if (!excess) return program;
+    lowering::Lowered made = build(parts, options, batches_per_tb);
+    const std::optional<Excess> excess = lowering::beyond_caps(made.program, executor, max_steps);
+    if (!excess) return made;
     const bool steps_only = excess->cap == lowering::kStepsCap;
     if (steps_only && attempt < kMaxAttempts && batches_per_tb > 1) {
       batches_per_tb = std::max(1, static_cast<int>(batches_per_tb * max_steps / excess->figure) - 1);
@@ -191,6 +227,17 @@ Program lower(const ProvenSchedule& proven, const LoweringOptions& options) {
                 fmt::format("{} takes at most {} as {}, but {} has {}: {}", executor.name, excess->allowed,
                             excess->cap, excess->where, excess->figure, excess->remedy));
   }
+}
+
+}  // namespace
+
+Program lower(const ProvenSchedule& proven, const LoweringOptions& options) {
+  return lower_rest(proven, options, {}).program;
+}
+
+lowering::Lowered lowering::lower_with_switches(const ProvenSchedule& proven, const LoweringOptions& options,
+                                                const std::vector<int>& node_of) {
+  return lower_rest(proven, options, summed_by_switch(proven, node_of));
 }
 
 }  // namespace rondo

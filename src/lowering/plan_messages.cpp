@@ -32,7 +32,7 @@ PlanMessages messages_of(const msccl::Program& program) {
     auto& sent = open[{g, tb.send_peer, tb.channel}];
     sent.push_back(static_cast<int>(messages.all.size()));
     messages.sent_by[{g, t, s}] = sent.back();
-    messages.all.push_back({.src = g, .src_tb = t, .src_step = s});
+    messages.all.push_back({.src = g, .src_tb = t, .src_step = s, .channel = tb.channel});
   });
   std::map<PlanChannels::Connection, std::size_t> taken;
   for_each_step(program, [&](int g, int t, int s, const ThreadBlock& tb, const Step& step) {
@@ -59,8 +59,7 @@ PlanChannels channels_of(const msccl::Program& program, const std::vector<Messag
   std::map<PlanChannels::Connection, int> before;  // others between the same two GPUs
   std::map<Pair, int> number;                      // the smaller GPU first
   for (const Message& message : messages) {
-    const int channel = program.gpus[index(message.src)].tbs[index(message.src_tb)].channel;
-    const auto [it, is_new] = before.try_emplace({message.src, message.dst, channel}, 0);
+    const auto [it, is_new] = before.try_emplace({message.src, message.dst, message.channel}, 0);
     if (is_new) it->second = number[std::minmax(message.src, message.dst)]++;
   }
   PlanChannels channels;

@@ -14,6 +14,10 @@ struct Message {
   int src = -1, src_tb = -1, src_step = -1;
   int dst = -1, dst_tb = -1, dst_step = -1;
   msccl::Range landing = {};  ///< where it is put at dst
+  /// Of the connection: the program's, of a copy that a switch makes -1 - the threadblock that stores it.
+  int channel = 0;
+
+  std::tuple<int, int, int> connection() const { return {src, dst, channel}; }
 };
 
 /// The messages of a program: the n-th send of a connection meets its n-th receive.
@@ -30,7 +34,7 @@ PlanMessages messages_of(const msccl::Program& program);
 /// The channels of a plan: a connection has one of its own, on which its receiver says that it has begun and
 /// its sender that data is there.
 struct PlanChannels {
-  using Connection = std::tuple<int, int, int>;  ///< source, destination and the program's channel
+  using Connection = std::tuple<int, int, int>;  ///< source, destination and Message::channel
 
   std::map<Connection, int> send = {};                      ///< among the source's channels of its type
   std::map<Connection, int> receive = {};                   ///< among the destination's

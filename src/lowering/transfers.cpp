@@ -48,10 +48,12 @@ std::vector<Delivery> in_causal_order(const std::vector<Delivery>& deliveries) {
 
 }  // namespace
 
-std::vector<Delivery> needed_in_order(const Demand& demand, std::vector<Delivery> deliveries) {
+std::vector<Delivery> needed_in_order(const Demand& demand, std::vector<Delivery> deliveries,
+                                      const std::vector<char>& elsewhere) {
   find_causes(demand, deliveries);
   const ChunkGpuTable<int> first = first_arrivals(demand, deliveries);
   for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
+    if (!elsewhere.empty() && elsewhere[c]) continue;
     for (const GpuId destination : demand.destinations(ChunkId{c})) {
       if (first(ChunkId{c}, destination) >= 0) continue;
       throw Error(ExitCode::bad_data, fmt::format("chunk {} never reaches GPU {}: the schedule is not valid",

@@ -9,8 +9,10 @@
 namespace rondo::lowering {
 
 /// Keeps what the demand needs, with new causes, and orders it by start, causes first. Throws Error(bad_data)
-/// when a destination is never reached.
-std::vector<Delivery> needed_in_order(const Demand& demand, std::vector<Delivery> deliveries);
+/// when a destination is never reached. Chunks that are marked in `elsewhere`, one a chunk where it is not
+/// empty, need no delivery.
+std::vector<Delivery> needed_in_order(const Demand& demand, std::vector<Delivery> deliveries,
+                                      const std::vector<char>& elsewhere = {});
 
 /// Sends what goes between GPUs that neither share a row nor a column through one that shares both, so that
 /// a GPU has at most `max_peers` peers in each direction: rows are chassis where those are equal in size,

@@ -154,6 +154,7 @@ TEST_F(XmlCommands, DamagedPlansAreRefusedWithTheirPlace) {
   fail(64, "check-plan plan.json --caps some");
   fail(64, "export run --format mscclpp --output c.json --protocol LL");
   fail(64, "export run --format msccl-xml --output c.xml --gpus-per-node 2");
+  fail(64, "export run --format mscclpp --output c.json --switch-copies perhaps");
 }
 
 }  // namespace

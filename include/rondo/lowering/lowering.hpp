@@ -64,6 +64,7 @@ struct PlanOptions {
   /// GPUs that reach one another's memory, in the order of their ids; 0: those of one chassis, all where the
   /// topology has none.
   int gpus_per_node = 0;
+  bool switch_copies = true;  ///< what a switch of a node copies is stored at all its receivers at once
 };
 
 /// The plan that does what the schedule does: the steps of lower(), as one-sided copies.
@@ -72,6 +73,9 @@ struct PlanOptions {
 /// - Nobody touches the memory of a GPU before it has begun: each receiver says so with a relaxed signal.
 /// - GPUs of one node use memory channels, others port channels. A port flushes with its last put, and where
 /// the source is written again.
+/// - What a switch of a node copies is one store at a group of GPUs (gstore), where it comes to one place of
+/// their outputs; else, and without `switch_copies`, a put each. What one switch adds up for all GPUs is
+/// glres, each GPU a share of it; other sums of switches are refused.
 /// - Threadblocks of a GPU wait for one another with a semaphore a pair.
 /// - nop stands where the threads of a block have to wait for one another, nowhere else.
 /// The least and the greatest message are those that chunks of 16 bytes and offsets of 32 bits allow, where

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <iostream>
 
 #include "random_plan_run.hpp"
@@ -102,6 +103,99 @@ TEST(PlanLowering, BeyondACapItIsNamed) {
   }
 }
 
+Topology one_switch(const char* adds) {
+  return generate_topology("fat_tree", {{"leaves", "1"}, {"gpus", "4"}, {"spines", "1"}, {"reduce", adds}});
+}
+
+/// Each chunk one transfer over the switch: from `givers` GPUs, the first ones, to those from `taker` on.
+ProvenSchedule over_switch(const Topology& topology, const Demand& demand, int givers, int taker) {
+  ProvenSchedule proven{.topology = topology, .demand = demand, .schedule = {}};
+  const double us = demand.bytes(ChunkId{0}) / 25e3, latency_us = 0.5;
+  for (int c = 0; c < static_cast<int>(demand.num_chunks()); ++c) {
+    const auto add = [&](const Link& link, int l, bool gives) {
+      const double start_us = c * us + (gives ? 0 : latency_us);
+      proven.schedule.sends.push_back({.chunk = ChunkId{c},
+                                       .link = LinkId{l},
+                                       .start_us = start_us,
+                                       .end_us = start_us + us,
+                                       .arrival_us = start_us + us + link.latency_us,
+                                       .op = gives && givers > 1 ? SendOp::reduce : SendOp::copy,
+                                       .transfer = c});
+    };
+    for (int l = 0; l < static_cast<int>(topology.num_links()); ++l) {
+      const Link& link = topology.link(LinkId{l});
+      const GpuId src = topology.gpu_of(link.src), dst = topology.gpu_of(link.dst);
+      if (src.value >= 0 && src.value < givers) add(link, l, true);
+      if (dst.value >= taker) add(link, l, false);
+    }
+  }
+  canonicalise(proven.schedule);
+  const ReplayResult replayed = replay(topology, demand, proven.schedule.sends);
+  EXPECT_TRUE(replayed.valid()) << *replayed.violation;
+  proven.schedule.finish_us = replayed.finish_us;
+  return proven;
+}
+
+/// AllReduce in `chunks` chunks, each added up by the switch and given to all GPUs.
+ProvenSchedule summed_by_switch(int chunks) {
+  return over_switch(one_switch("true"), make_demand(Collective::allreduce, 1e6, 4, chunks), 4, 0);
+}
+
+ProvenSchedule copied_by_switch() {
+  return over_switch(one_switch("false"), make_demand(Collective::broadcast, 1e6, 4, 3), 1, 1);
+}
+
+int count(const Plan& plan, OpType type) {
+  int found = 0;
+  for (const Gpu& gpu : plan.gpus) {
+    for (const ThreadBlock& tb : gpu.tbs)
+      found += static_cast<int>(std::ranges::count(tb.ops, type, &Op::type));
+  }
+  return found;
+}
+
+TEST(PlanLowering, SwitchThatAddsForAllIsAGroupReduction) {
+  Random random(3);
+  for (const bool in_place : {false, true}) {
+    for (const int instances : {1, 2}) {
+      const Plan plan = planned(summed_by_switch(6), {.in_place = in_place, .instances = instances});
+      // 6 chunks side by side: each of the 4 GPUs has one or two of them.
+      EXPECT_EQ(count(plan, OpType::group_reduce_store), 4 * instances);
+      EXPECT_EQ(count(plan, OpType::put), 0);
+      EXPECT_EQ(plan.gpus[0].groups.size(), in_place ? 1U : 2U);
+      EXPECT_EQ(plan.gpus[3].groups[0].ranks, (std::vector{0, 1, 2, 3}));
+      const auto outputs = run_at_random(plan, random);
+      ASSERT_TRUE(outputs);
+      EXPECT_EQ(run_at_random(plan, random), outputs);
+    }
+  }
+  EXPECT_EQ(count(planned(summed_by_switch(2)), OpType::group_reduce_store), 2);
+}
+
+TEST(PlanLowering, SwitchThatAddsBetweenNodesOrForOneGpuIsNamed) {
+  try {
+    lower_to_plan(summed_by_switch(1), {.gpus_per_node = 2});
+    FAIL() << "nothing was refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::unavailable);
+    EXPECT_NE(std::string(error.what()).find("one switch inside a node"), std::string::npos) << error.what();
+  }
+}
+
+TEST(PlanLowering, SwitchThatCopiesIsAGroupStore) {
+  const ProvenSchedule proven = copied_by_switch();
+  const Plan by_switch = planned(proven), by_puts = planned(proven, {.switch_copies = false});
+  EXPECT_EQ(count(by_switch, OpType::put), 0);
+  EXPECT_GT(count(by_switch, OpType::group_store), 0);
+  EXPECT_EQ(count(by_switch, OpType::copy), 0);  // the root's own output is written by the store
+  EXPECT_EQ(count(by_puts, OpType::put), 3 * count(by_switch, OpType::group_store));
+  EXPECT_EQ(count(by_puts, OpType::group_store), 0);
+  Random random(4);
+  EXPECT_EQ(run_at_random(by_switch, random), run_at_random(by_puts, random));
+  // Between nodes there is no switch channel.
+  EXPECT_EQ(count(planned(proven, {.gpus_per_node = 1}), OpType::group_store), 0);
+}
+
 /// Changes a plan somewhere; may leave it as it is.
 class PlanMutator {
  public:
@@ -191,7 +285,9 @@ TEST(PlanMutations, NoneThatChangesTheResultIsAccepted) {
       planned(schedule_of(ring, Collective::alltoall), {.gpus_per_node = 2}),
       planned(combined(full, Collective::allreduce, 1), {.in_place = true}),
       planned(combined(ring, Collective::allreduce, 1), {.gpus_per_node = 2}),
-      planned(combined(ring, Collective::reduce_scatter, 2))};
+      planned(combined(ring, Collective::reduce_scatter, 2)),
+      planned(summed_by_switch(6), {.in_place = true}),
+      planned(copied_by_switch())};
   Random random(20261123);
   std::vector<PlanOutputs> right;
   const auto changes = [&](const Plan& plan, const PlanOutputs& outputs) {
