@@ -77,6 +77,12 @@ void Process::signal(int number) const {
   kill(pid_, number);
 }
 
+void Process::wait_until_held() const {
+  int status = 0;
+  EXPECT_EQ(waitpid(pid_, &status, WUNTRACED), pid_);
+  EXPECT_TRUE(WIFSTOPPED(status));
+}
+
 Outcome Process::wait(std::chrono::seconds limit) {
   const auto deadline = std::chrono::steady_clock::now() + limit;
   int status = 0;

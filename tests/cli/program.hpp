@@ -31,8 +31,10 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void signal(int number) const;
+  /// Returns when SIGSTOP holds the program.
+  void wait_until_held() const;
   /// Waits; ends the program when it takes longer than `limit`.
-  Outcome wait(std::chrono::seconds limit = std::chrono::seconds(60));
+  Outcome wait(std::chrono::seconds limit = std::chrono::seconds(300));
 
  private:
   std::filesystem::path out_;

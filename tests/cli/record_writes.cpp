@@ -1,9 +1,13 @@
-// Loaded before the C library (LD_PRELOAD): notes in the file RONDO_RECORD what a power cut depends on, a
+// Loaded before the C library (LD_PRELOAD). Notes in the file RONDO_RECORD what a power cut depends on, a
 // line a call: "write PATH", "fsync PATH", "rename FROM TO", "mkdir PATH". Of writes those to temporary files
 // alone.
+//
+// And stops the program at a file, however fast the machine is: once a file NAME-NUMBER of at least BYTES has
+// got its name, with a NUMBER of at least that of RONDO_STOP_AT="NAME NUMBER BYTES SIGNAL WHOM", the program
+// gets the signal; WHOM is "self", or "mpirun", which passes it on to all ranks.
 
-#include <dlfcn.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -37,6 +41,29 @@ void note_file(const char* call, int file, const char* only_with = "") {
   if (std::strstr(path, only_with) != nullptr) note(call, path);
 }
 
+void stop_at(const char* path) {
+  static bool is_stopped = false;
+  const char* where = std::getenv("RONDO_STOP_AT");
+  if (where == nullptr || is_stopped) return;
+  char name[256], whom[16];
+  long number = 0, bytes = 0;
+  int signal_number = 0;
+  if (std::sscanf(where, "%255s %ld %ld %d %15s", name, &number, &bytes, &signal_number, whom) != 5) return;
+  const char* slash = std::strrchr(path, '/');
+  const char* file = slash == nullptr ? path : slash + 1;
+  const size_t length = std::strlen(name);
+  struct stat status;
+  if (std::strncmp(file, name, length) != 0 || file[length] != '-' ||
+      std::strtol(file + length + 1, nullptr, 10) < number || stat(path, &status) != 0 ||
+      status.st_size < bytes) {
+    return;
+  }
+  is_stopped = true;
+  const bool is_self = std::strcmp(whom, "self") == 0;
+  kill(is_self ? getpid() : getppid(), signal_number);
+  if (!is_self) usleep(1'000'000);  // the signal comes back by way of mpirun; ends early when it does
+}
+
 }  // namespace
 
 extern "C" {
@@ -63,7 +90,10 @@ int fsync(int file) {
 
 int rename(const char* from, const char* to) noexcept {
   const auto result = static_cast<int>(syscall(SYS_rename, from, to));
-  if (result == 0) note("rename", from, to);
+  if (result == 0) {
+    note("rename", from, to);
+    stop_at(to);
+  }
   return result;
 }
 

@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <thread>
+#include <sstream>
 #include <tuple>
 
 #include "program.hpp"
@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
-using namespace std::chrono_literals;
 
 /// A search of a second and more, each batch of which leaves a state.
 Words search(const std::string& more = "") {
@@ -27,38 +26,35 @@ Words search(const std::string& more = "") {
       more);
 }
 
+/// Where a program ends: when it has kept this file, the one of this number or a later one.
+struct Stop {
+  std::string file = "search";  ///< name without its number
+  int number = 1;
+  int signal_number = SIGKILL;
+  long bytes = 0;  ///< smaller files are passed over
+};
+
 class Survival : public ProgramTest {
  protected:
-  /// Starts the search and returns when it has kept a state.
-  std::unique_ptr<Process> started_search(int ranks = 1) const {
-    auto process = std::make_unique<Process>(search(), ranks, folder_.path());
-    const auto deadline = std::chrono::steady_clock::now() + 20s;
-    while (!has_state("search", 1) && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::sleep_for(2ms);
-    }
+  /// Runs a command to the stop, on several ranks under mpirun.
+  Outcome run_until(const Stop& stop, const Words& command, int ranks = 1) const {
+    return started(stop, command, ranks)->wait();
+  }
+  std::unique_ptr<Process> started(const Stop& stop, const Words& command, int ranks = 1) const {
+    std::ostringstream where;
+    where << stop.file << ' ' << stop.number << ' ' << stop.bytes << ' ' << stop.signal_number << ' '
+          << (ranks == 1 ? "self" : "mpirun");
+    setenv("LD_PRELOAD", RONDO_RECORD_WRITES, 1);
+    setenv("RONDO_STOP_AT", where.str().c_str(), 1);
+    auto process = std::make_unique<Process>(command, ranks, folder_.path());
+    unsetenv("LD_PRELOAD");
+    unsetenv("RONDO_STOP_AT");
     return process;
   }
   void leave_unfinished(int signal_number, int exit_code, int ranks = 1) const {
-    const auto process = started_search(ranks);
-    process->signal(signal_number);
-    const auto start = std::chrono::steady_clock::now();
-    const Outcome outcome = process->wait();
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+    const Outcome outcome = run_until({.signal_number = signal_number}, search(), ranks);
     EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
     ASSERT_TRUE(fs::exists(at("out/states"))) << "it ended before the signal";
-  }
-  /// Whether a state of this name stands in the folder, the one of this number or a later one: states replace
-  /// each other within milliseconds.
-  bool has_state(const std::string& name, int number) const {
-    std::error_code none_yet;
-    for (const auto& entry : fs::directory_iterator(at("out/states"), none_yet)) {
-      const std::string file = entry.path().filename().string();
-      if (file.starts_with(name + "-") && file.ends_with(".state") &&
-          std::stoi(file.substr(name.size() + 1)) >= number) {
-        return true;
-      }
-    }
-    return false;
   }
   /// Kills the run when it has kept this state, and resumes it on two ranks.
   void expect_the_same_after_a_kill(const std::string& command, const std::string& state, int number) const {
@@ -66,12 +62,7 @@ class Survival : public ProgramTest {
     const std::string undisturbed = digest();
     fs::remove_all(at("out"));
 
-    Process process(split(command), 1, folder_.path());
-    const auto deadline = std::chrono::steady_clock::now() + 20s;
-    while (!has_state(state, number) && std::chrono::steady_clock::now() < deadline)
-      std::this_thread::sleep_for(1ms);
-    process.signal(SIGKILL);
-    process.wait();
+    run_until({.file = state, .number = number}, split(command));
     ASSERT_TRUE(fs::exists(at("out/states"))) << "it ended before the signal";
     succeed({"resume", "out"}, 2);
     EXPECT_EQ(digest(), undisturbed);
@@ -131,19 +122,14 @@ TEST_F(Survival, AKilledColumnGenerationEndsWithTheScheduleOfAnUndisturbedOne) {
 // AllReduce is several searches, one after another, whose states have names of their own.
 TEST_F(Survival, AStoppedAllReduceEndsWithTheScheduleOfAnUndisturbedOne) {
   const Words solve = split(
-      "solve --topology rails:boxes=2,rails=2 --collective allreduce --size 64KB --output out "
+      "solve --topology torus:dims=3x3 --collective allreduce --size 64KB --improve-work 1e4 --output out "
       "--checkpoint-every 0");
   succeed(solve);
   const std::string undisturbed = digest();
   for (const std::string state : {"spreading-search", "search"}) {
     SCOPED_TRACE(state);
     fs::remove_all(at("out"));
-    Process process(solve, 1, folder_.path());
-    const auto deadline = std::chrono::steady_clock::now() + 60s;
-    while (!has_state(state, 1) && std::chrono::steady_clock::now() < deadline)
-      std::this_thread::sleep_for(1ms);
-    process.signal(SIGTERM);
-    EXPECT_EQ(process.wait().exit_code, 75);
+    EXPECT_EQ(run_until({.file = state, .signal_number = SIGTERM}, solve).exit_code, 75);
     ASSERT_TRUE(fs::exists(at("out/states"))) << "it ended before the signal";
     succeed({"resume", "out"}, 2);
     EXPECT_EQ(digest(), undisturbed);
@@ -159,19 +145,13 @@ TEST_F(Survival, TwoRoundsReplaceTheStatesOfTheirPlan) {
   const std::string undisturbed = digest();
   fs::remove_all(at("out"));
 
-  Process process(split(solve), 1, folder_.path());
-  const auto deadline = std::chrono::steady_clock::now() + 20s;
-  bool had_states = false;
-  while (!fs::exists(at("out/rounds/round-00002.h5")) && std::chrono::steady_clock::now() < deadline) {
-    had_states = had_states || fs::exists(at("out/states/plan-search-00000.state"));
-    std::this_thread::sleep_for(1ms);
-  }
-  process.signal(SIGKILL);
-  process.wait();
+  setenv("RONDO_RECORD", at("record").c_str(), 1);
+  run_until({.file = "round", .number = 2}, split(solve));
+  unsetenv("RONDO_RECORD");
   ASSERT_FALSE(fs::exists(at("out/report.json"))) << "it ended before the signal";
-  EXPECT_TRUE(had_states);
-  EXPECT_FALSE(fs::exists(at("out/states")));
-  // A kill before the last of them was removed leaves some.
+  EXPECT_TRUE(contains(read_file(at("record")), "states/plan-search-00000.state"));
+  // Killed as the second round got its name, before the states behind it were removed.
+  fs::remove_all(at("out/states"));
   fs::create_directory(at("out/states"));
   write_file(at("out/states/plan-search-00007.state"), "older");
   const Outcome resumed = rondo({"resume", "out"}, 2);
@@ -224,14 +204,7 @@ TEST_F(Survival, AFirstOrderSolveGoesOnFromItsNewestIterateOnOtherRanks) {
   const Words solve = split(
       "solve --topology ndv2-2 --collective alltoall --size 1MB --engine lp --lp-solver pdhg --symmetry off "
       "--chunks 1 --epoch-multiplier 12 --output out --checkpoint-every 0.05");
-  constexpr std::uintmax_t kLargeState = 100'000;  // of the flow over time, not of the bound's
-  const auto is_inside = [&] {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(at("out/states"), ignored)) {
-      if (entry.path().extension() == ".state" && entry.file_size(ignored) > kLargeState) return true;
-    }
-    return false;
-  };
+  constexpr long kLargeState = 100'000;  // of the flow over time, not of the bound's
   const auto finish_us = [&] {
     return Json::parse(read_file(at("out/report.json")))["finish_us"].get<double>();
   };
@@ -240,13 +213,8 @@ TEST_F(Survival, AFirstOrderSolveGoesOnFromItsNewestIterateOnOtherRanks) {
   for (const auto& [signal_number, ranks, exit_code] :
        {std::tuple{SIGUSR1, 2, 75}, std::tuple{SIGKILL, 1, -1}}) {
     fs::remove_all(at("out"));
-    Process process(solve, ranks, folder_.path());
-    const auto deadline = std::chrono::steady_clock::now() + 20s;
-    while (!is_inside() && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(2ms);
-    process.signal(signal_number);
-    const auto start = std::chrono::steady_clock::now();
-    const Outcome outcome = process.wait();
-    EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+    const Outcome outcome = run_until(
+        {.file = "pdhg", .number = 0, .signal_number = signal_number, .bytes = kLargeState}, solve, ranks);
     EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
     EXPECT_TRUE(contains(succeed({"info", "out"}), "state pdhg-"));
     succeed({"resume", "out"}, 3 - ranks);
@@ -269,12 +237,12 @@ TEST_F(Survival, NothingIsKeptWhereThatIsAskedFor) {
 }
 
 TEST_F(Survival, ASecondSignalEndsTheProcessAtOnce) {
-  const auto process = started_search();
-  process->signal(SIGSTOP);  // so that the two signals come before anything reads the flag
+  const auto process = started({.signal_number = SIGSTOP}, search());
+  process->wait_until_held();  // so that the two signals come before anything reads the flag
   process->signal(SIGUSR1);
   process->signal(SIGTERM);
   process->signal(SIGCONT);
-  EXPECT_EQ(process->wait(2s).exit_code, 75);
+  EXPECT_EQ(process->wait().exit_code, 75);
   EXPECT_TRUE(fs::exists(at("out/lock")));  // nothing was tidied up
 }
 
