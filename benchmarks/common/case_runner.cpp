@@ -1,6 +1,7 @@
 #include "case_runner.hpp"
 
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,7 +50,7 @@ int number_of(const std::string& program, const std::string& option, const std::
 
 }  // namespace
 
-int run_command(const std::vector<std::string>& command, double* wall_s) {
+int run_command(const std::vector<std::string>& command, double* wall_s, double* cpu_s) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -62,8 +63,13 @@ int run_command(const std::vector<std::string>& command, double* wall_s) {
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return 127;
   int status = 0;
-  waitpid(child, &status, 0);
+  rusage used{};
+  wait4(child, &status, 0, &used);
   if (wall_s) *wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
+  if (cpu_s) *cpu_s = seconds(used.ru_utime) + seconds(used.ru_stime);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -88,7 +94,7 @@ CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
                                  "--output", folder.string()});
   command.insert(command.end(), arguments.begin(), arguments.end());
   CaseResult result;
-  result.exit_code = run_command(command, &result.wall_s);
+  result.exit_code = run_command(command, &result.wall_s, &result.cpu_s);
   // Killed, when TERM was not enough, timeout ends by the same signal.
   result.timed_out = timeout_s > 0 &&
                      (result.exit_code == kTimedOut || (result.exit_code != 0 && result.wall_s > timeout_s));

@@ -13,6 +13,7 @@ namespace rondo::benchmarks {
 struct CaseResult {
   nlohmann::ordered_json report;  ///< report.json of the run; null when the command failed
   double wall_s = 0;              ///< of the whole command, start of mpirun included
+  double cpu_s = 0;               ///< the same, of all processes; ranks that wait for others use it up too
   int exit_code = 0;
   bool timed_out = false;
   bool verified = false;                 ///< `rondo verify` accepted the run folder
@@ -23,8 +24,9 @@ struct CaseResult {
 };
 
 /// Runs the command without its standard output. Returns its exit code, 128 + n when signal n ended it; puts
-/// the seconds that it took into `wall_s` unless null.
-int run_command(const std::vector<std::string>& command, double* wall_s);
+/// the seconds that it took into `wall_s`, and those that its processes had a processor into `cpu_s`, unless
+/// null.
+int run_command(const std::vector<std::string>& command, double* wall_s, double* cpu_s = nullptr);
 
 /// `mpirun -n ranks rondo solve --force --output SCRATCH arguments...`, then `rondo verify SCRATCH`. A solve
 /// of more than `timeout_s` seconds is ended; 0: it may take for ever. The schedule is copied to `keep`

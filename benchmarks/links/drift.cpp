@@ -33,9 +33,10 @@ void drift_case(TableCases& cases, const DriftCase& c) {
             {{"fabric", c.fabric},
              {"collective", c.collective},
              {"size", c.size},
-             {"kept", {{"wall_s", whole->wall_s}, {"report", whole->report}}},
-             {"anew", {{"wall_s", anew->wall_s}, {"report", anew->report}}},
+             {"kept", {{"wall_s", whole->wall_s}, {"cpu_s", whole->cpu_s}, {"report", whole->report}}},
+             {"anew", {{"wall_s", anew->wall_s}, {"cpu_s", anew->cpu_s}, {"report", anew->report}}},
              {"wall_s", from->wall_s},
+             {"cpu_s", from->cpu_s},
              {"report", from->report}});
 }
 

@@ -1,4 +1,5 @@
-// Links as they are: links that carry several transfers at once, message costs, bandwidth that changes.
+// Links as they are: links that carry several transfers at once, message costs, bandwidth that changes,
+// switches that copy.
 
 #include "links.hpp"
 
@@ -11,6 +12,7 @@ int main(int argc, char** argv) {
   message_costs(cases);
   drift(cases);
   steps(cases);
+  copies(cases);
   write_results(options, cases.rows());
   return cases.all_succeeded() ? 0 : 1;
 }

@@ -11,6 +11,8 @@ void fat_trees(TableCases& cases);
 void message_costs(TableCases& cases);
 /// Schedules for a fabric whose links have slowed down: anew, and from the one made before.
 void drift(TableCases& cases);
+/// AllGather over switches that may copy, and over the same ones that may not.
+void copies(TableCases& cases);
 /// A link of ndv2-2 that changes in the middle of AllGather: schedules that know it, and one that does not.
 void steps(TableCases& cases);
 

@@ -13,8 +13,9 @@
 namespace rondo {
 namespace {
 
-/// p of the potential: each stage sharpens what the one before has found.
-constexpr int kExponents[] = {8, 32, 128};
+/// p of the potential: each stage sharpens what the one before has found, the last one differences of a
+/// thousandth.
+constexpr int kExponents[] = {8, 32, 128, 512, 2048};
 /// Per stage: how often new routes are looked for, and how often the contributions are gone through after
 /// each time.
 constexpr int kPricings = 3;

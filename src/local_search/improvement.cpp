@@ -70,11 +70,11 @@ class Improver {
   }
 
   Improvement run() {
-    time_ = task_.time_spent();
-    if (state_.chunks == 0 && !begin()) return {};
+    begin_step();
+    if (state_.chunks == 0 && !begin()) return {.out_of_time = is_late_};
     Improvement found;
-    while (!task_.stop(std::min(finish_us(), known_finish_us_))) {
-      time_ = task_.time_spent();
+    while (!is_late_ && !task_.stop(std::min(finish_us(), known_finish_us_))) {
+      begin_step();
       found.out_of_work = state_.work >= task_.work_limit;
       const double in_turn = tries_in_turn(streams());
       const bool no_more_rounds =
@@ -103,7 +103,8 @@ class Improver {
       task_.keep([this] { return packed(); }, false);
     }
     task_.keep([this] { return packed(); }, true);
-    found.out_of_time = time_ >= kShareBeforeLastCall || is_short_of_time_;
+    space_.deadline = nullptr;
+    found.out_of_time = time_ >= kShareBeforeLastCall || is_short_of_time_ || is_late_;
     found.tries = state_.tries;
     found.successes = state_.successes;
     found.merged = state_.merged;
@@ -125,6 +126,25 @@ class Improver {
     message.write(state_);
     message.write(incumbent_.plan);
     return message.take();
+  }
+
+  void begin_step() {
+    time_ = task_.time_spent();
+    if (task_.time_limit_s <= 0) return;
+    deadline_ = task_.deadline();
+    space_.deadline = &deadline_;
+  }
+  /// Collective. Whether `step`, which every rank does for itself, ended in time on all of them.
+  template <class Step>
+  bool ends_in_time(const Step& step) {
+    bool is_late = false;
+    try {
+      step();
+    } catch (const TimeIsOver&) {
+      is_late = true;
+    }
+    if (task_.time_limit_s > 0) is_late_ = is_late_ || communicator_.max(is_late ? 1 : 0) > 0;
+    return !is_late_;
   }
 
   double finish_us() const { return incumbent_.plan.quality.finish_us; }
@@ -158,15 +178,18 @@ class Improver {
     PlanSpace space = with_chunks(space_, start.chunks);
     std::optional<TransferPlan> plan = plan_of(start.schedule(), space);
     if (!plan) return false;
-    TransferPlan tight = justified(*plan, space);
-    enter_level(std::move(space), std::move(tight));
+    if (!ends_in_time([&] { plan = justified(*plan, space); })) return false;
+    if (!enter_level(std::move(space), *std::move(plan))) return false;
     state_.origin = {start.chunks, start.variant};
     return true;
   }
 
-  void enter_level(PlanSpace space, TransferPlan plan) {
+  /// False where time is over before; the level is as it was then.
+  bool enter_level(PlanSpace space, TransferPlan plan) {
+    SurveyedPlan surveyed;
+    if (!ends_in_time([&] { surveyed = survey(std::move(plan), space); })) return false;
     space_ = std::move(space);
-    incumbent_ = survey(std::move(plan), space_);
+    incumbent_ = std::move(surveyed);
     state_.chunks = space_.demand.chunks_per_contribution();
     least_us_ = task_.least_us(state_.chunks);
     state_.idle_tries = 0;
@@ -177,6 +200,7 @@ class Improver {
       state_.paths.emplace_back();
       for (const HopLink& part : space_.hops[h].links) state_.paths.back().push_back(part.link);
     }
+    return true;
   }
 
   bool begin() {
@@ -223,11 +247,10 @@ class Improver {
       TransferPlan split = split_in_halves(incumbent_.plan, halves);
       std::vector<double> key;
       for (const PlannedTransfer& t : split.transfers) key.push_back(t.start_us);
-      split = justified(placed_forward(split, halves, key), halves);
+      if (!ends_in_time([&] { split = justified(placed_forward(split, halves, key), halves); })) return false;
       const bool earlier = closes_gap(split.quality);
       if (!(start && start->finish_us < split.quality.finish_us) && earlier) {
-        enter_level(std::move(halves), std::move(split));
-        return true;
+        return enter_level(std::move(halves), std::move(split));
       }
     }
     return start && take(*start) && finish_us() < before_us;
@@ -308,6 +331,7 @@ class Improver {
       seeds.push_back(mix_bits(task_.seed + 1) + state_.seeds + seeds.size());
     StreamRound round = play_streams({incumbent_, space_, task_.bound_us}, seeds,
                                      seeds.size() > kTriesPerRound, communicator_);
+    if (task_.time_limit_s > 0) is_late_ = communicator_.max(deadline_.is_over() ? 1 : 0) > 0;
     ++state_.rounds;
     state_.seeds += seeds.size();
     state_.work += static_cast<double>(round.tries) * transfers(state_.chunks);
@@ -320,14 +344,18 @@ class Improver {
     if (closes_gap(round.winner->quality)) state_.splits_in_vain = false;
     ++state_.successes;
     state_.merged += round.merged - 1;
-    incumbent_ = survey(std::move(*round.winner), space_);
+    // Nothing is derived from a plan that came last.
+    if (!ends_in_time([&] { incumbent_ = survey(*round.winner, space_); }))
+      incumbent_ = {std::move(*round.winner), {}, {}, {}};
   }
 
   const ImprovementTask& task_;
   const Communicator& communicator_;
   std::vector<ImprovementTask::Start> starts_;  ///< the task's, then the restarts that won
-  double time_ = 0;  ///< share of the time limit that was over when the last round began
+  double time_ = 0;    ///< share of the time limit that was over when the last round began
+  Deadline deadline_;  ///< of the step that is being done, on this rank
   bool is_short_of_time_ = false;
+  bool is_late_ = false;  ///< a step did not end before its deadline
   /// Share of the time limit that a try, or a restart round, took for each transfer.
   double try_share_ = 0;
   double restart_share_ = task_.restart_share;

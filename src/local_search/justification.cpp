@@ -64,7 +64,9 @@ class ForwardPass {
 
   TransferPlan run(const std::vector<int>& order) {
     std::vector<int> place(order.size(), kNobody);
+    TimeCheck check_time(space_);
     for (const int i : order) {
+      check_time();
       if (place[index(i)] != kNobody) continue;  // with its original
       PlannedTransfer t = plan_.transfers[index(i)];
       if (t.cause >= 0) t.cause = place[index(t.cause)];
@@ -275,7 +277,9 @@ std::vector<double> latest_starts(const TransferPlan& plan, const PlanSpace& spa
   const CopyTrees trees(plan, space);
   std::vector<int> left(n, 0);  // per original: of its tree
   for (std::size_t i = 0; i < n; ++i) ++left[index(original_of(plan.transfers, i))];
+  TimeCheck check_time(space);
   for (const int i : order_of(before_end)) {
+    check_time();
     const PlannedTransfer& t = plan.transfers[index(i)];
     const int original = trees.original(i);
     // A tree is placed once all is placed that any of its branches causes.

@@ -72,6 +72,16 @@ std::vector<TransferPlan> gathered(const std::vector<std::size_t>& streams,
   return plans;
 }
 
+/// Nothing where the time of this rank is over before the plan is made: others may have theirs.
+template <class Make>
+std::optional<TransferPlan> in_time(const Make& make) {
+  try {
+    return make();
+  } catch (const TimeIsOver&) {
+    return std::nullopt;
+  }
+}
+
 /// 2, 4, 8 and so on below the number of plans, and their number.
 std::vector<std::size_t> counts_to_merge(std::size_t plans) {
   std::vector<std::size_t> counts;
@@ -88,7 +98,8 @@ StreamRound play_streams(const StreamTask& task, const std::vector<std::uint64_t
   const std::size_t most = merge ? kMostMerged : 1;
   BestHere here(most);
   const auto outcomes = map_parts(communicator, std::vector<double>(seeds.size(), 1.0), [&](std::size_t i) {
-    std::optional<TransferPlan> plan = neighbour_of(task.incumbent, task.space, task.bound_us, seeds[i]);
+    std::optional<TransferPlan> plan =
+        in_time([&] { return neighbour_of(task.incumbent, task.space, task.bound_us, seeds[i]); });
     const PlanQuality quality = plan ? plan->quality : kNothingChanged;
     if (quality < before) here.offer(i, std::move(*plan));
     return to_message(quality);
@@ -117,9 +128,11 @@ StreamRound play_streams(const StreamTask& task, const std::vector<std::uint64_t
   if (plans.size() == 1) return round;
   const std::vector<std::size_t> counts = counts_to_merge(plans.size());
   const auto best = best_of_parts(communicator, counts.size(), [&](std::size_t i) {
-    TransferPlan plan = merged(task.incumbent.plan, std::span(plans).first(counts[i]), task.space);
-    const PlanQuality quality = plan.quality;
-    return std::pair(quality, std::move(plan));
+    std::optional<TransferPlan> plan = in_time([&] {
+      return std::optional(merged(task.incumbent.plan, std::span(plans).first(counts[i]), task.space));
+    });
+    const PlanQuality quality = plan ? plan->quality : kNothingChanged;
+    return std::pair(quality, plan ? *std::move(plan) : TransferPlan{});
   });
   round.tries += counts.size();
   if (!(best.quality < round.winner->quality)) return round;

@@ -26,7 +26,8 @@ struct StreamTask {
 
 /// Collective. One neighbour of the incumbent a seed, each made by one rank. With `merge`, where several are
 /// better, the best two, four, eight and so on of them are merged (merging.hpp), each number by one rank. The
-/// winner is the best of all, without useless transfers. The same on any number of ranks.
+/// winner is the best of all, without useless transfers. The same on any number of ranks, unless the deadline
+/// of the space comes before all are made: those of the others count then.
 StreamRound play_streams(const StreamTask& task, const std::vector<std::uint64_t>& seeds, bool merge,
                          const Communicator& communicator);
 

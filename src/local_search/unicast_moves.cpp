@@ -57,7 +57,9 @@ class Reinsertion {
     std::vector<char> is_back(freed.size(), 0);
     for (const ChunkId c : last) waits[c.index()] = 1;
     std::vector<int> place(before_.transfers.size(), -1);
+    TimeCheck check_time(space_);
     for (const int i : causal_order(before_, key)) {
+      check_time();
       const PlannedTransfer& t = before_.transfers[index(i)];
       if (waits[t.chunk.index()] != 0) continue;
       if (freed[t.chunk.index()] != 0 && looks_left_ > 0 && t.cause < 0)
@@ -67,6 +69,7 @@ class Reinsertion {
       place[index(i)] = static_cast<int>(placed_.transfers.size()) - 1;
     }
     for (const ChunkId c : last) {
+      check_time();
       if (!put_back(c)) return std::nullopt;
     }
     placed_.quality = quality_of(placed_.transfers, space_);

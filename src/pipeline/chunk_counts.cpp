@@ -22,6 +22,8 @@ constexpr double kManyChunks = 64;
 /// After a kept schedule, the work of one policy, unless it is more in the fewest chunks; and from one number
 /// of chunks to the next.
 constexpr double kMostWorkAfterKept = 3e5;
+/// Where routes are rounded besides.
+constexpr double kMostUnicastWorkAfterKept = 1.5e5;
 constexpr int kStepAfterKept = 4;
 
 double mean_bytes(const Demand& demand) {
@@ -102,9 +104,10 @@ std::vector<int> chunk_counts_of(const EngineInfo& engine, const Demand& demand,
 
 std::vector<int> counts_after_kept(const EngineInfo& engine, int kept, const Demand& demand,
                                    const SolveOptions& options) {
+  const double most = demand.is_unicast() ? kMostUnicastWorkAfterKept : kMostWorkAfterKept;
   std::vector<int> affordable;
   for (const int chunks : chunk_counts_of(engine, demand, options)) {
-    if (affordable.empty() || engine.work(demand.with_chunks(chunks), options.policy) <= kMostWorkAfterKept)
+    if (affordable.empty() || engine.work(demand.with_chunks(chunks), options.policy) <= most)
       affordable.push_back(chunks);
   }
   std::vector<int> counts;

@@ -147,6 +147,7 @@ void LocalSearch::run() {
   task.stop = [&](double finish_us) { return rule_.stop(finish_us); };
   task.time_spent = [&] { return rule_.time_share(); };
   task.time_limit_s = options.time_limit_s.value_or(0);
+  task.deadline = [&] { return rule_.deadline(); };
   task.interrupted = [&] { return context_.interrupted(); };
   task.least_us = [&](int chunks) { return rule_.least_us(chunks); };
   const bool is_listed = runner_.engine_of(state_.trials[state_.best].candidate).supports_local_search;

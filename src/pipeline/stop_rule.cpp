@@ -7,8 +7,11 @@ namespace {
 
 /// With --from and without --gap, the greatest gap that is good enough because the kept schedule had it too.
 constexpr double kGapOfKept = 1e-3;
+/// And one that leaves nothing of weight to a search from scratch.
+constexpr double kAsGoodAsAnew = 1e-4;
 /// Without --gap, of trees in many chunks: more of them would come nearer, for as many more sends.
 constexpr double kGapOfChunks = 5e-4;
+constexpr double kLeastShareOfSearch = 0.1;
 /// What rounding may add to a finish time.
 constexpr double kSameFinish = 1 + 1e-6;
 
@@ -20,7 +23,7 @@ double StopRule::enough_us() const {
   const ProvenSchedule* kept = problem_.start.get();
   if (kept && kept->lower_bound && !problem_.options.gap) {
     const double kept_gap = kept->schedule.finish_us * kSameFinish / kept->lower_bound->us - 1;
-    gap = std::max(gap, std::min(kGapOfKept, kept_gap));
+    gap = std::max(gap, std::clamp(kept_gap, kAsGoodAsAnew, kGapOfKept));
   }
   return bound().us * (1 + gap);
 }
@@ -46,9 +49,19 @@ bool StopRule::stop(double finish_us) {
 }
 
 double StopRule::time_share() const {
-  const std::optional<double>& limit_s = problem_.options.time_limit_s;
-  // At least a tenth of the limit is left for the search.
-  return limit_s ? context_.seconds() / std::max(*limit_s - closing_s_, 0.1 * *limit_s) : 0;
+  return problem_.options.time_limit_s ? context_.seconds() / search_s() : 0;
+}
+
+double StopRule::search_s() const {
+  const double limit_s = *problem_.options.time_limit_s;
+  return std::max(limit_s - closing_s_, kLeastShareOfSearch * limit_s);
+}
+
+Deadline StopRule::deadline() const {
+  SolveLimits limits;
+  if (problem_.options.time_limit_s)
+    limits.time_limit_s = std::max(0.0, search_s() - context_.clock.seconds());
+  return Deadline(limits);
 }
 
 void StopRule::hit(const std::string& limit) {

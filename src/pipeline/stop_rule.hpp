@@ -29,6 +29,8 @@ class StopRule {
   void expect(double sends) { closing_s_ = kClosingSecondsPerSend * sends; }
   /// Collective. The share of the time limit that is over; 0 where there is none.
   double time_share() const;
+  /// By the clock of this rank: when time_share() gets to 1. Never where there is no time limit.
+  Deadline deadline() const;
 
   void hit(const std::string& limit);
   /// "interrupted", "time", "work", "nodes": each one once.
@@ -38,6 +40,9 @@ class StopRule {
   const Problem& problem_;
   const Bounds& bounds_;
   const RunContext& context_;
+  /// Of the time limit, for all but replaying and writing; at least a tenth of it.
+  double search_s() const;
+
   std::optional<double> least_us_of_asked_chunks_;
   double closing_s_ = 0;
   std::vector<std::string> limits_hit_;

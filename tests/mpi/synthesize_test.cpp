@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/local_search/improvement.hpp"
 #include "same_sends.hpp"
@@ -155,6 +156,35 @@ TEST(Improvement, SplitsChunksLevelByLevel) {
   EXPECT_EQ(together.tries, alone.tries);
   EXPECT_LT(together.schedule->finish_us, start.finish_us);
   expect_same_sends(*together.schedule, *alone.schedule);
+}
+
+/// After twenty steps the last rank has no time left: all stop there, with the same schedule.
+TEST(Improvement, StopsOnAllRanksWhereOneIsLate) {
+  const auto world = make_world_communicator();
+  const Fabric mesh = generated("mesh", {{"dims", "3x3"}});
+  const Demand demand = make_demand(Collective::broadcast, 1e6, mesh->num_gpus(), 1);
+  const Schedule start = *prepare_list({mesh, demand}, {}, {})(demand, {}).schedule;
+  ImprovementTask task{*mesh, demand, 1};
+  task.starts = {{1, start.finish_us, [&] { return start; }}};
+  task.most_chunks = 8;
+  task.work_limit = 1e5;
+  task.stop = [](double) { return false; };
+  task.time_limit_s = 1;
+  int steps = 0;
+  task.deadline = [&] {
+    const bool is_late = ++steps > 20 && world->rank() + 1 == world->size();
+    return Deadline(SolveLimits{.time_limit_s = is_late ? 0.0 : -1.0});
+  };
+  const Improvement found = improve(task, *world);
+  EXPECT_TRUE(found.out_of_time);
+  EXPECT_EQ(steps, 21);
+  ASSERT_TRUE(found.schedule);
+  EXPECT_LT(found.schedule->finish_us, start.finish_us);
+  const double finish_us = found.schedule->finish_us;
+  EXPECT_EQ(world->max(finish_us), finish_us);
+  EXPECT_EQ(world->max(-finish_us), -finish_us);
+  const Demand split = demand.with_chunks(found.chunks);
+  EXPECT_TRUE(replay(*mesh, split, found.schedule->sends).valid());
 }
 
 }  // namespace

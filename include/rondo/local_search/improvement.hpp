@@ -10,6 +10,7 @@
 #include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
+#include "rondo/model/deadline.hpp"
 #include "rondo/parallel/communicator.hpp"
 
 namespace rondo {
@@ -58,6 +59,8 @@ struct ImprovementTask {
   /// Collective, equal on every rank: the share of the time limit that is over; 0 without a time limit.
   std::function<double()> time_spent = [] { return 0.0; };
   double time_limit_s = 0;  ///< 0: none
+  /// By the clock of this rank, when the step that begins now has to end; with a time limit alone.
+  std::function<Deadline()> deadline = {};
   /// Estimated share of the time limit that a restart takes for each transfer when all ranks work; 0:
   /// unknown.
   double restart_share = 0;

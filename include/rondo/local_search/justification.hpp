@@ -7,6 +7,7 @@
 /// Passes over a plan: serial schedule generation with insertion, and forward-backward improvement by
 /// justification (Valls, Ballestin and Quintanilla, "Justification and RCPSP: a technique that pays",
 /// European Journal of Operational Research 165, 2005), with links as resources and causes as precedence.
+/// All but due_times() and link_loads() throw TimeIsOver where the deadline of the space is over.
 namespace rondo {
 
 /// The decisions that a forward pass may change; empty vectors: none.

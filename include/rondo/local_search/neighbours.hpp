@@ -51,7 +51,8 @@ std::optional<TransferPlan> loaded_first(const SurveyedPlan& incumbent, const Pl
 std::optional<TransferPlan> reinserted(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,
                                        Random& stream);
 
-/// A neighbour by one of the moves for this kind of demand. The same `seed` gives the same neighbour.
+/// A neighbour by one of the moves for this kind of demand. The same `seed` gives the same neighbour. Throws
+/// TimeIsOver where the deadline of the space is over.
 std::optional<TransferPlan> neighbour_of(const SurveyedPlan& incumbent, const PlanSpace& space,
                                          double bound_us, std::uint64_t seed);
 

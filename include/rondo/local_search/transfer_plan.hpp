@@ -11,6 +11,7 @@
 #include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
+#include "rondo/model/deadline.hpp"
 
 /// A schedule as the decisions behind it, for local search: which hop each chunk takes, and after which
 /// transfer, independent of the engine that found it. All functions are pure.
@@ -52,6 +53,7 @@ struct PlanSpace {
   int concurrency = kAnyConcurrency;        ///< transfers at a time on a link of a GPU
   /// Hops, per source * number of GPUs + destination; empty where moves do not let switches copy.
   std::vector<std::vector<int>> between = {};
+  const Deadline* deadline = nullptr;  ///< of passes on this rank; null: none
 
   bool may_copy() const { return !between.empty(); }
   const std::vector<int>& hops_between(GpuId src, GpuId dst) const {
@@ -69,6 +71,24 @@ struct PlanSpace {
   double arrival_us(const PlannedTransfer& t) const { return t.start_us + duration_us(t); }
   /// Adds a hop that is not in `hops` yet and returns its position.
   int add(Hop hop);
+};
+
+/// Thrown by passes over plans when the deadline of their space is over.
+struct TimeIsOver {};
+
+/// Called once a transfer by such a pass; asks the clock now and then.
+class TimeCheck {
+ public:
+  explicit TimeCheck(const PlanSpace& space) : deadline_(space.deadline) {}
+  void operator()() {
+    constexpr std::size_t kCallsBetweenLooks = 128;
+    if (deadline_ != nullptr && calls_++ % kCallsBetweenLooks == 0 && deadline_->is_over())
+      throw TimeIsOver{};
+  }
+
+ private:
+  const Deadline* deadline_;
+  std::size_t calls_ = 0;
 };
 
 /// The hops of the topology (those of HopTable unless there are too many GPUs for a table) for plans of

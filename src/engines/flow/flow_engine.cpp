@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <span>
@@ -26,6 +27,7 @@ namespace {
 /// At which rates transfers run.
 enum class FlowRates {
   whole,     ///< of their slowest links
+  alone,     ///< the same, but none beside another on a link: what slow ones leave of fast links stays idle
   fitting,   ///< divided so that links are filled (rate_divisors)
   fine,      ///< divided by as many as may go at a time: paths over many links get in each other's way less
   constant,  ///< all at once, each as slow as the whole schedule; in slots of as many as may go at a time
@@ -49,6 +51,7 @@ const std::vector<FlowPolicy>& flow_policy_table() {
       {"load", RoutingStart::model, RouteOrder::load},
       {"shortest", RoutingStart::shortest, RouteOrder::bottleneck},
       {"shortest-load", RoutingStart::shortest, RouteOrder::load},
+      {"alone", RoutingStart::model, RouteOrder::bottleneck, false, FlowRates::alone},
       {"orbits", RoutingStart::model, RouteOrder::bottleneck, true},
       {"fitting", RoutingStart::model, RouteOrder::bottleneck, false, FlowRates::fitting},
       {"orbits-fitting", RoutingStart::model, RouteOrder::bottleneck, true, FlowRates::fitting},
@@ -95,10 +98,24 @@ int most_divisor(const EngineOptions& options) {
 }
 
 int divisor_of(FlowRates rates, std::span<const Hop> hops, const EngineOptions& options) {
-  if (rates == FlowRates::whole || rates == FlowRates::constant) return 1;
+  if (rates != FlowRates::fitting && rates != FlowRates::fine) return 1;
   const int fitting = rate_divisors(hops, most_divisor(options)).back();
   if (rates == FlowRates::fitting) return fitting;
   return most_divisor(options) / fitting * fitting;
+}
+
+/// Whether some link carries hops of different rates, as behind damaged ones: what a slow one leaves of the
+/// link is of use to other slow ones only.
+bool shares_unevenly(std::span<const Hop> hops, const Topology& topology) {
+  std::vector<double> share(topology.num_links(), 0);
+  for (const Hop& hop : hops) {
+    for (const HopLink& part : hop.links) {
+      double& known = share[part.link.index()];
+      if (known > 0 && std::abs(known - part.share) > kWholeLink) return true;
+      known = part.share;
+    }
+  }
+  return false;
 }
 
 /// Whether all links of a hop can flow at one rate from the beginning to the end.
@@ -118,8 +135,11 @@ PolicyFilter offers(const Instance& instance, const EngineOptions& options) {
   const bool is_constant =
       (options.concurrency == kAnyConcurrency || (options.concurrency > 1 && are_long)) &&
       flows_at_constant_rates(*instance.topology);
+  const bool is_uneven = shares_unevenly(hops, *instance.topology);
   return [=](const std::string& policy) {
     switch (find_policy(flow_policy_table(), policy, "flow").rates) {
+      case FlowRates::alone:
+        return is_uneven;
       case FlowRates::constant:
         return is_constant;
       case FlowRates::fitting:
@@ -138,6 +158,18 @@ RouteTable slowed(const RouteTable& table, int divisor) {
   for (const Hop& hop : table.hops) result.hops.push_back(slowed(hop, divisor));
   return result;
 }
+
+/// A transfer takes all of a link, whatever its rate.
+RouteTable alone(const RouteTable& table) {
+  RouteTable result = table;
+  for (Hop& hop : result.hops) {
+    for (HopLink& part : hop.links) part.share = 1;
+  }
+  return result;
+}
+
+/// In place of a divisor of rates.
+constexpr int kAlone = 0;
 
 struct Realised {
   Schedule schedule;
@@ -162,8 +194,10 @@ class FlowScheduler {
     if (part_ && demand.num_chunks() > kMaxWholeChunks && !call.policy_is_asked) return std::nullopt;
     auto& tables = tables_[is_in_slots(policy, call)];
     if (tables.empty()) tables[1] = routes(*topology_, demand_, policy, call);
-    const int divisor = divisor_of(policy.rates, tables.at(1).hops, call);
-    if (!tables.contains(divisor)) tables[divisor] = slowed(tables.at(1), divisor);
+    const bool is_alone = policy.rates == FlowRates::alone;
+    const int divisor = is_alone ? kAlone : divisor_of(policy.rates, tables.at(1).hops, call);
+    if (!tables.contains(divisor))
+      tables[divisor] = is_alone ? alone(tables.at(1)) : slowed(tables.at(1), divisor);
     const RouteTable& table = tables.at(divisor);
     const Deadline deadline(call.limits);
     const RoutedChunks routed = round_to_chunks(*topology_, demand, table, start(policy, call), call.seed,
@@ -273,7 +307,8 @@ class FlowScheduler {
   std::shared_ptr<const Topology> topology_;
   Demand demand_;
   std::shared_ptr<const SteadyFlow> steady_;
-  std::map<bool, std::map<int, RouteTable>> tables_;  ///< by whether in slots, and divisor of the rates
+  std::map<bool, std::map<int, RouteTable>>
+      tables_;  ///< by whether in slots, and divisor of the rates or kAlone
   std::optional<OrbitProblem> part_;
   std::map<bool, OrbitTables> by_orbits_;  ///< by whether in slots
 };

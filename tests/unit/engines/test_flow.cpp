@@ -8,10 +8,14 @@
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
+#include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
 #include "same_sends.hpp"
 
 namespace rondo {
+
+EngineInfo flow_engine();
+
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -132,6 +136,24 @@ TEST(Flow, FastUplinksCarrySeveralTransfers) {
   const Flow uneven(leaves(3), 6 * kMB);
   EXPECT_LE(uneven.finish(4, "fitting"), 3100);
   EXPECT_GE(uneven.finish(4, "bottleneck"), 8 * kMB / 2e3);  // one at a time
+}
+
+TEST(Flow, SlowTransfersHaveTheLinksThatTheyShareAlone) {
+  const auto whole =
+      std::make_shared<const Topology>(generate_topology("rails", {{"boxes", "4"}, {"gpus", "4"}}));
+  const auto damaged = std::make_shared<const Topology>(degrade(*whole, 0.1, 0.5, 0));
+  const double size = 64 * kMB;
+  const auto is_offered = [&](const Fabric& topology) {
+    const Demand demand = make_demand(Collective::alltoall, size, topology->num_gpus(), 1);
+    return flow_engine().offers({topology, demand}, {})("alone");
+  };
+  EXPECT_FALSE(is_offered(whole));
+  EXPECT_FALSE(is_offered(leaves(4)));
+  EXPECT_TRUE(is_offered(damaged));
+  // What a transfer at half the rate leaves of a link that takes others at the whole one stays idle.
+  const Flow flow(damaged, size);
+  EXPECT_LE(flow.finish(8, "alone"), 1.01 * 2197.3);
+  EXPECT_GE(flow.finish(8, "bottleneck"), 1.1 * 2197.3);
 }
 
 TEST(Flow, ConstantRatesAreTheFlowItself) {

@@ -98,6 +98,19 @@ TEST(Rounding, EvensLoadsOverUnequalWays) {
   }
 }
 
+TEST(Rounding, EvensLoadsToTheLastChunk) {
+  // 0 -> 1, or over 2, all at 1 GB/s: the greatest load is least with half of the chunks on each way,
+  // although those over 2 load two links.
+  const auto topology = fabric({gpu(), gpu(), gpu()}, {link(0, 1, 1), link(0, 2, 1), link(2, 1, 1)});
+  const Demand demand(Collective::custom, 1000 * kMB, 3, {{GpuId{0}, 1000 * kMB, {GpuId{1}}}}, 1000);
+  RouteBuilder builder(*topology, demand);
+  builder.add(0, {LinkId{0}}, 600 * kMB);
+  builder.add(0, {LinkId{1}, LinkId{2}}, 400 * kMB);
+  const RouteTable table = builder.build();
+  const RoutedChunks routed = round_to_chunks(*topology, demand, table, RoutingStart::model, 0);
+  EXPECT_EQ(link_chunks(table, routed, 3), (std::vector{500, 500, 500}));
+}
+
 TEST(Rounding, TinyDataStaysOnTheShortWay) {
   const auto topology = fabric({gpu(), gpu(), gpu()}, {link(0, 1, 1), link(0, 2, 2), link(2, 1, 2)});
   const Demand demand(Collective::custom, 6, 3, {{GpuId{0}, 6, {GpuId{1}}}}, 6);

@@ -126,6 +126,25 @@ TEST(Improvement, LeavesALevelThatCannotGetBetter) {
   EXPECT_EQ(improve(task, *make_local_communicator()).tries, 0U);
 }
 
+TEST(Improvement, StopsWhereAStepHasNoTime) {
+  const auto ring = one_way_ring(4);
+  const Demand demand = allgather(*ring);
+  ImprovementTask task = task_of(*ring, demand, 3003, one_after_another(ring, demand));
+  task.time_limit_s = 1;
+  const Deadline over(SolveLimits{.time_limit_s = 0});
+  int steps = 0;
+  task.deadline = [&] { return ++steps > 1 ? over : Deadline(); };
+  const Improvement in_a_round = improve(task, *make_local_communicator());
+  EXPECT_TRUE(in_a_round.out_of_time);
+  EXPECT_EQ(steps, 2);
+  ASSERT_TRUE(in_a_round.schedule);  // the start, justified
+  EXPECT_LT(in_a_round.schedule->finish_us, 12012);
+  steps = 1;
+  const Improvement before_all = improve(task, *make_local_communicator());
+  EXPECT_TRUE(before_all.out_of_time);
+  EXPECT_FALSE(before_all.schedule);
+}
+
 TEST(Improvement, StopsWhenToldTo) {
   const auto ring = one_way_ring(3);
   const Demand demand = allgather(*ring);
