@@ -45,7 +45,8 @@ PlanSpace make_plan_space(const Topology& topology, const Demand& demand, int co
 PlanSpace with_chunks(const PlanSpace& space, int chunks_per_contribution) {
   return {space.topology,    space.demand.with_chunks(chunks_per_contribution),
           space.hops,        space.into,
-          space.concurrency, space.between, space.deadline};
+          space.concurrency, space.between,
+          space.deadline};
 }
 
 PlanQuality quality_of(const std::vector<PlannedTransfer>& transfers, const PlanSpace& space) {
