@@ -3,10 +3,13 @@
 
 For each case: `rondo solve`, `rondo export --format json`; the links and transfers of that file, without its times, go to
 benchmarks/simgrid/simulate.cpp (Debian: libsimgrid-dev), once with the order of transfers on each link kept, once without.
+Beside it MPI's own collective on the same links under SMPI (mpi_collectives.cpp), one process a GPU, as Open MPI and as
+MPICH choose algorithms; messages take the fastest path for their bytes and pass other GPUs as they pass switches.
 --json FILE: where the results go. --only SUBSTRING: these cases alone.
 """
 
 import argparse
+import heapq
 import json
 import pathlib
 import subprocess
@@ -24,6 +27,11 @@ CASES = [("dgx1", "allgather", "1GB"), ("ndv2-2", "allgather", "1GB"), ("ndv2-2"
          ("hypercube:dimensions=4", "reducescatter", "64MB"), ("amd-2", "allgather", "1GB"),
          ("dgx2-2", "alltoall", "64MB"), ("ndv2-2-messages", "allgather", "16MB"), ("ndv2-2", "allgather", "1MB")]
 NEAR = 1e-6
+BYTES = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
+SELECTORS = ["ompi", "mpich"]
+# Only links take time.
+MPI_CONFIG = [c for c in CONFIG if not c.startswith("contexts")] + [
+    "smpi/simulate-computation:no", "smpi/wtime:0", "smpi/iprobe:0", "smpi/test:0", "smpi/display-timing:no"]
 
 
 def transfers_of(schedule):
@@ -124,10 +132,77 @@ def write_input(schedule, path):
     return len(lines)
 
 
+def paths(topology, byte_count):
+    """For each pair of GPUs the links of the fastest path for one message: latencies, and bytes at the slowest link."""
+    nodes, links = topology["nodes"], topology["links"]
+    onward = {}
+    for index, link in enumerate(links):
+        onward.setdefault(link["src"], []).append(index)
+    gpus = [n for n, node in enumerate(nodes) if node["kind"] == "gpu"]
+    found = {}
+    for src in gpus:
+        best = {}  # by destination; one Dijkstra for each least bandwidth that a path may have
+        for least in sorted({link["bandwidth_GBps"] for link in links}):
+            reached, queue = {src: (0.0, 0, [])}, [(0.0, 0, src)]
+            while queue:
+                latency, hops, node = heapq.heappop(queue)
+                if (latency, hops) > reached[node][:2]:
+                    continue
+                for index in onward.get(node, []):
+                    link = links[index]
+                    if link["bandwidth_GBps"] < least:
+                        continue
+                    there = (latency + link.get("latency_us", 0), hops + 1)
+                    if link["dst"] not in reached or there < reached[link["dst"]][:2]:
+                        reached[link["dst"]] = (*there, reached[node][2] + [index])
+                        heapq.heappush(queue, (*there, link["dst"]))
+            for dst in gpus:
+                if dst in reached and dst != src:
+                    time = reached[dst][0] + byte_count / least * 1e-3
+                    if dst not in best or time < best[dst][0]:
+                        best[dst] = (time, reached[dst][2])
+        found.update({(src, dst): path for dst, (_, path) in best.items()})
+    return gpus, found
+
+
+def run_mpi(program, schedule, collective, byte_count, folder):
+    """Simulated microseconds of MPI's own collective for each way to choose its algorithm."""
+    topology = schedule["topology"]
+    if any(link.get("message_us", 0) for link in topology["links"]):
+        return {}  # SMPI charges messages to processes, not to links
+    links, groups = topology["links"], topology.get("shared_bandwidth", [])
+    gpus, routes = paths(topology, byte_count / len([n for n in topology["nodes"] if n["kind"] == "gpu"]))
+    lines = ['<?xml version="1.0"?>', '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
+             '<platform version="4.1">', '<zone id="all" routing="Full">']
+    lines += [f'<host id="h{g}" speed="1Gf"/>' for g in gpus]
+    bandwidths = [(l["bandwidth_GBps"], l.get("latency_us", 0)) for l in links] + [(g["bandwidth_GBps"], 0) for g in groups]
+    lines += [f'<link id="l{i}" bandwidth="{b * 1e9:.0f}Bps" latency="{l * 1e-6:.12f}s" sharing_policy="SHARED"/>'
+              for i, (b, l) in enumerate(bandwidths)]
+    for (src, dst), path in routes.items():
+        used = path + [len(links) + g for g, group in enumerate(groups) if any(l in group["links"] for l in path)]
+        inner = "".join(f'<link_ctn id="l{i}"/>' for i in used)
+        lines.append(f'<route src="h{src}" dst="h{dst}" symmetrical="NO">{inner}</route>')
+    xml, hosts = folder / "platform.xml", folder / "hosts"
+    xml.write_text("\n".join(lines + ["</zone>", "</platform>", ""]))
+    hosts.write_text("".join(f"h{g}\n" for g in gpus))
+    taken = {}
+    for selector in SELECTORS:
+        said = subprocess.run(["smpirun", "-np", str(len(gpus)), "-platform", str(xml), "-hostfile", str(hosts),
+                               *[f"--cfg={c}" for c in MPI_CONFIG], f"--cfg=smpi/coll-selector:{selector}",
+                               "--log=root.thres:critical", str(program), collective, str(byte_count)],
+                              capture_output=True, text=True)
+        taken[selector] = float(said.stdout) if said.returncode == 0 else None
+        if said.returncode != 0:
+            print(said.stderr[-400:])
+    return taken
+
+
 def build(folder):
     program = folder / "simulate"
     subprocess.run(["c++", "-std=c++20", "-O2", str(ROOT / "benchmarks/simgrid/simulate.cpp"), "-lsimgrid", "-o",
                     str(program)], check=True)
+    subprocess.run(["smpicxx", "-O2", str(ROOT / "benchmarks/simgrid/mpi_collectives.cpp"), "-o", str(folder / "mpi")],
+                   check=True)
     return program
 
 
@@ -161,12 +236,13 @@ def main():
                     row[way] = float(said.stdout) if said.returncode == 0 else None
                     if said.returncode != 0:
                         print(said.stderr[-400:])
+                row["mpi"] = run_mpi(folder / "mpi", schedule, collective, int(float(size[:-2])) * BYTES[size[-2:]], folder)
             else:
                 print(done.stderr)
             print(row, flush=True)
             rows.append(row)
     pathlib.Path(options.json).write_text(json.dumps(
-        {"benchmark": "simgrid", "commit": commit.stdout.strip(), "config": CONFIG, "rows": rows}, indent=1) + "\n")
+        {"benchmark": "simgrid", "commit": commit.stdout.strip(), "config": CONFIG, "mpi_config": MPI_CONFIG, "rows": rows}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -159,7 +159,8 @@ LiveState live_state(const ProvenSchedule& running, double at_us, std::span<cons
     } else {
       for (const int d : landed[i]) {
         const Delivery& delivery = deliveries[index(d)];
-        const auto [at, is_new] = holders.try_emplace(delivery.dst, delivery.dst, delivery.arrival_us);
+        const auto [at, is_new] =
+            holders.try_emplace(delivery.dst, LiveHolder{delivery.dst, delivery.arrival_us});
         if (!is_new) at->second.from_us = std::min(at->second.from_us, delivery.arrival_us);
       }
     }
