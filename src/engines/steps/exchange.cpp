@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <queue>
 #include <set>
 #include <tuple>
@@ -40,8 +41,27 @@ struct PossibleSend {
   int from;
   int to;
   int hop;
-  auto key() const { return std::tie(arrival_us, op, distance, shift, chunk, from, hop); }
-  friend bool operator<(const PossibleSend& a, const PossibleSend& b) { return b.key() < a.key(); }
+  bool in_line = false;  ///< it stands for all that wait in the hop's line
+  auto order() const { return std::tie(op, distance, shift, chunk, from, hop); }
+  friend bool operator<(const PossibleSend& a, const PossibleSend& b) {
+    return std::tuple_cat(std::tie(b.arrival_us), b.order()) <
+           std::tuple_cat(std::tie(a.arrival_us), a.order());
+  }
+};
+
+/// Messages that wait for one hop alone, which has room for none of them before `start_us`: one of them goes
+/// at a time, so that the others are not looked at again for each.
+struct Line {
+  struct InOrder {
+    bool operator()(const PossibleSend& a, const PossibleSend& b) const { return a.order() < b.order(); }
+  };
+  double start_us = 0;
+  std::set<PossibleSend, InOrder> waiting = {};
+  std::optional<PossibleSend> announced = {};
+
+  bool is_announced(const PossibleSend& offer) const {
+    return announced && announced->arrival_us == offer.arrival_us && announced->order() == offer.order();
+  }
 };
 
 class Exchange {
@@ -51,7 +71,8 @@ class Exchange {
         timetable_(problem.topology, problem.concurrency),
         marks_(problem.topology),
         position_(problem.topology.num_gpus(), -1),
-        count_(static_cast<int>(problem.members.size())) {
+        count_(static_cast<int>(problem.members.size())),
+        lines_(problem.hops.hops().size()) {
     for (int m = 0; m < count_; ++m) position_[problem.members[index(m)].index()] = m;
     held_.resize(problem.demand.num_chunks() * index(count_));
     for (std::size_t i = 0; i < held_.size(); ++i)
@@ -81,21 +102,48 @@ class Exchange {
     while (!offers_.empty()) {
       PossibleSend offer = offers_.top();
       offers_.pop();
-      const double start = start_of(offer);
-      if (start == kNotAtAll) continue;
-      const double arrival = start + hop(offer).duration_us(bytes(offer.chunk));
-      if (arrival > offer.arrival_us + 1e-9) {
-        offer.arrival_us = arrival;
-        offers_.push(offer);
-      } else {
-        send(offer, start, arrival);
+      Line& line = lines_[index(offer.hop)];
+      const bool from_line = offer.in_line;
+      if (from_line) {
+        if (!line.is_announced(offer)) continue;
+        line.announced.reset();
+        line.waiting.erase(line.waiting.begin());
+        offer.in_line = false;
       }
+      try_to_send(line, offer, from_line);
+      announce(line);
     }
     for (Held& held : held_) {
       if (!held.is_complete) return false;
       held.ready_us = held.last_us;
     }
     return true;
+  }
+
+  void try_to_send(Line& line, PossibleSend offer, bool from_line) {
+    const double ready = ready_of(offer);
+    const double start = start_of(offer, ready);
+    if (start == kNotAtAll) return;
+    const double arrival = start + hop(offer).duration_us(bytes(offer.chunk));
+    if (arrival <= offer.arrival_us + 1e-9) return send(offer, start, arrival);
+    offer.arrival_us = arrival;
+    // For those that were ready by then, the hop has no room before `start` either.
+    if (line.waiting.empty() || (from_line && ready <= line.start_us)) line.start_us = start;
+    if (ready <= line.start_us && start >= line.start_us)
+      line.waiting.insert(offer);
+    else
+      offers_.push(offer);
+  }
+
+  /// Puts the first of the line among the offers, unless it is there.
+  void announce(Line& line) {
+    if (line.waiting.empty()) return line.announced.reset();
+    PossibleSend first = *line.waiting.begin();
+    first.in_line = true;
+    first.arrival_us = line.start_us + hop(first).duration_us(bytes(first.chunk));
+    if (line.is_announced(first)) return;
+    line.announced = first;
+    offers_.push(first);
   }
 
   void begin_level() {
@@ -148,23 +196,29 @@ class Exchange {
     const int distance = (group(to) - group(from) + radix_) % radix_;
     const int shift = (to % size_ - from % size_ + size_) % size_;
     PossibleSend one{0, op, distance, shift, chunk, from, to, h};
-    one.arrival_us = start_of(one) + hop(one).duration_us(bytes(chunk));
+    one.arrival_us = start_of(one, ready_of(one)) + hop(one).duration_us(bytes(chunk));
     if (one.arrival_us < kNotAtAll) offers_.push(one);
   }
 
-  /// When the message may start as things stand; never, where it is of no use any more.
-  double start_of(const PossibleSend& offer) {
+  /// From when on its ends let the message start as things stand.
+  double ready_of(const PossibleSend& offer) {
     const Held& from = held(offer.chunk, offer.from);
     const Held& to = held(offer.chunk, offer.to);
-    if (to.is_complete) return kNotAtAll;
     const double takes_us = hop(offer).duration_us(bytes(offer.chunk));
     // It arrives after what its receiver has sent without it, and sums after what they are added to.
     double arrival = to.last_start_us + apart_us(to.last_start_us);
     const double rests_on = offer.op == SendOp::reduce ? to.ready_us : to.last_us;
     arrival = std::max(arrival, rests_on + apart_us(rests_on));
     const double ready = offer.op == SendOp::reduce ? from.ready_us : from.last_us;
-    const double start =
-        timetable_.earliest_start(hop(offer), bytes(offer.chunk), std::max(ready, arrival - takes_us));
+    return std::max(ready, arrival - takes_us);
+  }
+
+  /// When the message may start as things stand; never, where it is of no use any more.
+  double start_of(const PossibleSend& offer, double ready_us) {
+    const Held& from = held(offer.chunk, offer.from);
+    const Held& to = held(offer.chunk, offer.to);
+    if (to.is_complete) return kNotAtAll;
+    const double start = timetable_.earliest_start(hop(offer), bytes(offer.chunk), ready_us);
     if (offer.op == SendOp::copy) return start;
     if (!to.missing.contains(group(offer.from))) return kNotAtAll;
     return start + apart_us(start) < from.first_us ? start : kNotAtAll;
@@ -194,6 +248,7 @@ class Exchange {
   int radix_ = 1;  ///< of the level
   std::vector<Held> held_;
   std::priority_queue<PossibleSend> offers_;
+  std::vector<Line> lines_;  ///< per hop
   Schedule schedule_;
 };
 
