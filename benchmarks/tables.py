@@ -176,7 +176,9 @@ TABLES = {
                 [("fabric", of("fabric")), ("collective", of("collective")), ("size", of("size")), ("transfers", of("transfers")),
                  ("replay us", of("finish_us", fixed(3))), ("in order us", of("order", fixed(3))),
                  ("differs", lambda row: percent(row["order"] / row["finish_us"] - 1, 4)),
-                 ("no order us", of("free", fixed(3))), ("later", lambda row: percent(row["free"] / row["finish_us"] - 1, 1))]),
+                 ("no order us", of("free", fixed(3))), ("later", lambda row: percent(row["free"] / row["finish_us"] - 1, 1)),
+                 *((name, lambda row, key=key: (lambda us: "-" if us is None else f"{us:.1f} ({us / row['finish_us']:.2f})")(row["mpi"].get(key)))
+                   for name, key in (("Open MPI us", "ompi"), ("MPICH us", "mpich")))]),
     "profile": (lambda: rows("profile"),
                 [("platform", of("platform")), ("model", of("model")), ("ranks", of("ranks")),
                  *((name, lambda row, name=name: percent(row["worst"][name])) for name in ("latency", "message", "bandwidth", "group")),

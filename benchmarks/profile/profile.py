@@ -2,7 +2,8 @@
 """Benchmark `profile`: the profiler on four simulated platforms whose figures are known.
 
 Builds benchmarks/profile/smpi_profile.cpp with SimGrid's SMPI (Debian: libsimgrid-dev), runs it with smpirun, and
-compares every figure that it finds with the platform's. --json FILE: where the results go. --defaults: also with the
+compares every figure that it finds with the platform's. Then `rondo solve` and `rondo compare` run on the topology that was
+measured and on the one that is true: finish and gap of both, and the gains over the best known algorithm. --json FILE: where the results go. --defaults: also with the
 factors and limits of SimGrid's default network model, whose links are not worth what the platform says.
 """
 
@@ -15,7 +16,9 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+RONDO = ROOT / "build/release/rondo"
 MESSAGE_US = 0.8
+SIZE = "16MB"
 # Links are worth what the platform says: no factors on bandwidth and latency, no window of TCP, no share by round-trip
 # time, no traffic of acknowledgements; computation takes no time, and handing over a message takes MESSAGE_US.
 PLAIN = ["network/model:CM02", "network/latency-factor:1", "network/bandwidth-factor:1", "network/TCP-gamma:0",
@@ -59,6 +62,16 @@ class Platform:
             if len(pairs) > 1 and self.at_once(pairs) > 1.001 * GBps:
                 found[pairs] = min(GBps, found.get(pairs, GBps))
         return found
+
+    def topology(self):
+        """What `rondo profile` should write: a link for each pair, and what pairs share."""
+        pairs = sorted(self.routes)
+        links = [{"id": i, "src": a, "dst": b, "bandwidth_GBps": self.figures((a, b))[1],
+                  "latency_us": self.figures((a, b))[0], "message_us": MESSAGE_US} for i, (a, b) in enumerate(pairs)]
+        groups = [{"links": [pairs.index(p) for p in sorted(shared)], "bandwidth_GBps": GBps}
+                  for shared, GBps in self.sharing().items()]
+        return {"format": "rondo-topology", "version": 2, "name": self.name,
+                "nodes": [{"id": h, "kind": "gpu"} for h in range(self.hosts)], "links": links, "shared_bandwidth": groups}
 
     def at_once(self, pairs):
         """What other links would let these pairs have (each other link once)."""
@@ -186,6 +199,23 @@ def compare(platform, topology):
                    "spurious": len(found.keys() - true.keys())}
 
 
+def use(topology, folder):
+    """What `rondo solve` and `rondo compare` make of a topology: AllGather and AllReduce, us, gap and gain."""
+    path, figures = folder / "fabric.json", folder / "comparison.json"
+    path.write_text(json.dumps(topology))
+    solved = subprocess.run([str(RONDO), "solve", "--topology", str(path), "--collective", "allgather", "--size", SIZE,
+                             "--output", str(folder / "run"), "--force"], capture_output=True, text=True)
+    compared = subprocess.run([str(RONDO), "compare", "--topology", str(path), "--collective", "allgather,allreduce",
+                               "--size", SIZE, "--gap", "1%", "--json", str(figures), "--force"], capture_output=True, text=True)
+    if solved.returncode != 0 or compared.returncode != 0:
+        sys.exit(f"{path}: {solved.stderr}{compared.stderr}")
+    report = json.loads((folder / "run" / "report.json").read_text())
+    row = {"finish_us": report["finish_us"], "lower_bound_us": report["lower_bound_us"]}
+    for each in json.loads(figures.read_text())["rows"]:
+        row[each["collective"]] = {"best_known": each["best_known"], "gain": each["gain"]}
+    return row
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", default=str(ROOT / "benchmarks/results/profile.json"))
@@ -206,8 +236,12 @@ def main():
                 print(f"== {platform.name}, {kind}, {seconds:.1f} s\n{text}", flush=True)
                 print("   off by at most: " + ", ".join(f"{k} {100 * v:.2f} %" for k, v in worst.items()) +
                       f"; groups {groups}", flush=True)
+                used = None
+                if kind == "plain":
+                    used = {"measured": use(topology, folder), "true": use(platform.topology(), folder)}
+                    print(f"   {SIZE}: {used}", flush=True)
                 rows.append({"platform": platform.name, "model": kind, "config": ALWAYS + config, "ranks": platform.hosts,
-                             "worst": worst, "groups": groups, "says": text.splitlines(), "seconds": round(seconds, 1)})
+                             "worst": worst, "groups": groups, "used": used, "says": text.splitlines(), "seconds": round(seconds, 1)})
     pathlib.Path(options.json).write_text(json.dumps(
         {"benchmark": "profile", "commit": commit.stdout.strip(), "rows": rows}, indent=1) + "\n")
 
