@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/numbers.hpp"
 #include "rondo/core/sketch.hpp"
+#include "rondo/core/switch_peers.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/read_as.hpp"
@@ -149,6 +151,14 @@ Topology profiled_topology(const Settings& settings) {
   return naming_file(path, [&] { return topology_of(profile, use); });
 }
 
+int parse_peers(const std::string& word) {
+  int peers = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), peers);
+  if (error == std::errc() && end == word.data() + word.size() && peers >= 1) return peers;
+  throw Error(ExitCode::usage,
+              fmt::format("--peers is '{}'; give few, many or a whole number, 1 or more", word));
+}
+
 std::string why_degrade_seed_ignored(const Settings& settings) {
   return settings.has("degrade") ? "" : "no link is degraded; give --degrade, or leave it out";
 }
@@ -194,6 +204,9 @@ OptionGroup fabric_options(Option seed) {
         why_profile_ignored},
        {"sketch", "FILE", "",
         "a TACCL communication sketch: between nodes only those GPUs exchange data that it lets"},
+       {"peers", "few|many|N", "many",
+        "GPUs that a GPU sends to over each switch, as a port gives less the more peers it has: N, few (1: a "
+        "ring), many (all others)"},
        {"switch-forwarding", "HOW", "",
         "set all switches to cut_through or store_and_forward (default: as the topology says)"}}};
 }
@@ -248,6 +261,9 @@ Topology changed_topology(Topology topology, const Settings& settings) {
   if (settings.has("switch-forwarding")) {
     topology = with_switch_forwarding(topology, parse_forwarding(settings.text("switch-forwarding")));
   }
+  const std::string& peers = settings.text("peers");
+  if (peers == "few") return with_switch_peers(topology, 1);
+  if (peers != "many") return with_switch_peers(topology, parse_peers(peers));
   return topology;
 }
 

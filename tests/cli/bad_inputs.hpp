@@ -174,6 +174,8 @@ inline std::vector<BadInput> bad_inputs() {
       bad_option("negative_time_limit", {{"time-limit", "-1"}}, {"--time-limit", "-1", "more than 0"}),
       bad_option("degrade_without_factor", {{"degrade", "0.5"}}, {"--degrade", "0.5", "FRACTION:FACTOR"}),
       bad_option("without_a_pair", {{"without", "0"}}, {"--without", "'0'", "NODE:NODE"}),
+      bad_option("peers_of_none", {{"peers", "0"}}, {"--peers", "'0'", "few, many"}),
+      bad_option("peers_without_switches", {{"peers", "2"}}, {"--peers", "switches", "leave it out"}),
       bad_option("without_an_unknown_node", {{"without", "0:gone"}}, {"--without", "'gone'"}),
       bad_option("without_a_link_to_itself", {{"without", "0:0"}}, {"no link joins"}),
       bad_option("degrade_beyond_all", {{"degrade", "2:0.5"}}, {"2", "0 to 1"}),

@@ -6,8 +6,10 @@
 #include <span>
 
 #include "expect_error.hpp"
+#include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/random.hpp"
+#include "rondo/core/switch_peers.hpp"
 
 namespace rondo {
 namespace {
@@ -118,6 +120,61 @@ TEST(Random, ShufflesAreRepeatablePermutations) {
   EXPECT_NE(first, sorted);
   std::sort(first.begin(), first.end());
   EXPECT_EQ(first, sorted);
+}
+
+TEST(SwitchPeers, DistancesAreDigits) {
+  EXPECT_EQ(peer_distances(8, 1), (std::vector{1}));
+  EXPECT_EQ(peer_distances(8, 3), (std::vector{1, 2, 4}));
+  EXPECT_EQ(peer_distances(8, 2), (std::vector{1, 3}));
+  EXPECT_EQ(peer_distances(9, 2), (std::vector{1, 3}));
+  EXPECT_EQ(peer_distances(16, 2), (std::vector{1, 4}));
+  EXPECT_EQ(peer_distances(8, 5), (std::vector{1, 2, 3, 4, 5}));
+  EXPECT_EQ(peer_distances(4, 9), (std::vector{1, 2, 3}));
+}
+
+TEST(SwitchPeers, EachGpuSendsOverASwitchToSoMany) {
+  const Topology rails = generate_topology("rails", {{"boxes", "2"}});
+  const Topology left = with_switch_peers(rails, 3);
+  EXPECT_EQ(left.name(), "rails-2x8-8+peers=3");
+  // 16 senders into two boxes' switches; two GPUs on each of 8 rails have one peer anyway.
+  EXPECT_EQ(left.num_nodes(), 16U + 16 + 8);
+  EXPECT_EQ(left.num_links(), 16U + 16 * 3 + 32);
+  EXPECT_EQ(left.shared_bandwidth().size(), 16U);  // of each GPU what it hears within the box
+  for (const SharedBandwidth& group : left.shared_bandwidth()) {
+    EXPECT_EQ(group.links.size(), 3U);
+    EXPECT_EQ(group.bandwidth_GBps, 300);
+  }
+  for (std::size_t g = 0; g < 16; ++g) {
+    EXPECT_EQ(left.node_of(GpuId(g)), rails.node_of(GpuId(g)));
+    std::vector<int> peers;
+    for (const LinkId up : left.out_links(left.node_of(GpuId(g)))) {
+      for (const LinkId down : left.out_links(left.link(up).dst)) {
+        const int peer = left.gpu_of(left.link(down).dst).value;
+        if (peer / 8 == static_cast<int>(g) / 8 && peer != static_cast<int>(g)) peers.push_back(peer % 8);
+      }
+    }
+    std::ranges::sort(peers);
+    const int i = static_cast<int>(g) % 8;
+    std::vector<int> expected{(i + 1) % 8, (i + 2) % 8, (i + 4) % 8};
+    std::ranges::sort(expected);
+    EXPECT_EQ(peers, expected) << g;
+  }
+  EXPECT_EQ(with_switch_peers(rails, 7).num_links(), rails.num_links());
+}
+
+TEST(SwitchPeers, WhatCannotBeRestrictedIsNamed) {
+  const auto refused = [](const Topology& topology) -> std::string {
+    try {
+      with_switch_peers(topology, 1);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(refused(generate_topology("ring", {{"gpus", "4"}})).find("has none"), std::string::npos);
+  EXPECT_NE(refused(generate_topology("fat_tree", {})).find("leaf0) is linked with a switch"),
+            std::string::npos);
+  EXPECT_NE(refused(generate_topology("rails", {{"reduce", "true"}})).find("adds"), std::string::npos);
 }
 
 }  // namespace
