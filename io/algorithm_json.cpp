@@ -64,7 +64,8 @@ std::map<std::int64_t, Datum> data_of(const TypedObject& collective, std::size_t
       chunk.refuse(fmt::format("rank {} has two parts of the sum at addr {}", pre.front().value, at->first));
     datum.sources.insert(std::ranges::upper_bound(datum.sources, pre.front()), pre.front());
   });
-  for (auto& [address, datum] : data) {
+  for (auto& entry : data) {
+    Datum& datum = entry.second;
     if (datum.reduce) continue;
     std::erase_if(datum.destinations, [&](GpuId g) { return std::ranges::binary_search(datum.sources, g); });
   }
