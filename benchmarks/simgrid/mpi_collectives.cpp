@@ -1,6 +1,6 @@
 // One collective of MPI under SimGrid's SMPI: what a library that knows nothing of the fabric takes on it.
-// Arguments: allgather, reducescatter, allreduce or alltoall; bytes, as rondo solve --size counts them. Prints
-// the simulated time from a barrier until the last rank has ended, in microseconds.
+// Arguments: allgather, reducescatter, allreduce or alltoall; bytes, as rondo solve --size counts them.
+// Prints the simulated time from a barrier until the last rank has ended, in microseconds.
 #include <mpi.h>
 
 #include <cstdio>
