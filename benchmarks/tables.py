@@ -149,8 +149,12 @@ def kept_finish(name):
 
 
 def share_of_time(row):
-    """Of the time from scratch, what beginning with the kept schedule takes."""
-    return percent(row["wall_s"] / row["anew"]["wall_s"], 0)
+    """Of the processor time from scratch, what beginning with the kept schedule takes."""
+    return percent(row["cpu_s"] / row["anew"]["cpu_s"], 0)
+
+
+def later_than_anew(row):
+    return percent(row["report"]["finish_us"] / row["anew"]["report"]["finish_us"] - 1, 3)
 
 
 # name of the table -> its rows, and a heading and a function of a row for each column
@@ -218,8 +222,10 @@ TABLES = {
                  [("case", of("case")), *FINISH, gap(2), ("TACCL us", of("taccl_finish_us", fixed(3))),
                   ("chunks", reported("chunks")), WALL, ("engine", reported("engine"))]),
     "drift": (links("drift"),
-              [("case", of("case")), *FINISH, ("from scratch us", kept_finish("anew")),
+              [("case", of("case")), *FINISH, ("from scratch us", kept_finish("anew")), ("later", later_than_anew),
                ("share of its time", share_of_time), WALL]),
+    "copies": (links("copies"),
+               [("case", of("case")), *FINISH, gap(2), ("no copies us", kept_finish("without")), WALL]),
     "steps": (links("steps"),
               [("case", of("case")), *FINISH, gap(3), ("not knowing us", of("unaware_finish_us", fixed(3))), WALL]),
     **{name: (lambda name=name: rows("demands", table=name),

@@ -169,6 +169,16 @@ TEST(Kept, SaysWhichLinkStaysDown) {
                [&] { replayed_elsewhere(kept, Topology(std::move(data)), kept.demand, kAnyConcurrency); });
 }
 
+TEST(Kept, IsNotReplayedWithoutItsLinks) {
+  const Fabric ring = ring_of_three();
+  TopologyData data = ring->data();
+  data.links.erase(data.links.begin());
+  const ProvenSchedule kept = one_send(ring);
+  expect_error(ExitCode::bad_data,
+               {"chunk 0", "link 0 (node 0 -> node 1)", "from 0 us", "does not have", "--from"},
+               [&] { replayed_elsewhere(kept, Topology(std::move(data)), kept.demand, kAnyConcurrency); });
+}
+
 TEST(Kept, HasToMoveTheSameData) {
   const Fabric ring = generated("ring", {{"gpus", "4"}});
   const auto kept = solved(problem_of(ring, Collective::allgather, 4e6));
