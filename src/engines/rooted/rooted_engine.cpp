@@ -53,6 +53,7 @@ struct RootedProblem {
   CopyGraph graph;
   double least_busy_us;
   bool are_links;  ///< the arcs: no transfer needs several links at once
+  bool is_large;   ///< of more destinations than their cuts are looked for
 };
 
 /// Of more destinations than their cuts are looked for, the bound of all schedules has to do.
@@ -63,18 +64,22 @@ RootedProblem problem_of(const Instance& instance, double bound_us) {
   CopyGraph graph = make_copy_graph(*instance.topology);
   const bool are_links = graph.arcs.size() == instance.topology->num_links() &&
                          instance.topology->num_gpus() == instance.topology->num_nodes();
-  return {instance.topology, std::move(data), std::move(graph), least_us, are_links};
+  return {instance.topology, std::move(data), std::move(graph), least_us, are_links, are_many};
+}
+
+std::optional<OutTreePacking> whole_trees_of(const RootedProblem& problem) {
+  if (may_have_whole_trees(*problem.topology, problem.graph, problem.data))
+    return pack_whole_trees(*problem.topology, problem.graph, problem.data, problem.least_busy_us);
+  if (may_interleave_trees(*problem.topology, problem.graph, problem.data))
+    return interleave_trees(*problem.topology, problem.graph, problem.data, problem.least_busy_us);
+  return std::nullopt;
 }
 
 OutTreePacking packing_of(const RootedProblem& problem, const std::string& policy,
                           const MakeColumnMaster& make_master, const Deadline& deadline) {
   const bool is_default = policy.empty();
   if (is_default || policy == kWhole) {
-    std::optional<OutTreePacking> whole;
-    if (may_have_whole_trees(*problem.topology, problem.graph, problem.data))
-      whole = pack_whole_trees(*problem.topology, problem.graph, problem.data, problem.least_busy_us);
-    else if (may_interleave_trees(*problem.topology, problem.graph, problem.data))
-      whole = interleave_trees(*problem.topology, problem.graph, problem.data, problem.least_busy_us);
+    std::optional<OutTreePacking> whole = whole_trees_of(problem);
     if (whole) return *std::move(whole);
     if (!is_default) {
       throw Error(ExitCode::unavailable,
@@ -106,8 +111,14 @@ PreparedEngine prepare_rooted(const Instance& instance, const EngineOptions& opt
   const auto problem = std::make_shared<const RootedProblem>(problem_of(instance, options.bound_us));
   const auto packings = std::make_shared<std::map<std::string, OutTreePacking>>();
   const Deadline deadline = Deadline(options.limits).after(kShareOfOutTrees);
-  return [problem, packings, deadline, make_master = tools.column_master](const Demand& demand,
-                                                                          const EngineOptions& asked) {
+  const auto has_whole = std::make_shared<std::optional<bool>>();
+  return [problem, packings, has_whole, deadline, make_master = tools.column_master](
+             const Demand& demand, const EngineOptions& asked) {
+    if (problem->is_large && asked.policy != kWhole && !asked.policy_is_asked) {
+      // Of many GPUs, columns take minutes to come to what whole trees are from the start.
+      if (!*has_whole) *has_whole = whole_trees_of(*problem).has_value();
+      if (**has_whole) return EngineResult{};
+    }
     const bool has_rates = asked.policy == kRates || (asked.policy == kWhole && !problem->are_links);
     const std::string policy = asked.policy == kRates ? kDepthPolicies[0].name : asked.policy;
     auto packing = packings->find(policy);

@@ -8,7 +8,7 @@
 
 namespace rondo {
 
-inline constexpr std::size_t kMostGpusOfWholeTrees = 256;
+inline constexpr std::size_t kMostGpusOfWholeTrees = 8192;
 
 /// Whether whole trees may be looked for: all arcs are links, all nodes want the data, no groups share
 /// bandwidth, and there are at most kMostGpusOfWholeTrees.
