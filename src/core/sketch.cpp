@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "link_copies.hpp"
 #include "refuse.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/hops.hpp"
@@ -58,7 +59,7 @@ class Restriction {
       if (is_network(group)) add_network(group, node_image);
     }
     check_connections();
-    share_links();
+    data_.shared_bandwidth = shared_by_copies(topology_, images_);
     data_.name = topology_.name() + "+sketch";
     data_.source = topology_.source();
     return Topology(std::move(data_));
@@ -266,22 +267,6 @@ class Restriction {
           }
         }
       }
-    }
-  }
-
-  /// What stands several times has its bandwidth once; groups of before have all that takes their links'
-  /// place.
-  void share_links() {
-    for (std::size_t l = 0; l < images_.size(); ++l) {
-      if (images_[l].size() > 1)
-        data_.shared_bandwidth.push_back(
-            {fmt::format("link {}", l), images_[l], topology_.links()[l].bandwidth_GBps});
-    }
-    for (const SharedBandwidth& group : topology_.shared_bandwidth()) {
-      SharedBandwidth image{group.name, {}, group.bandwidth_GBps};
-      for (const LinkId l : group.links)
-        image.links.insert(image.links.end(), images_[l.index()].begin(), images_[l.index()].end());
-      if (!image.links.empty()) data_.shared_bandwidth.push_back(std::move(image));
     }
   }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "link_copies.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 
@@ -35,7 +36,7 @@ class PeerRestriction {
       if (src.value >= 0 && dst.value >= 0) add_link(LinkId(l), src, dst);
     }
     for (const NodeId hub : restricted_) copy_for_each_sender(hub);
-    share_bandwidths();
+    data_.shared_bandwidth = shared_by_copies(topology_, links_);
     data_.name = fmt::format("{}+peers={}", topology_.name(), peers_);
     data_.source = topology_.source();
     return Topology(std::move(data_));
@@ -102,20 +103,6 @@ class PeerRestriction {
     image.dst = dst;
     links_[l.index()].emplace_back(data_.links.size());
     data_.links.push_back(std::move(image));
-  }
-
-  void share_bandwidths() {
-    for (std::size_t l = 0; l < links_.size(); ++l) {
-      if (links_[l].size() > 1)
-        data_.shared_bandwidth.push_back(
-            {fmt::format("link {}", l), links_[l], topology_.link(LinkId(l)).bandwidth_GBps});
-    }
-    for (const SharedBandwidth& group : topology_.shared_bandwidth()) {
-      SharedBandwidth image{group.name, {}, group.bandwidth_GBps};
-      for (const LinkId l : group.links)
-        image.links.insert(image.links.end(), links_[l.index()].begin(), links_[l.index()].end());
-      if (!image.links.empty()) data_.shared_bandwidth.push_back(std::move(image));
-    }
   }
 
   const Topology& topology_;

@@ -138,16 +138,23 @@ TEST(Synthesize, PlansInMoreChunksWin) {
   }
 }
 
-/// One start and no restarts: what has more chunks than the start has gone through the levels between.
-TEST(Improvement, SplitsChunksLevelByLevel) {
+/// Broadcast on a mesh from one start, without restarts.
+class MeshImprovement : public testing::Test {
+ protected:
+  MeshImprovement() {
+    task.starts = {{1, start.finish_us, [this] { return start; }}};
+    task.most_chunks = 8;
+    task.work_limit = 1e5;
+    task.stop = [](double) { return false; };
+  }
   const Fabric mesh = generated("mesh", {{"dims", "3x3"}});
   const Demand demand = make_demand(Collective::broadcast, 1e6, mesh->num_gpus(), 1);
   const Schedule start = *prepare_list({mesh, demand}, {}, {})(demand, {}).schedule;
   ImprovementTask task{*mesh, demand, 1};
-  task.starts = {{1, start.finish_us, [&] { return start; }}};
-  task.most_chunks = 8;
-  task.work_limit = 1e5;
-  task.stop = [](double) { return false; };
+};
+
+/// What has more chunks than the start has gone through the levels between.
+TEST_F(MeshImprovement, SplitsChunksLevelByLevel) {
   const Improvement together = improve(task, *make_world_communicator());
   const Improvement alone = improve(task, *make_local_communicator());
   ASSERT_TRUE(together.schedule && alone.schedule);
@@ -159,16 +166,8 @@ TEST(Improvement, SplitsChunksLevelByLevel) {
 }
 
 /// After twenty steps the last rank has no time left: all stop there, with the same schedule.
-TEST(Improvement, StopsOnAllRanksWhereOneIsLate) {
+TEST_F(MeshImprovement, StopsOnAllRanksWhereOneIsLate) {
   const auto world = make_world_communicator();
-  const Fabric mesh = generated("mesh", {{"dims", "3x3"}});
-  const Demand demand = make_demand(Collective::broadcast, 1e6, mesh->num_gpus(), 1);
-  const Schedule start = *prepare_list({mesh, demand}, {}, {})(demand, {}).schedule;
-  ImprovementTask task{*mesh, demand, 1};
-  task.starts = {{1, start.finish_us, [&] { return start; }}};
-  task.most_chunks = 8;
-  task.work_limit = 1e5;
-  task.stop = [](double) { return false; };
   task.time_limit_s = 1;
   int steps = 0;
   task.deadline = [&] {

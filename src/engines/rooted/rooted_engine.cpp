@@ -67,29 +67,61 @@ RootedProblem problem_of(const Instance& instance, double bound_us) {
   return {instance.topology, std::move(data), std::move(graph), least_us, are_links, are_many};
 }
 
-std::optional<OutTreePacking> whole_trees_of(const RootedProblem& problem) {
-  if (may_have_whole_trees(*problem.topology, problem.graph, problem.data))
-    return pack_whole_trees(*problem.topology, problem.graph, problem.data, problem.least_busy_us);
-  if (may_interleave_trees(*problem.topology, problem.graph, problem.data))
-    return interleave_trees(*problem.topology, problem.graph, problem.data, problem.least_busy_us);
-  return std::nullopt;
-}
+/// The trees of each policy, packed when they are first asked for.
+class Packings {
+ public:
+  Packings(RootedProblem problem, MakeColumnMaster make_master, const Deadline& deadline)
+      : problem_(std::move(problem)), make_master_(std::move(make_master)), deadline_(deadline) {}
 
-OutTreePacking packing_of(const RootedProblem& problem, const std::string& policy,
-                          const MakeColumnMaster& make_master, const Deadline& deadline) {
-  const bool is_default = policy.empty();
-  if (is_default || policy == kWhole) {
-    std::optional<OutTreePacking> whole = whole_trees_of(problem);
-    if (whole) return *std::move(whole);
-    if (!is_default) {
-      throw Error(ExitCode::unavailable,
-                  "engine rooted: no few whole trees fill these links; use another policy, such as even");
-    }
+  const RootedProblem& problem() const { return problem_; }
+
+  /// Of many GPUs, columns take minutes to come to what whole trees of single links are from the start.
+  bool needs_whole_trees_alone() {
+    return problem_.is_large && may_have_whole_trees(*problem_.topology, problem_.graph, problem_.data) &&
+           whole_trees();
   }
-  return pack_out_trees(*problem.topology, problem.graph, problem.data,
-                        depth_weight_of(is_default ? kDepthPolicies[0].name : policy), problem.least_busy_us,
-                        make_master, deadline);
-}
+
+  /// `policy`: empty for whole trees where there are, else the first of the others.
+  const OutTreePacking& of(const std::string& policy) {
+    const bool is_default = policy.empty();
+    if (is_default || policy == kWhole) {
+      if (whole_trees()) return *whole_trees();
+      if (!is_default) {
+        throw Error(ExitCode::unavailable,
+                    "engine rooted: no few whole trees fill these links; use another policy, such as even");
+      }
+    }
+    const std::string of_columns = is_default || policy == kRates ? kDepthPolicies[0].name : policy;
+    auto packing = by_columns_.find(of_columns);
+    if (packing == by_columns_.end()) {
+      OutTreePacking packed =
+          pack_out_trees(*problem_.topology, problem_.graph, problem_.data, depth_weight_of(of_columns),
+                         problem_.least_busy_us, make_master_, deadline_);
+      packing = by_columns_.emplace(of_columns, std::move(packed)).first;
+    }
+    return packing->second;
+  }
+
+ private:
+  const std::optional<OutTreePacking>& whole_trees() {
+    if (!were_looked_for_) {
+      were_looked_for_ = true;
+      if (may_have_whole_trees(*problem_.topology, problem_.graph, problem_.data)) {
+        whole_ = pack_whole_trees(*problem_.topology, problem_.graph, problem_.data, problem_.least_busy_us);
+      } else if (may_interleave_trees(*problem_.topology, problem_.graph, problem_.data)) {
+        whole_ = interleave_trees(*problem_.topology, problem_.graph, problem_.data, problem_.least_busy_us);
+      }
+    }
+    return whole_;
+  }
+
+  RootedProblem problem_;
+  MakeColumnMaster make_master_;
+  Deadline deadline_;
+  bool were_looked_for_ = false;
+  std::optional<OutTreePacking> whole_;
+  std::map<std::string, OutTreePacking> by_columns_;
+};
 
 }  // namespace
 
@@ -108,29 +140,21 @@ PreparedEngine prepare_rooted(const Instance& instance, const EngineOptions& opt
                 "engine rooted does Broadcast and Reduce: data of one GPU in equal parts, which several want "
                 "all of; use --engine auto");
   }
-  const auto problem = std::make_shared<const RootedProblem>(problem_of(instance, options.bound_us));
-  const auto packings = std::make_shared<std::map<std::string, OutTreePacking>>();
-  const Deadline deadline = Deadline(options.limits).after(kShareOfOutTrees);
-  const auto has_whole = std::make_shared<std::optional<bool>>();
-  return [problem, packings, has_whole, deadline, make_master = tools.column_master](
-             const Demand& demand, const EngineOptions& asked) {
-    if (problem->is_large && asked.policy != kWhole && !asked.policy_is_asked) {
-      // Of many GPUs, columns take minutes to come to what whole trees are from the start.
-      if (!*has_whole) *has_whole = whole_trees_of(*problem).has_value();
-      if (**has_whole) return EngineResult{};
-    }
-    const bool has_rates = asked.policy == kRates || (asked.policy == kWhole && !problem->are_links);
-    const std::string policy = asked.policy == kRates ? kDepthPolicies[0].name : asked.policy;
-    auto packing = packings->find(policy);
-    if (packing == packings->end())
-      packing = packings->emplace(policy, packing_of(*problem, policy, make_master, deadline)).first;
-    const OutTreePacking& packed = packing->second;
+  const auto packings =
+      std::make_shared<Packings>(problem_of(instance, options.bound_us), tools.column_master,
+                                 Deadline(options.limits).after(kShareOfOutTrees));
+  return [packings](const Demand& demand, const EngineOptions& asked) {
+    const bool is_whole = asked.policy == kWhole;
+    if (!is_whole && !asked.policy_is_asked && packings->needs_whole_trees_alone()) return EngineResult{};
+    const RootedProblem& problem = packings->problem();
+    const bool has_rates = asked.policy == kRates || (is_whole && !problem.are_links);
+    const OutTreePacking& packed = packings->of(asked.policy);
     std::vector<double> shares;
     for (const OutTree& tree : packed.trees) shares.push_back(tree.weight);
     EngineResult result;
     const Deadline until(asked.limits);
     result.schedule = schedule_pipelined(
-        *problem->topology, demand, packed.trees, deal(shares, demand.num_chunks()), packed.busy_us,
+        *problem.topology, demand, packed.trees, deal(shares, demand.num_chunks()), packed.busy_us,
         has_rates ? HopRates::of_their_trees : HopRates::of_links, asked.concurrency, until);
     if (!result.schedule) result.limits_hit.push_back(until.ended_by());
     result.metrics["trees"] = static_cast<double>(packed.trees.size());
