@@ -17,6 +17,9 @@
 #                    results (.svg); about a thousand solves
 #   compare          rondo compare on composed machines and the shipped fabrics: AllGather, ReduceScatter, AllReduce and
 #                    AllToAll at 1 KB, 1 MB and 1 GB beside the algorithms of NCCL and MPI (takes --only and --json)
+#   catalogue        catalogues of three fabrics: built, killed and finished, looked up, refreshed on slower links (takes --only, --json,
+#                    --ranks, --kills, --sizes and --random-sizes)
+#   tuning           rondo tune's search on models of known optimum, beside random search, its parts alone, one parameter at a time, the grid
 #   sccl             SCCL's tables 4 and 5 by engine steps, beside the paper's seconds and z3 on the paper's encoding
 #   taccl            TACCL's Table 2: every sketch by engine route, and by auto on its links, beside the paper's seconds
 #   profile          rondo profile's sources under SimGrid's SMPI (Debian: libsimgrid-dev) on four platforms of known figures
@@ -70,5 +73,6 @@ if [ "$name" = simgrid ]; then
 fi
 [ "$name" != profile ] || exec python3 "$root/benchmarks/profile/profile.py" "$@"
 [ "$name" != compare ] || exec "$root/benchmarks/compare/run.sh" "$@"
-cmake --build "$root/build/release" --target rondo "bench_$name"
+cmake --build "$root/build/release" --target rondo $([ "$name" = catalogue ] || echo "bench_$name")
+[ "$name" != catalogue ] || exec python3 "$root/benchmarks/catalogue/catalogue.py" "$@"
 exec "$root/build/release/benchmarks/$name" --json "$root/benchmarks/results/$name.json" "$@"

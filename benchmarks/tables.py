@@ -183,6 +183,10 @@ TABLES = {
                  ("no order us", of("free", fixed(3))), ("later", lambda row: percent(row["free"] / row["finish_us"] - 1, 1)),
                  *((name, lambda row, key=key: (lambda us: "-" if us is None else f"{us:.1f} ({us / row['finish_us']:.2f})")(row["mpi"].get(key)))
                    for name, key in (("Open MPI us", "ompi"), ("MPICH us", "mpich")))]),
+    "tuning": (lambda: rows("tuning"),
+               [("model", of("model")), ("noise", of("noise", lambda x: percent(x, 0))), ("method", of("method")),
+                ("within 2 %", lambda row: f"{row['near']} of {row['cases']}"), ("mean loss", of("mean_loss", percent)),
+                ("worst loss", of("worst_loss", percent)), ("runs", of("runs", fixed(0)))]),
     "profile": (lambda: rows("profile"),
                 [("platform", of("platform")), ("model", of("model")), ("ranks", of("ranks")),
                  *((name, lambda row, name=name: percent(row["worst"][name])) for name in ("latency", "message", "bandwidth", "group")),
@@ -269,7 +273,7 @@ def table(name):
     content, columns = TABLES[name]
     lines = ["| " + " | ".join(heading for heading, _ in columns) + " |", "|" + "---|" * len(columns)]
     for row in content():
-        done = any(key in row for key in ("report", "ways", "gain", "route", "worst", "order", "replayed_s"))
+        done = any(key in row for key in ("report", "ways", "gain", "route", "worst", "order", "replayed_s", "near"))
         cells = [show(row) if done else "failed" for _, show in columns]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -19,8 +19,8 @@ Hdf5Handle text_type(std::size_t size) {
   return type;
 }
 
-/// Arrays of so many values are compressed, in pieces of so many.
-constexpr std::size_t kCompressedFrom = std::size_t{1} << 20;
+/// Arrays of so many values are compressed, in pieces of so many at most.
+constexpr std::size_t kCompressedFrom = std::size_t{1} << 13;
 constexpr hsize_t kPiece = hsize_t{1} << 18;
 constexpr unsigned kDeflateLevel = 1;
 
@@ -109,7 +109,8 @@ void Hdf5GroupWriter::put_dataset(const std::string& name, std::size_t count, hi
   const Hdf5Silence silence;
   const Hdf5Handle properties = dataset_properties();
   if (count >= kCompressedFrom) {
-    H5Pset_chunk(properties.id(), 1, &kPiece);
+    const hsize_t piece = std::min(kPiece, hsize_t{count});
+    H5Pset_chunk(properties.id(), 1, &piece);
     H5Pset_shuffle(properties.id());
     check_built(H5Pset_deflate(properties.id(), kDeflateLevel) >= 0, place_ + name);
   }

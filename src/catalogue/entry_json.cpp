@@ -16,31 +16,6 @@ constexpr const char* kCellFormat = "rondo-catalogue-cell";
 constexpr const char* kBinsFormat = "rondo-catalogue-bins";
 constexpr std::size_t kMostText = 4096;
 
-Json series_to_json(const Series& series) {
-  Json group = Json::array();
-  for (const GpuId gpu : series.group) group.push_back(gpu.value);
-  return {{"fabric", series.fabric},
-          {"collective", to_string(series.collective)},
-          {"root", series.root.value},
-          {"group", std::move(group)},
-          {"relays", series.relays}};
-}
-
-Series read_series(const JsonObject& object) {
-  object.check_keys({"fabric", "collective", "root", "group", "relays"});
-  Series series{.fabric = object.text("fabric")};
-  const std::string name = object.text("collective");
-  const auto collective = find_collective(name);
-  if (!collective || *collective == Collective::custom)
-    object.refuse(fmt::format("collective is '{}', which is no named collective", name));
-  series.collective = *collective;
-  series.root = GpuId(static_cast<std::int32_t>(object.integer("root")));
-  for (const std::int64_t gpu : object.integers("group"))
-    series.group.emplace_back(static_cast<std::int32_t>(gpu));
-  series.relays = object.flag_or("relays", true);
-  return series;
-}
-
 Json optional_number(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
@@ -97,6 +72,31 @@ void check_cover(const std::vector<Bin>& bins, const JsonObject& object) {
 }
 
 }  // namespace
+
+Json series_to_json(const Series& series) {
+  Json group = Json::array();
+  for (const GpuId gpu : series.group) group.push_back(gpu.value);
+  return {{"fabric", series.fabric},
+          {"collective", to_string(series.collective)},
+          {"root", series.root.value},
+          {"group", std::move(group)},
+          {"relays", series.relays}};
+}
+
+Series read_series(const JsonObject& object) {
+  object.check_keys({"fabric", "collective", "root", "group", "relays"});
+  Series series{.fabric = object.text("fabric")};
+  const std::string name = object.text("collective");
+  const auto collective = find_collective(name);
+  if (!collective || *collective == Collective::custom)
+    object.refuse(fmt::format("collective is '{}', which is no named collective", name));
+  series.collective = *collective;
+  series.root = GpuId(static_cast<std::int32_t>(object.integer("root")));
+  for (const std::int64_t gpu : object.integers("group"))
+    series.group.emplace_back(static_cast<std::int32_t>(gpu));
+  series.relays = object.flag_or("relays", true);
+  return series;
+}
 
 Json to_json(const Series& series, const Cell& cell) {
   Json json = {{"format", kCellFormat},

@@ -4,9 +4,13 @@
 
 #include "rondo/catalogue/entry.hpp"
 #include "rondo/io/json_files.hpp"
+#include "rondo/io/json_object.hpp"
 
 /// Entries as they stand in files; readers throw Error(bad_data) with the place.
 namespace rondo::catalogue {
+
+Json series_to_json(const Series& series);
+Series read_series(const JsonObject& object);
 
 Json to_json(const Series& series, const Cell& cell);
 Json to_json(const Series& series, const Table& table);  ///< the file of bins

@@ -23,6 +23,7 @@ constexpr const char* kBins = "bins.json";
 constexpr const char* kFabrics = "fabrics";
 constexpr const char* kSchedules = "schedules";
 constexpr const char* kCells = "cells";
+constexpr const char* kTuned = "tuned";
 constexpr int kVersion = 1;
 constexpr std::size_t kSchedulesInMemory = 64;
 
@@ -98,6 +99,7 @@ Folder Folder::open_or_make(fs::path path) {
   for (const auto& entry : fs::directory_iterator(folder.path_ / kCells))
     remove_temporary_files(entry.path());
   remove_temporary_files(folder.path_);
+  remove_temporary_files(folder.path_ / kTuned);
   return folder;
 }
 
@@ -115,6 +117,14 @@ fs::path Folder::cell_path(const Series& series, double size_bytes) const {
 
 fs::path Folder::index_path() const {
   return path_ / "index.sqlite";
+}
+
+fs::path Folder::tuned_path(const Series& series) const {
+  return path_ / kTuned / (id_of(series) + ".json");
+}
+
+fs::path Folder::tuning_path(const Series& series, double size_bytes) const {
+  return path_ / kTuned / fmt::format("{}-{}.measurements", id_of(series), size_bytes);
 }
 
 std::vector<std::string> Folder::fabrics() const {

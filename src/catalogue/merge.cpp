@@ -5,6 +5,7 @@
 #include <set>
 
 #include "replaying.hpp"
+#include "rondo/catalogue/tuned.hpp"
 #include "rondo/catalogue/upkeep.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/io/files.hpp"
@@ -27,6 +28,22 @@ std::vector<Coming> cells_of(const Folder& folder) {
     }
   }
   return all;
+}
+
+/// What was tuned on a fabric that goes means nothing any more.
+void remove_tuning(const Folder& folder, const Series& series) {
+  for (const TunedSize& tuned : read_tuned(folder, series))
+    remove_file(folder.tuning_path(series, tuned.size_bytes));
+  remove_file(folder.tuned_path(series));
+}
+
+/// Sizes that `folder` has itself stay as they are: its calls are more recent to it.
+void merge_tuned(const Folder& folder, const Folder& from, const Series& series) {
+  const std::vector<TunedSize> here = read_tuned(folder, series);
+  for (TunedSize& tuned : read_tuned(from, series)) {
+    if (std::ranges::find(here, tuned.size_bytes, &TunedSize::size_bytes) == here.end())
+      write_tuned(folder, series, std::move(tuned));
+  }
 }
 
 bool is_same(const Cell& a, const Cell& b) {
@@ -68,6 +85,7 @@ Merged merge(const Folder& folder, const Folder& from, SameCell same) {
     folder.remove_bins(coming.series);
     folder.write(coming.series, coming.cell);
   }
+  for (const Series& series : from.all_series()) merge_tuned(folder, from, series);
   return merged;
 }
 
@@ -79,6 +97,7 @@ Pruned prune(const Folder& folder, const std::vector<std::string>& keep) {
     if (!keep.empty() && std::ranges::find(keep, series.fabric) == keep.end()) {
       pruned.cells += table.cells.size();
       folder.remove(series);
+      remove_tuning(folder, series);
       continue;
     }
     for (const Cell& cell : table.cells) {

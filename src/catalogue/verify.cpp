@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "replaying.hpp"
+#include "rondo/catalogue/tuned.hpp"
 #include "rondo/catalogue/upkeep.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
@@ -39,6 +40,7 @@ class SeriesVerifier {
       : folder_(folder), table_(folder.table(series)), topology_(folder.fabric(series.fabric)) {}
 
   Verified verified() {
+    gather(id_of(table_.series), result_.faults, [&] { read_tuned(folder_, table_.series); });
     for (const Cell& cell : table_.cells) {
       if (cell.is_refused()) continue;
       ++result_.cells;

@@ -47,6 +47,8 @@ Command topology_compose_command();
 Command topology_check_command();
 Command sketch_check_command();
 Command profile_command();
+Command tune_command();
+Command catalogue_tuned_command();
 Command catalogue_build_command();
 Command catalogue_list_command();
 Command catalogue_show_command();

@@ -147,7 +147,9 @@ void print(const std::string& text, const Communicator& communicator) {
 }  // namespace cli
 
 void stop_at_signals(const std::vector<std::string>& arguments) {
-  const bool is_long = !arguments.empty() && (arguments[0] == "solve" || arguments[0] == "resume");
+  // Their folders are whole at every instant.
+  const bool is_long = !arguments.empty() && (arguments[0] == "solve" || arguments[0] == "resume" ||
+                                              arguments[0] == "catalogue" || arguments[0] == "tune");
   if (is_long) cli::exit_at_signals();
 }
 

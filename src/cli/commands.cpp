@@ -35,7 +35,9 @@ const std::vector<Command>& commands() {
       catalogue_refresh_command(),
       catalogue_merge_command(),
       catalogue_prune_command(),
+      catalogue_tuned_command(),
       catalogue_export_command(),
+      tune_command(),
   };
   return all;
 }

@@ -98,5 +98,61 @@ TEST_F(CatalogueCommands, BadInput) {
   succeed(split("catalogue verify c --repair"));
 }
 
+TEST_F(CatalogueCommands, TunedByAModelAndByACommand) {
+  succeed(build("--collectives allgather --sizes 1MB --output c"));
+  const std::string tune = "tune c --collective allgather --size 1MB --most-runs 60 ";
+  const std::string one = succeed(split(tune + "--noise 5%"));
+  EXPECT_TRUE(contains(succeed(split(tune + "--noise 5%"), 2), "measurements were there"));
+  const std::string two = succeed(split(tune + "--noise 5% --force"), 2);
+  EXPECT_EQ(one, two);
+  EXPECT_EQ(rondo(split(tune + "--noise 4%")).exit_code, 65);
+  EXPECT_EQ(rondo(split(tune + "--noise 5% --seed 1")).exit_code, 65);
+
+  write_file(at("space.json"), R"({"format": "rondo-tuning-space", "version": 1, "parameters": [
+    {"name": "channels", "values": [1, 2, 3, 4]}, {"name": "mode", "values": ["a", "b", "fails"]}]})");
+  const std::string measured = succeed({"tune", "c", "--collective", "allgather", "--size", "1MB", "--space",
+                                        "space.json", "--most-runs", "100", "--measure",
+                                        "case {mode} in fails) exit 1;; esac; echo $((10 "
+                                        "* {channels} + {size_bytes} / 100000))",
+                                        "--runs", "1", "--hyperband", "off", "--force"});
+  EXPECT_TRUE(contains(measured, "best 20 us over 1 runs: channels=1,mode=")) << measured;
+  EXPECT_TRUE(contains(measured, "4 points failed; the first: ")) << measured;
+  EXPECT_TRUE(contains(measured, "every point is measured")) << measured;
+
+  // The least recent latency wins, and changes with every call.
+  const std::string tuned = "catalogue tuned c --collective allgather --size 3MB";
+  EXPECT_TRUE(succeed(split(tuned)).starts_with("channels=1,mode=a\n"));
+  EXPECT_TRUE(
+      succeed(split(tuned + " --record channels=1,mode=a --time-us 50")).starts_with("channels=1,mode=b\n"));
+  EXPECT_TRUE(
+      succeed(split(tuned + " --record channels=3,mode=a --time-us 12")).starts_with("channels=3,mode=a\n"));
+  EXPECT_EQ(rondo(split(tuned + " --record channels=9 --time-us 12")).exit_code, 64);
+  succeed(split("catalogue verify c"));
+  write_file(at("one.json"), R"({"format": "rondo-tuning-space", "version": 1, "parameters": [
+    {"name": "channels", "values": [4]}]})");
+  const std::vector<std::string> of_one =
+      split("tune c --collective allgather --size 1MB --space one.json --most-runs 1 --runs 1 --force");
+  for (const auto& [command, part] : {std::pair("true", "no number"), {"sleep 1000", "did not end within"}}) {
+    std::vector<std::string> failing = of_one;
+    failing.insert(failing.end(), {"--measure", command, "--timeout", command[0] == 't' ? "1e6" : "0.1"});
+    const Outcome outcome = rondo(failing);
+    EXPECT_EQ(outcome.exit_code, 69) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, part)) << outcome.err;
+  }
+  // A damaged table or state is named.
+  for (const std::string ending : {".json", ".measurements"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(at("c/tuned"))) {
+      const std::string file = entry.path().string();
+      if (!file.ends_with(ending)) continue;
+      std::string text = read_file(file);
+      write_file(file, text.substr(0, text.size() / 2));
+      const bool is_table = ending == ".json";
+      const Outcome outcome = rondo(split(is_table ? tuned : tune + "--noise 5%"));
+      EXPECT_EQ(outcome.exit_code, 65) << outcome.err;
+      EXPECT_TRUE(contains(outcome.err, is_table ? ".json" : "--force")) << outcome.err;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace rondo::test

@@ -25,6 +25,9 @@ class Folder {
   std::filesystem::path schedule_path(const std::string& digest) const;
   std::filesystem::path cell_path(const Series& series, double size_bytes) const;
   std::filesystem::path index_path() const;
+  std::filesystem::path tuned_path(const Series& series) const;
+  /// Where a tuning at one size keeps its measurements.
+  std::filesystem::path tuning_path(const Series& series, double size_bytes) const;
 
   /// Fingerprints, sorted.
   std::vector<std::string> fabrics() const;

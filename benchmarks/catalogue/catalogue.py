@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""benchmarks/run.sh catalogue [--only SUBSTRING] [--json FILE] [--ranks N] [--kills N] [--sizes RANGE] [--random-sizes N]
+
+Builds the catalogue of three fabrics (five collectives, 21 sizes), each killed N times (10) on its way and finished; verifies
+it, looks random sizes up (10,000) beside the best that the catalogue has, exports it, and then, with a twentieth of the
+links at half their bandwidth, compares catalogue check and refresh with a catalogue that is built there from nothing.
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FABRICS = ["ndv2-2", "dgx2-2", "rails:boxes=4"]
+DEGRADED = ["--degrade", "0.05:0.5"]
+
+
+def cpu_s():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def run(command):
+    """Output, wall seconds, and CPU seconds of all its processes."""
+    wall, cpu = time.monotonic(), cpu_s()
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return output, time.monotonic() - wall, cpu_s() - cpu
+
+
+def kill_session(leader):
+    """Ranks have process groups of their own."""
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            session = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[3])
+            if entry.name.isdigit() and session == leader:
+                os.kill(int(entry.name), signal.SIGKILL)
+        except (OSError, IndexError, ValueError):
+            pass
+
+
+def build_with_kills(command, kills, longest_s):
+    """Kills after random times; counts those that came before the end, and the seconds until then."""
+    chance = random.Random(0)
+    done = 0
+    for _ in range(kills):
+        process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(chance.uniform(0.5, longest_s))
+            break
+        except subprocess.TimeoutExpired:
+            kill_session(process.pid)
+            process.wait()
+            done += 1
+    return done
+
+
+def content(folder):
+    """What a catalogue says, without how long it took."""
+    said = {}
+    for path in sorted(folder.glob("cells/*/*.json")):
+        cell = json.loads(path.read_text())
+        for key in ("wall_s", "checksum"):
+            cell.pop(key, None)
+        said[str(path.relative_to(folder))] = cell
+    return said
+
+
+def finishes(folder, fabric):
+    found = {}
+    for path in folder.glob("cells/*/bins.json"):
+        bins = json.loads(path.read_text())
+        if bins["series"]["fabric"] == fabric:
+            for cell in bins["cells"]:
+                found[bins["series"]["collective"], cell["size_bytes"]] = cell["finish_us"]
+    return found
+
+
+class Case:
+    """A fabric's row, and the folders that it comes from."""
+
+    def __init__(self, fabric, options, scratch):
+        self.fabric, self.options, self.scratch = fabric, options, scratch
+        self.mpirun = ["mpirun", "-n", str(options.ranks), str(options.rondo)]
+        self.build = self.mpirun + ["catalogue", "build", "--topology", fabric, "--sizes", options.sizes, "--output"]
+        self.built = scratch / "built"
+        self.row = {"fabric": fabric, "ranks": options.ranks}
+
+    def build_whole(self):
+        _, self.row["wall_s"], self.row["cpu_s"] = run(self.build + [str(self.built)])
+        tables = [json.loads(path.read_text()) for path in self.built.glob("cells/*/bins.json")]
+        self.row["cells"] = sum(len(table["cells"]) for table in tables)
+        self.row["bins"] = sum(len(table["bins"]) for table in tables)
+        self.row["schedules"] = len({bin["schedule"] for table in tables for bin in table["bins"]})
+
+    def build_killed(self):
+        killed = self.scratch / "killed"
+        longest_s = 2 * self.row["wall_s"] / max(1, self.options.kills)
+        self.row["kills"] = build_with_kills(self.build + [str(killed)], self.options.kills, longest_s)
+        run(self.build + [str(killed)])
+        self.row["same_after_kills"] = content(self.built) == content(killed)
+
+    def look_up(self):
+        run([str(self.options.rondo), "catalogue", "prune", str(self.built)])
+        self.row["bytes"] = sum(path.stat().st_size for path in self.built.rglob("*") if path.is_file())
+        text, _, _ = run(self.mpirun + ["catalogue", "verify", str(self.built), "--random-sizes",
+                                        str(self.options.random_sizes)])
+        found = re.search(r"(\d+) random sizes: (\d+) .* loss ([\d.]+) %, mean ([\d.]+) %; a look-up takes ([\d.]+) us", text)
+        self.row["sampled"] = {"sizes": int(found[1]), "best": int(found[2]), "largest_loss": float(found[3]) / 100,
+                               "mean_loss": float(found[4]) / 100, "lookup_us": float(found[5])}
+
+    def export(self):
+        _, _, self.row["export_cpu_s"] = run([str(self.options.rondo), "catalogue", "export", str(self.built), "--output",
+                                              str(self.scratch / "xml")])
+        exported = json.loads((self.scratch / "xml.json").read_text())["series"]
+        self.row["programs"] = sum(len(series["programs"]) for series in exported)
+        self.row["programs_largest_loss"] = max(series["largest_loss"] for series in exported)
+
+    def refresh(self):
+        there = ["--topology", self.fabric, *DEGRADED]
+        text, _, self.row["check_cpu_s"] = run(self.mpirun + ["catalogue", "check", str(self.built), *there])
+        self.row["verdicts"] = text.strip().splitlines()[-1]
+        before = set(self.built.glob("fabrics/*.json"))
+        _, _, self.row["refresh_cpu_s"] = run(self.mpirun + ["catalogue", "refresh", str(self.built), *there])
+        newer = (set(self.built.glob("fabrics/*.json")) - before).pop().stem
+        fresh = self.scratch / "fresh"
+        _, _, self.row["fresh_cpu_s"] = run(self.build + [str(fresh), *DEGRADED])
+        refreshed, anew = finishes(self.built, newer), finishes(fresh, newer)
+        ratios = [refreshed[cell] / anew[cell] for cell in anew]
+        self.row["refreshed_over_fresh"] = {"least": min(ratios), "most": max(ratios), "mean": sum(ratios) / len(ratios)}
+
+
+STEPS = [Case.build_whole, Case.build_killed, Case.look_up, Case.export, Case.refresh]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--json", type=pathlib.Path, default=ROOT / "benchmarks/results/catalogue.json")
+    parser.add_argument("--rondo", type=pathlib.Path, default=ROOT / "build/release/rondo")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--sizes", default="1KiB..1GiB")
+    parser.add_argument("--random-sizes", type=int, default=10000)
+    options = parser.parse_args()
+    rows = json.loads(options.json.read_text())["rows"] if options.json.exists() else []
+    for fabric in FABRICS:
+        if options.only not in fabric:
+            continue
+        scratch = pathlib.Path(tempfile.mkdtemp(prefix="rondo-catalogue-"))
+        try:
+            case = Case(fabric, options, scratch)
+            for step in STEPS:
+                step(case)
+        finally:
+            shutil.rmtree(scratch)
+        print(json.dumps(case.row), flush=True)
+        rows = [other for other in rows if other["fabric"] != fabric] + [case.row]
+        options.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
