@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "column_checks.hpp"
+#include "format_version.hpp"
 
 namespace rondo {
 namespace {
@@ -29,6 +30,10 @@ void check_chunks(const ChunkColumns& chunks, std::size_t num_gpus) {
   if (!chunks.ready_us.empty()) check_length("chunks.ready_us", chunks.ready_us.size(), n, "chunks.origin");
   if (!chunks.reduce.empty()) check_length("chunks.reduce", chunks.reduce.size(), n, "chunks.origin");
   check_range("chunks.reduce", chunks.reduce, 2);
+  if (!chunks.tenant.empty()) check_length("chunks.tenant", chunks.tenant.size(), n, "chunks.origin");
+  check_range("chunks.tenant", chunks.tenant, std::size_t{1} << 31);
+  if (!chunks.priority.empty()) check_length("chunks.priority", chunks.priority.size(), n, "chunks.origin");
+  check_finite("chunks.priority", chunks.priority);
   if (!chunks.sources.is_absent()) {
     check_offsets("chunks.sources", chunks.sources.index, n, chunks.sources.value.size(), "chunks.origin");
     check_range("chunks.sources", chunks.sources.value, num_gpus);
@@ -91,6 +96,17 @@ void add_sources(ChunkColumns& columns, const Demand& demand) {
   if (!any_reduces) columns.reduce.clear();
 }
 
+void add_tenants(ChunkColumns& columns, const Demand& demand) {
+  bool all_equal = true;
+  for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
+    const Contribution& contribution = demand.contribution(ChunkId(i));
+    columns.tenant.push_back(contribution.tenant);
+    columns.priority.push_back(contribution.priority);
+    all_equal = all_equal && contribution.priority == 1;
+  }
+  if (all_equal) columns.priority.clear();
+}
+
 }  // namespace
 
 void RaggedColumn::add_row(const std::vector<std::int64_t>& row) {
@@ -123,6 +139,7 @@ ChunkColumns chunk_columns_of(const Demand& demand) {
   }
   if (all_ready) columns.ready_us.clear();
   if (demand.has_several_sources()) add_sources(columns, demand);
+  if (have_tenants(demand)) add_tenants(columns, demand);
   return columns;
 }
 
@@ -136,6 +153,8 @@ std::vector<Contribution> to_contributions(const ChunkColumns& chunks, const std
     contribution.bytes = chunk_bytes[chunk_bytes.size() == 1 ? 0 : c];
     contribution.destinations = to_gpus(chunks.destinations.row(c));
     if (!chunks.ready_us.empty()) contribution.ready_us = chunks.ready_us[c];
+    if (!chunks.tenant.empty()) contribution.tenant = static_cast<int>(chunks.tenant[c]);
+    if (!chunks.priority.empty()) contribution.priority = chunks.priority[c];
     if (!chunks.reduce.empty()) contribution.reduce = chunks.reduce[c] == 1;
     if (!chunks.sources.is_absent()) read_sources(chunks, c, contribution);
   }

@@ -34,6 +34,8 @@ struct ChunkColumns {
   RaggedColumn sources = {};                  ///< absent: the origins alone
   std::vector<double> sources_ready_us = {};  ///< one a value of `sources`; empty: `ready_us`
   std::vector<std::int64_t> reduce = {};      ///< 0 or 1; empty: all 0
+  std::vector<std::int64_t> tenant = {};      ///< empty: all 0
+  std::vector<double> priority = {};          ///< empty: all 1
   HeldColumns held = {};                      ///< no rows: nothing is held
 };
 

@@ -8,6 +8,8 @@
 namespace rondo {
 namespace {
 
+constexpr std::int64_t kMostTenant = (std::int64_t{1} << 31) - 1;
+
 GpuId read_gpu(const JsonObject& object, const char* key, std::size_t num_gpus) {
   return GpuId(static_cast<std::int32_t>(
       object.integer(key, {.least = 0, .greatest = static_cast<std::int64_t>(num_gpus) - 1})));
@@ -42,16 +44,6 @@ void read_ready_times(const JsonObject& object, Contribution& contribution) {
   }
 }
 
-/// Keys of the format that are accepted with their neutral value only.
-void refuse_unsupported_values(const JsonObject& object) {
-  const auto refuse = [&](const char* key, const char* allowed) {
-    object.refuse(fmt::format("'{}' is not supported yet; leave it out or give {}", key, allowed),
-                  ExitCode::unavailable);
-  };
-  if (object.has("tenant") && object.integer("tenant") != 0) refuse("tenant", "0");
-  if (object.number_or("priority", 1) != 1) refuse("priority", "1");
-}
-
 Contribution read_chunk(const JsonObject& object, std::size_t position, std::size_t num_gpus, int version) {
   object.check_keys(
       {"id", "bytes", "sources", "destinations", "reduce", "held", "tenant", "priority", "ready_us"});
@@ -61,7 +53,6 @@ Contribution read_chunk(const JsonObject& object, std::size_t position, std::siz
     object.refuse(
         fmt::format("id is {}; ids are 0, 1, 2, ... in file order, so it has to be {}", id, position));
   }
-  refuse_unsupported_values(object);
   std::vector<GpuId> sources = read_gpus(object, "sources", num_gpus);
   if (sources.empty()) object.refuse("sources is empty, so nobody has the data; name the GPU that holds it");
   Contribution contribution{.origin = sources.front(),
@@ -69,6 +60,9 @@ Contribution read_chunk(const JsonObject& object, std::size_t position, std::siz
                             .destinations = read_gpus(object, "destinations", num_gpus),
                             .reduce = object.flag_or("reduce", false)};
   contribution.sources = std::move(sources);
+  if (object.has("tenant"))
+    contribution.tenant = static_cast<int>(object.integer("tenant", {.least = 0, .greatest = kMostTenant}));
+  contribution.priority = object.number_or("priority", 1);
   read_ready_times(object, contribution);
   if (object.has("held")) {
     object.for_each_object("held", [&](const JsonObject& held, std::size_t) {
@@ -121,6 +115,8 @@ Json demand_to_json(const Demand& demand) {
     } else if (contribution.ready_us != 0) {
       chunk["ready_us"] = contribution.ready_us;
     }
+    if (contribution.tenant != 0) chunk["tenant"] = contribution.tenant;
+    if (contribution.priority != 1) chunk["priority"] = contribution.priority;
     chunks.push_back(std::move(chunk));
   }
   return {{"format", "rondo-demand"}, {"version", version_of(demand)}, {"chunks", std::move(chunks)}};

@@ -27,11 +27,11 @@ bool is_news(const Certificate& certificate) {
 
 int version_of(const Topology& topology) {
   return version_if(topology.has_message_costs() || topology.has_bandwidth_steps() ||
-                    topology.has_adding_switches());
+                    topology.has_adding_switches() || topology.limits_relay_memory());
 }
 
 int version_of(const Demand& demand) {
-  return version_if(demand.has_several_sources() || !demand.shape().is_plain());
+  return version_if(demand.has_several_sources() || !demand.shape().is_plain() || have_tenants(demand));
 }
 
 int version_of(const ProvenSchedule& proven) {
@@ -43,6 +43,11 @@ int version_of(const ProvenSchedule& proven) {
 
 int version_of(const RoundRecord& record) {
   return version_if(have_news(record.sends) || (record.plan && have_news(*record.plan)));
+}
+
+bool have_tenants(const Demand& demand) {
+  return std::ranges::any_of(demand.contributions(),
+                             [](const Contribution& c) { return c.tenant != 0 || c.priority != 1; });
 }
 
 bool have_transfers(const std::vector<Send>& sends) {

@@ -20,6 +20,8 @@ int version_of(const ProvenSchedule& proven);
 int version_of(const RoundRecord& record);
 
 /// Whether the columns `transfer` and `rate_GBps` are needed.
+/// Whether some data are of another tenant than 0, or of another priority than 1.
+bool have_tenants(const Demand& demand);
 bool have_transfers(const std::vector<Send>& sends);
 bool have_rates(const std::vector<Send>& sends);
 

@@ -37,6 +37,14 @@ void append_sources(std::string& bytes, const Demand& demand) {
   }
 }
 
+void append_tenants(std::string& bytes, const Demand& demand) {
+  bytes += "tenants";
+  for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
+    append(bytes, static_cast<std::int32_t>(demand.contribution(ChunkId(i)).tenant));
+    append(bytes, demand.contribution(ChunkId(i)).priority);
+  }
+}
+
 void append_transfers(std::string& bytes, const std::vector<Send>& sends) {
   bytes += "transfers";
   for (const Send& send : sends) {
@@ -65,6 +73,7 @@ std::string schedule_digest(const Demand& demand, const Schedule& schedule) {
     append(bytes, static_cast<std::uint8_t>(send.op));
   }
   if (demand.has_several_sources()) append_sources(bytes, demand);
+  if (have_tenants(demand)) append_tenants(bytes, demand);
   if (have_transfers(schedule.sends) || have_rates(schedule.sends)) append_transfers(bytes, schedule.sends);
   return digest_of(bytes);
 }

@@ -162,6 +162,8 @@ void write_chunks(const Hdf5GroupWriter& group, const ChunkColumns& chunks) {
   if (!chunks.sources.is_absent()) write_ragged(group, "sources", chunks.sources);
   if (!chunks.sources_ready_us.empty()) group.put_array("sources_ready_us", chunks.sources_ready_us, "us");
   if (!chunks.reduce.empty()) group.put_array("reduce", chunks.reduce, H5T_STD_U8LE);
+  if (!chunks.tenant.empty()) group.put_array("tenant", chunks.tenant, H5T_STD_I32LE);
+  if (!chunks.priority.empty()) group.put_array("priority", chunks.priority, "");
   if (chunks.held.chunk.empty()) return;
   group.put_array("held_chunk", chunks.held.chunk, H5T_STD_I32LE);
   group.put_array("held_gpu", chunks.held.gpu, H5T_STD_I32LE);
@@ -170,9 +172,10 @@ void write_chunks(const Hdf5GroupWriter& group, const ChunkColumns& chunks) {
 
 ChunkColumns read_chunks(const Hdf5GroupReader& group, int version) {
   group.check_members({"origin", "destinations_index", "destinations_value", "ready_us", "sources_index",
-                       "sources_value", "sources_ready_us", "reduce", "held_chunk", "held_gpu",
-                       "held_sources_index", "held_sources_value"});
-  group.check_version(version, {"sources_index", "sources_ready_us", "reduce", "held_chunk"});
+                       "sources_value", "sources_ready_us", "reduce", "tenant", "priority", "held_chunk",
+                       "held_gpu", "held_sources_index", "held_sources_value"});
+  group.check_version(version,
+                      {"sources_index", "sources_ready_us", "reduce", "tenant", "priority", "held_chunk"});
   ChunkColumns chunks;
   chunks.origin = group.integers("origin");
   chunks.destinations = read_ragged(group, "destinations");
@@ -180,6 +183,8 @@ ChunkColumns read_chunks(const Hdf5GroupReader& group, int version) {
   if (group.has_link("sources_index")) chunks.sources = read_ragged(group, "sources");
   if (group.has_link("sources_ready_us")) chunks.sources_ready_us = group.numbers("sources_ready_us");
   if (group.has_link("reduce")) chunks.reduce = group.integers("reduce");
+  if (group.has_link("tenant")) chunks.tenant = group.integers("tenant");
+  if (group.has_link("priority")) chunks.priority = group.numbers("priority");
   if (group.has_link("held_chunk")) {
     chunks.held = {.chunk = group.integers("held_chunk"),
                    .gpu = group.integers("held_gpu"),

@@ -49,8 +49,9 @@ HeldColumns read_held(const JsonObject& object) {
 }
 
 ChunkColumns read_chunks(const JsonObject& object, int version) {
-  object.check_keys({"origin", "destinations", "ready_us", "sources", "sources_ready_us", "reduce", "held"});
-  object.check_version(version, {"sources", "sources_ready_us", "reduce", "held"});
+  object.check_keys({"origin", "destinations", "ready_us", "sources", "sources_ready_us", "reduce", "held",
+                     "tenant", "priority"});
+  object.check_version(version, {"sources", "sources_ready_us", "reduce", "held", "tenant", "priority"});
   ChunkColumns chunks;
   chunks.origin = object.integers("origin");
   chunks.destinations = read_lists(object, "destinations");
@@ -59,6 +60,8 @@ ChunkColumns read_chunks(const JsonObject& object, int version) {
   if (object.has("sources_ready_us")) read_source_times(object, chunks);
   if (object.has("reduce")) chunks.reduce = object.integers("reduce");
   if (object.has("held")) chunks.held = read_held(object);
+  if (object.has("tenant")) chunks.tenant = object.integers("tenant");
+  if (object.has("priority")) chunks.priority = object.numbers("priority");
   return chunks;
 }
 
@@ -233,6 +236,8 @@ Json chunks_to_json(const ChunkColumns& chunks) {
                                                            first + chunks.sources.index[c + 1]));
   }
   if (!chunks.reduce.empty()) json["reduce"] = chunks.reduce;
+  if (!chunks.tenant.empty()) json["tenant"] = chunks.tenant;
+  if (!chunks.priority.empty()) json["priority"] = chunks.priority;
   if (!chunks.held.chunk.empty()) json["held"] = held_to_json(chunks.held);
   return json;
 }

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
 #include "format_version.hpp"
@@ -10,6 +12,7 @@
 namespace rondo {
 namespace {
 
+constexpr double kAbsent = std::numeric_limits<double>::quiet_NaN();
 constexpr const char* kGpu = "gpu";
 constexpr const char* kSwitch = "switch";
 constexpr const char* kCutThrough = "cut_through";
@@ -40,6 +43,7 @@ void write_nodes(const Hdf5GroupWriter& group, const std::vector<Node>& nodes) {
   std::vector<std::int64_t> reduce;
   std::vector<std::string> forwarding;
   std::vector<double> buffer_bytes;
+  std::vector<double> relay_bytes;
   for (const Node& node : nodes) {
     kind.push_back(node.kind == NodeKind::gpu ? kGpu : kSwitch);
     chassis.push_back(node.chassis.value_or(-1));
@@ -48,6 +52,7 @@ void write_nodes(const Hdf5GroupWriter& group, const std::vector<Node>& nodes) {
     reduce.push_back(node.reduce ? 1 : 0);
     forwarding.push_back(node.forwarding == Forwarding::cut_through ? kCutThrough : kStoreAndForward);
     buffer_bytes.push_back(node.buffer_bytes);
+    relay_bytes.push_back(std::isfinite(node.relay_bytes) ? node.relay_bytes : kAbsent);
   }
   group.put_array("kind", kind);
   group.put_array("chassis", chassis, H5T_STD_I32LE);
@@ -55,12 +60,15 @@ void write_nodes(const Hdf5GroupWriter& group, const std::vector<Node>& nodes) {
   group.put_array("multicast", multicast, H5T_STD_U8LE);
   group.put_array("forwarding", forwarding);
   group.put_array("buffer_bytes", buffer_bytes, "bytes");
+  if (!std::ranges::all_of(relay_bytes, [](double bytes) { return std::isnan(bytes); }))
+    group.put_array("relay_bytes", relay_bytes, "bytes");
   if (std::ranges::count(reduce, 1) > 0) group.put_array("reduce", reduce, H5T_STD_U8LE);
 }
 
 std::vector<Node> read_nodes(const Hdf5GroupReader& group, int version) {
-  group.check_members({"kind", "chassis", "name", "multicast", "reduce", "forwarding", "buffer_bytes"});
-  group.check_version(version, {"reduce"});
+  group.check_members(
+      {"kind", "chassis", "name", "multicast", "reduce", "forwarding", "buffer_bytes", "relay_bytes"});
+  group.check_version(version, {"reduce", "relay_bytes"});
   const auto kind = group.texts("kind");
   const auto chassis = group.integers("chassis");
   const auto name = group.texts("name");
@@ -69,6 +77,9 @@ std::vector<Node> read_nodes(const Hdf5GroupReader& group, int version) {
   const auto buffer_bytes = group.numbers("buffer_bytes");
   const auto reduce =
       group.has_link("reduce") ? group.integers("reduce") : std::vector<std::int64_t>(kind.size());
+  const auto relay_bytes = group.has_link("relay_bytes") ? group.numbers("relay_bytes")
+                                                         : std::vector<double>(kind.size(), kAbsent);
+  check_count(group, "relay_bytes", relay_bytes, kind.size());
   check_count(group, "chassis", chassis, kind.size());
   check_count(group, "name", name, kind.size());
   check_count(group, "multicast", multicast, kind.size());
@@ -92,6 +103,7 @@ std::vector<Node> read_nodes(const Hdf5GroupReader& group, int version) {
     nodes[n].forwarding =
         forwarding[n] == kCutThrough ? Forwarding::cut_through : Forwarding::store_and_forward;
     nodes[n].buffer_bytes = buffer_bytes[n];
+    if (!std::isnan(relay_bytes[n])) nodes[n].relay_bytes = relay_bytes[n];
   }
   return nodes;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "format_version.hpp"
@@ -32,7 +33,8 @@ Node read_node(const JsonObject& object, std::size_t position, int version) {
   Node node;
   const std::string kind = object.text("kind");
   if (kind == "gpu") {
-    object.check_keys({"id", "kind", "chassis", "name"}, {"buffer_bytes"});
+    object.check_keys({"id", "kind", "chassis", "name", "buffer_bytes"});
+    if (object.has("buffer_bytes")) node.relay_bytes = object.number("buffer_bytes");
   } else if (kind == "switch") {
     object.check_keys({"id", "kind", "chassis", "name", "multicast", "reduce", "forwarding", "buffer_bytes"});
     object.check_version(version, {"reduce"});
@@ -94,6 +96,7 @@ Json node_to_json(std::size_t id, const Node& node) {
   Json json = {{"id", id}, {"kind", node.kind == NodeKind::gpu ? "gpu" : "switch"}};
   if (node.chassis) json["chassis"] = *node.chassis;
   if (!node.name.empty()) json["name"] = node.name;
+  if (std::isfinite(node.relay_bytes)) json["buffer_bytes"] = node.relay_bytes;
   if (node.kind == NodeKind::switch_) {
     json["multicast"] = node.multicast;
     if (node.reduce) json["reduce"] = true;

@@ -77,15 +77,19 @@ def schedule(fabric, chunks, sends, finish, collective="custom", size=None, boun
         columns["reduce"] = [c.get("reduce", 0) for c in chunks]
     if any("sources_ready" in c for c in chunks):
         columns["sources_ready_us"] = [c.get("sources_ready", [0.0] * len(c["sources"])) for c in chunks]
+    for key, default in (("tenant", 0), ("priority", 1)):
+        if any(key in c for c in chunks):
+            columns[key] = [c.get(key, default) for c in chunks]
     if held:
         columns["held"] = held
     if any("transfer" in s for s in sends):
         rows["transfer"] = [s.get("transfer", -1) for s in sends]
     if any("rate" in s for s in sends):
         rows["rate_GBps"] = [s.get("rate") for s in sends]
-    new = (any("reduce" in n for n in fabric.nodes) or any({"message_us", "bandwidth_steps"} & l.keys() for l in fabric.links)
+    new = (any("reduce" in n or (n["kind"] == "gpu" and "buffer_bytes" in n) for n in fabric.nodes) or any({"message_us", "bandwidth_steps"} & l.keys() for l in fabric.links)
            or shape or (bound and (bound[1].get("kind") in ("partition", "time_cut", "prices") or "from_us" in bound[1]))
-           or (columns.keys() | rows.keys()) & {"sources", "reduce", "sources_ready_us", "held", "transfer", "rate_GBps"})
+           or (columns.keys() | rows.keys()) & {"sources", "reduce", "sources_ready_us", "held", "transfer", "rate_GBps", "tenant",
+                                                "priority"})
     version = version or (2 if new else 1)
     sizes = [c["bytes"] for c in chunks]
     size = size if size is not None else sum(sizes)

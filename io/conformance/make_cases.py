@@ -5,7 +5,7 @@
     make_cases.py --check    exit code 1 where replay.py judges a case otherwise than verdicts.json says, or a file is not what
                              this program writes
 
-Verdicts and finish times stand in cases_version1.py, cases_version2.py and cases_shapes.py; no replay computes them.
+Verdicts and finish times stand in cases_version1.py, cases_version2.py, cases_shapes.py and cases_sharing.py; no replay computes them.
 """
 import json
 import pathlib
@@ -16,6 +16,7 @@ import sys
 sys.dont_write_bytecode = True  # leave the source folder as it is
 
 import cases_shapes  # noqa: E402
+import cases_sharing  # noqa: E402
 import cases_version1  # noqa: E402
 import cases_version2  # noqa: E402
 from case_writer import HERE, Cases  # noqa: E402
@@ -66,6 +67,7 @@ def main():
     cases_version1.add(cases)
     cases_version2.add(cases)
     cases_shapes.add(cases)
+    cases_sharing.add(cases)
     if sys.argv[1:] == ["--check"]:
         return check(cases)
     if sys.argv[1:]:

@@ -15,6 +15,7 @@ from collections import defaultdict
 sys.dont_write_bytecode = True  # leave the source folder as it is
 
 import certificates  # noqa: E402
+import relay_memory  # noqa: E402
 from schedule_file import Invalid, equal, read_schedule, tolerance  # noqa: E402
 from transfers import Transfers, Violations, name  # noqa: E402
 
@@ -53,6 +54,7 @@ class Replay:
                 else:
                     self.violations.add(math.inf, "7", f"chunk {c} never is whole at GPU {gpu}, which wants it")
         self.check_buffers()
+        relay_memory.check(s, self.violations)
 
     def add(self, r, rule, sentence):
         self.violations.add(self.s.start[r], rule, f"{name(self.s, r)}: {sentence}")

@@ -39,7 +39,9 @@ class Node:
         self.reduce = data.get("reduce", False)
         if not isinstance(self.multicast, bool) or not isinstance(self.reduce, bool):
             refuse(f"{name}: multicast and reduce have to be true or false")
-        self.buffer_bytes = number(data.get("buffer_bytes", 0), f"{name}: buffer_bytes")
+        # Of a GPU: of what it only passes on.
+        self.buffer_bytes = number(data["buffer_bytes"], f"{name}: buffer_bytes") if "buffer_bytes" in data else (
+            0 if gpu is None else math.inf)
 
 
 class Link:
@@ -149,9 +151,8 @@ def read_topology(schedule, data):
         if node["id"] != i or node["kind"] not in ("gpu", "switch"):
             refuse(f"node {i}: id is {node['id']} and kind '{node['kind']}'; ids count from 0, kinds are gpu and switch")
         if node["kind"] == "gpu":
-            if "buffer_bytes" in node:
-                refuse(f"node {i}: buffer_bytes of a GPU has no meaning yet")
-            schedule.nodes.append(Node(f"GPU {len(schedule.node_of_gpu)}", len(schedule.node_of_gpu), {}))
+            keys = {"buffer_bytes": node["buffer_bytes"]} if "buffer_bytes" in node else {}
+            schedule.nodes.append(Node(f"GPU {len(schedule.node_of_gpu)}", len(schedule.node_of_gpu), keys))
             schedule.node_of_gpu.append(i)
         else:
             schedule.nodes.append(Node(f"switch {i}", None, node))
@@ -180,9 +181,10 @@ def gpu_list(schedule, value, place):
 
 def read_chunks(schedule, data, sizes, version):
     check_keys(data, "chunks", {"origin", "destinations", "ready_us"} |
-               ({"sources", "reduce", "held", "sources_ready_us"} if version == 2 else set()), {"origin", "destinations"})
+               ({"sources", "reduce", "held", "sources_ready_us", "tenant", "priority"} if version == 2 else set()), {"origin", "destinations"})
     count = len(data["origin"])
-    column = {name: data.get(name) for name in ("destinations", "sources", "reduce", "ready_us", "sources_ready_us")}
+    column = {name: data.get(name) for name in ("destinations", "sources", "reduce", "ready_us", "sources_ready_us", "tenant", "priority")}
+    priorities = {}
     column["chunk_bytes"] = sizes if isinstance(sizes, list) else None
     for name, values in column.items():
         if values is not None and len(values) != count:
@@ -206,6 +208,10 @@ def read_chunks(schedule, data, sizes, version):
             ready = [number(t, f"{place}: sources_ready_us") for t in column["sources_ready_us"][c]]
             if len(ready) != len(sources):
                 refuse(f"{place}: {len(ready)} ready times for {len(sources)} sources")
+        tenant = index(column["tenant"][c], 1 << 31, f"{place}: tenant") if column["tenant"] else 0
+        priority = positive(column["priority"][c], f"{place}: priority") if column["priority"] else 1
+        if priorities.setdefault(tenant, priority) != priority:
+            refuse(f"{place}: tenant {tenant} has priority {priorities[tenant]}, not {priority}")
         schedule.chunks.append(Chunk(size, sources, destinations, bool(reduce), ready))
     for held in data.get("held", []):
         check_keys(held, "held", {"chunk", "gpu", "sources"}, {"chunk", "gpu", "sources"})

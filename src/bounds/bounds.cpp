@@ -15,6 +15,7 @@
 #include "rondo/bounds/prices.hpp"
 #include "rondo/bounds/time_cuts.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/late_sums.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/graph/digraph.hpp"
 
@@ -179,13 +180,34 @@ void add_prices(const Instance& instance, const Toolbox& tools, const Symmetry& 
   if (found) bounds.push_back(std::move(*found));
 }
 
+/// What is proven backwards knows no ready times: forwards, what the late GPUs bring has to leave them and
+/// the others once it is there.
+void add_time_cut_of_late(const Instance& instance, const Deadline& deadline,
+                          std::vector<LowerBound>& bounds) {
+  const Topology& topology = *instance.topology;
+  std::vector<NodeSet> sets;
+  for (const auto& [gpu, ready_us] : latest_sources(instance.demand)) {
+    if (sets.size() == kMostCutsInTime) break;
+    sets.emplace_back(topology.num_nodes(), 0)[topology.node_of(gpu).index()] = 1;
+  }
+  const Symmetry symmetry = find_symmetry(topology, instance.demand);
+  auto found = find_time_cut(topology, instance.demand, symmetry, sets, TimeCutEffort::all, bounds.front().us,
+                             deadline);
+  if (!found) return;
+  bounds.push_back(evaluated(topology, instance.demand, std::move(found->certificate)));
+  std::ranges::stable_sort(bounds, std::ranges::greater{}, &LowerBound::us);
+}
+
 /// Of sums for one GPU each.
 Bounds bounds_backwards(const Instance& instance, const Toolbox& tools, bool use_symmetry,
                         const SolveLimits& limits) {
+  const bool is_late = has_late_sums(instance.demand);
+  const Demand on_time = is_late ? without_late_sums(instance.demand) : instance.demand;
   const Instance backwards{std::make_shared<const Topology>(transposed(*instance.topology)),
-                           transposed(instance.demand)};
+                           transposed(on_time)};
   Bounds bounds = lower_bounds(backwards, tools, use_symmetry, limits);
   for (LowerBound& bound : bounds.all) bound.certificate = transposed(std::move(bound.certificate));
+  if (is_late) add_time_cut_of_late(instance, Deadline(limits), bounds.all);
   return bounds;
 }
 

@@ -9,6 +9,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/numbers.hpp"
+#include "rondo/core/relay_memory.hpp"
 #include "rondo/core/sketch.hpp"
 #include "rondo/core/switch_peers.hpp"
 #include "rondo/core/units.hpp"
@@ -193,6 +194,9 @@ OptionGroup fabric_options(Option seed) {
        {"scale-latency", "LINKS:FACTOR,...", "",
         "multiply the latency of links: of all (all:2), of a node (c0g3:10) or between two (c0g3:rail3:10)"},
        {"scale-bandwidth", "LINKS:FACTOR,...", "", "multiply the bandwidth of links, named likewise"},
+       {"relay-memory", "SIZE", "",
+        "what each GPU may hold of data that it only passes on (buffer_bytes; default: as the topology "
+        "says)"},
        {"profile", "FILE", "",
         "in place of --topology: a TACCL profile of a node, with message costs, in so many nodes as the "
         "sketch "
@@ -257,6 +261,10 @@ Topology changed_topology(Topology topology, const Settings& settings) {
   }
   for (const char* option : {"scale-latency", "scale-bandwidth"}) {
     if (settings.has(option)) topology = scaled(topology, option, settings.text(option));
+  }
+  if (settings.has("relay-memory")) {
+    const std::string& size = settings.text("relay-memory");
+    topology = with_relay_memory(topology, size == "0" ? 0 : parse_size(size));
   }
   if (settings.has("switch-forwarding")) {
     topology = with_switch_forwarding(topology, parse_forwarding(settings.text("switch-forwarding")));

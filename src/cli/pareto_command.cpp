@@ -250,6 +250,8 @@ std::string pareto(const Settings& settings, const Communicator& communicator) {
       from_root(communicator, [&] { return sealed_text(problem_to_json(read_problem(settings), limits)); });
   const Json document = parse_sealed_json(text, "problem");
   const ProblemDocument problem = problem_from_json(document);
+  if (!problem.tenants.empty())
+    throw Error(ExitCode::unavailable, "a frontier is of one collective; give one --tenant, or --collective");
 
   std::optional<WalkFolder> folder;  // on the root
   const std::string known = from_root(communicator, [&] {

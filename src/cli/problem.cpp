@@ -11,6 +11,7 @@
 #include "rondo/core/version.hpp"
 #include "rondo/io/read_as.hpp"
 #include "shape_options.hpp"
+#include "tenant_options.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -67,11 +68,19 @@ GpuId root_of(const Settings& settings, Collective collective, const CollectiveS
 struct Asked {
   Demand demand;
   GpuId root;
+  std::map<int, std::string> tenants = {};
 };
 
 Asked demand_of(const Settings& settings, const Topology& topology) {
-  if (settings.has("demand"))
-    return {custom_demand(settings, topology), root_of(settings, Collective::custom, {})};
+  if (are_tenants_asked(settings)) {
+    SharedDemand shared = read_tenants(settings, topology);
+    return {std::move(shared.demand), GpuId{0}, std::move(shared.names)};
+  }
+  if (settings.has("demand")) {
+    Demand custom = custom_demand(settings, topology);
+    std::map<int, std::string> names = numbers_as_names(custom);
+    return {std::move(custom), root_of(settings, Collective::custom, {}), std::move(names)};
+  }
   const Collective collective = parse_collective(settings.text("collective"));
   if (collective == Collective::custom) {
     throw Error(ExitCode::usage, "collective 'custom' needs --demand FILE, which says who wants what");
@@ -103,7 +112,10 @@ std::vector<OptionGroup> problem_options(Option seed) {
        {{"collective", "NAME", "", collectives_help()},
         {"size", "SIZE", "", "as in nccl-tests: " + size_help() + ". B, KB, MB, GB (decimal), KiB, MiB, GiB"},
         {"root", "GPU", "0", "of " + rooted() + ": 0 to GPUs - 1 (default in a group: its first GPU)"},
-        {"demand", "FILE", "", "a custom collective: JSON of format rondo-demand"}}}};
+        {"demand", "FILE", "",
+         "a custom collective: JSON of format rondo-demand. Given several times: several tenants", nullptr,
+         true},
+        tenant_option()}}};
   for (Option& option : shape_options()) groups.back().options.push_back(std::move(option));
   groups.back().options.push_back(ready_option());
   return groups;
@@ -111,11 +123,11 @@ std::vector<OptionGroup> problem_options(Option seed) {
 
 ProblemDocument read_problem(const Settings& settings) {
   auto topology = std::make_shared<const Topology>(fabric_of(settings));
-  auto [demand, root] = demand_of(settings, *topology);
+  auto [demand, root, tenants] = demand_of(settings, *topology);
   settings.refuse_ignored("root", why_root_ignored(demand));
   demand = with_ready_times(settings, std::move(demand));
   check_reachable(*topology, demand);
-  return {std::move(topology), std::move(demand), root};
+  return {std::move(topology), std::move(demand), root, nullptr, std::move(tenants)};
 }
 
 Json problem_to_json(const ProblemDocument& problem, const Json& options) {
@@ -127,6 +139,8 @@ Json problem_to_json(const ProblemDocument& problem, const Json& options) {
                {"root", problem.root.value}};
   write_shape(json, problem.demand.shape());
   if (problem.demand.collective() == Collective::custom) json["demand"] = demand_to_json(problem.demand);
+  for (const auto& [number, name] : problem.tenants)
+    json["tenants"].push_back({{"tenant", number}, {"name", name}});
   if (!problem.sketch.is_null()) json["sketch"] = problem.sketch;
   json["options"] = options;
   json["topology"] = topology_to_json(*problem.topology);
@@ -150,7 +164,10 @@ ProblemDocument problem_from_json(const Json& json) {
       const Demand custom = demand_from_json(json.at("demand"), *topology, 1);
       return Demand(collective, custom.size_bytes(), custom.num_gpus(), custom.contributions(), 1, shape);
     }();
-    return {std::move(topology), std::move(demand), root, json.value("sketch", Json())};
+    std::map<int, std::string> tenants;
+    for (const Json& tenant : json.value("tenants", Json::array()))
+      tenants[tenant.at("tenant").get<int>()] = tenant.at("name").get<std::string>();
+    return {std::move(topology), std::move(demand), root, json.value("sketch", Json()), std::move(tenants)};
   } catch (const Json::exception& error) {
     throw Error(ExitCode::bad_data, fmt::format("this is no rondo-problem of version 1: {}", error.what()));
   }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include "fabrics.hpp"
 #include "rondo/core/collective.hpp"
@@ -13,9 +15,10 @@ namespace rondo::cli {
 
 struct ProblemDocument {
   std::shared_ptr<const Topology> topology;
-  Demand demand;          ///< one chunk a contribution
-  GpuId root;             ///< of Broadcast, Scatter and Gather; 0 for the others
-  Json sketch = nullptr;  ///< of --sketch, where an engine is to heed all of it
+  Demand demand;                            ///< one chunk a contribution
+  GpuId root;                               ///< of Broadcast, Scatter and Gather; 0 for the others
+  Json sketch = nullptr;                    ///< of --sketch, where an engine is to heed all of it
+  std::map<int, std::string> tenants = {};  ///< names by number, where several share the fabric
 };
 
 /// Topology and collective: what `solve` and `bound` share.

@@ -7,6 +7,9 @@
 #include <cmath>
 
 #include "rondo/core/error.hpp"
+#include "rondo/core/relay_memory.hpp"
+#include "rondo/core/tenants.hpp"
+#include "rondo/io/bound_files.hpp"
 #include "rondo/io/schedule_hdf5.hpp"
 #include "versions.hpp"
 
@@ -81,9 +84,66 @@ Json rounds_to_json(const std::vector<RoundRecord>& rounds) {
   return json;
 }
 
+Json sharing_to_json(const Sharing& sharing, const std::map<int, std::string>& names) {
+  Json nodes = Json::array();
+  for (const NodeId n : sharing.weighted_bound_nodes) nodes.push_back(n.value);
+  Json each = Json::array();
+  for (const TenantOutcome& outcome : sharing.tenants) {
+    const int number = outcome.tenant.number;
+    each.push_back({{"tenant", number},
+                    {"name", names.contains(number) ? names.at(number) : std::to_string(number)},
+                    {"priority", outcome.tenant.priority},
+                    {"start_us", outcome.tenant.start_us},
+                    {"finish_us", outcome.finish_us},
+                    {"lower_bound", lower_bound_to_json(outcome.lower_bound)},
+                    {"alone_us", outcome.alone_us},
+                    {"alone_by", outcome.alone_by},
+                    {"slowdown", outcome.slowdown()}});
+  }
+  return {{"objective", sharing.objective == Objective::finish ? "finish" : "weighted"},
+          {"weighted_us", sharing.weighted_us},
+          {"weighted_bound_us", sharing.weighted_bound_us},
+          {"weighted_bound_nodes", std::move(nodes)},
+          {"largest_slowdown", sharing.largest_slowdown()},
+          {"each", std::move(each)}};
+}
+
+/// What the schedule and the certificates in the report give again.
+void check_sharing(const Json& report, const ProvenSchedule& proven) {
+  const std::vector<Tenant> tenants = tenants_of(proven.demand);
+  if (tenants.size() == 1) return;
+  const Json& there = report.at("tenants");
+  std::vector<TenantOutcome> outcomes;
+  std::map<int, std::string> names;
+  for (std::size_t t = 0; t < tenants.size(); ++t) {
+    const Json& each = there.at("each").at(t);
+    LowerBound bound = lower_bound_from_json(each.at("lower_bound"), fmt::format("tenants.each[{}]", t));
+    const double us =
+        sound_bound_of(proven.topology, demand_of_tenant(proven.demand, tenants[t]), bound.certificate);
+    if (!(std::abs(us - bound.us) <= 1e-9 * us)) {
+      throw Error(ExitCode::bad_data,
+                  fmt::format("tenants.each[{}].lower_bound.us is {}, but its certificate gives {}", t,
+                              bound.us, us));
+    }
+    names[tenants[t].number] = each.at("name").get<std::string>();
+    outcomes.push_back({tenants[t], 0, std::move(bound), each.at("alone_us").get<double>(),
+                        each.at("alone_by").get<std::string>()});
+  }
+  std::vector<NodeId> nodes;
+  for (const Json& node : there.at("weighted_bound_nodes")) nodes.emplace_back(node.get<std::int32_t>());
+  const Objective objective = there.at("objective") == "finish" ? Objective::finish : Objective::weighted;
+  const Sharing again =
+      sharing_of(proven.topology, proven.demand, proven.schedule, objective, std::move(outcomes), nodes);
+  if (const Json expected = sharing_to_json(again, names); expected != there) {
+    throw Error(ExitCode::bad_data, fmt::format("tenants is not what the schedule gives: {}",
+                                                Json::diff(there, expected).front().dump()));
+  }
+}
+
 }  // namespace
 
-Json make_report(const SynthesisResult& result, const Communicator& communicator, const Stopwatch& clock) {
+Json make_report(const SynthesisResult& result, const Communicator& communicator, const Stopwatch& clock,
+                 const std::map<int, std::string>& tenant_names) {
   const double peak = peak_rss_bytes();
   const auto largest = static_cast<std::uint64_t>(communicator.max(peak));
   const auto total = static_cast<std::uint64_t>(communicator.sum(peak));
@@ -115,7 +175,10 @@ Json make_report(const SynthesisResult& result, const Communicator& communicator
                  {"candidates", candidates_to_json(result.candidates)},
                  {"chunk_trade", trade_to_json(result.by_chunks)},
                  {"versions", library_versions()}};
+  const std::vector<double> peaks = peak_relay_bytes(proven.topology, proven.demand, proven.schedule.sends);
+  report["peak_relay_bytes"] = *std::ranges::max_element(peaks);
   write_shape(report, proven.demand.shape());
+  if (result.sharing) report["tenants"] = sharing_to_json(*result.sharing, tenant_names);
   if (!result.rounds.empty()) report["rounds"] = rounds_to_json(result.rounds);
   return report;
 }
@@ -146,6 +209,11 @@ void check_report(const Json& report, const ProvenSchedule& proven) {
   expect("lower_bound_us", figures.lower_bound_us);
   expect("gap", figures.gap);
   expect("algorithm_bandwidth_GBps", figures.algorithm_bandwidth_GBps);
+  try {
+    check_sharing(report, proven);
+  } catch (const Json::exception& error) {
+    throw Error(ExitCode::bad_data, fmt::format("tenants is not as a report has it: {}", error.what()));
+  }
 }
 
 }  // namespace rondo::cli

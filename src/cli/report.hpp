@@ -1,5 +1,8 @@
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "figures.hpp"
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/io/json_files.hpp"
@@ -10,7 +13,8 @@
 namespace rondo::cli {
 
 /// Collective (memory is gathered from all ranks). `clock` runs since the command began.
-Json make_report(const SynthesisResult& result, const Communicator& communicator, const Stopwatch& clock);
+Json make_report(const SynthesisResult& result, const Communicator& communicator, const Stopwatch& clock,
+                 const std::map<int, std::string>& tenant_names = {});
 
 /// Throws Error(bad_data) where a figure is missing.
 Figures figures_of_report(const Json& report);

@@ -54,9 +54,27 @@ SynthesisResult synthesize_interruptibly(const Run& run, const Problem& problem,
   }
 }
 
+/// A line a tenant; nothing where nobody shares the fabric.
+std::string tenants_of_report(const Json& report) {
+  if (!report.contains("tenants")) return "";
+  const Json& tenants = report.at("tenants");
+  std::string text;
+  for (const Json& each : tenants.at("each")) {
+    const double start_us = each.at("start_us").get<double>();
+    text += fmt::format("tenant {}: finish {:.6g} us, bound {:.6g} us, alone {:.6g} us, slowdown {:.3f}\n",
+                        each.at("name").get<std::string>(), each.at("finish_us").get<double>(),
+                        start_us + each.at("lower_bound").at("us").get<double>(),
+                        start_us + each.at("alone_us").get<double>(), each.at("slowdown").get<double>());
+  }
+  const double weighted_us = tenants.at("weighted_us").get<double>();
+  const double bound_us = tenants.at("weighted_bound_us").get<double>();
+  return text + fmt::format("weighted sum {:.6g} us, bound {:.6g} us, gap {:.3f}%\n", weighted_us, bound_us,
+                            100 * (weighted_us / bound_us - 1));
+}
+
 std::string result_line(const Json& report, const std::filesystem::path& folder) {
-  return fmt::format("{}; in {}: schedule.h5, report.json, problem.json\n",
-                     describe(figures_of_report(report)), folder.string());
+  return tenants_of_report(report) + fmt::format("{}; in {}: schedule.h5, report.json, problem.json\n",
+                                                 describe(figures_of_report(report)), folder.string());
 }
 
 std::string remarks_of(const Json& report) {
@@ -245,7 +263,7 @@ std::string solve_run(const Run& run, const Communicator& communicator) {
       return Bytes{};
     });
     const double schedule_s = writing.seconds();
-    Json report = make_report(result, communicator, run.clock);
+    Json report = make_report(result, communicator, run.clock, parsed.tenants);
     report["wall_parts_s"]["schedule_file"] = schedule_s;
     report["durability"] = durability(report);
     report["resumed_from"] = store.checkpoints->resumed();

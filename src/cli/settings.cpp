@@ -1,6 +1,7 @@
 #include "settings.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <boost/program_options.hpp>
@@ -26,6 +27,12 @@ po::options_description describe(const OptionGroup& group) {
   for (const Option& option : group.options) {
     if (option.value.empty()) {
       description.add_options()(option.name.c_str(), po::bool_switch(), option.help.c_str());
+      continue;
+    }
+    if (option.repeats) {
+      description.add_options()(option.name.c_str(),
+                                po::value<std::vector<std::string>>()->value_name(option.value),
+                                option.help.c_str());
       continue;
     }
     auto* value = po::value<std::string>()->value_name(option.value);
@@ -98,8 +105,12 @@ Settings settings_of(const std::vector<OptionGroup>& groups, const std::string& 
     for (const Option& option : group.options) {
       if (map.count(option.name) == 0) continue;
       const po::variable_value& value = map[option.name];
-      values[option.name] =
-          option.value.empty() ? (value.as<bool>() ? "true" : "false") : value.as<std::string>();
+      if (option.repeats) {
+        values[option.name] = fmt::format("{}", fmt::join(value.as<std::vector<std::string>>(), "\n"));
+      } else {
+        values[option.name] =
+            option.value.empty() ? (value.as<bool>() ? "true" : "false") : value.as<std::string>();
+      }
       const bool is_off = option.value.empty() && !value.as<bool>();
       if (!value.defaulted() && !is_off) given.insert(option.name);
     }
@@ -171,6 +182,14 @@ const std::string& Settings::text(const std::string& name) const {
   return found->second;
 }
 
+std::vector<std::string> Settings::texts(const std::string& name) const {
+  std::vector<std::string> lines;
+  if (!has(name)) return lines;
+  std::istringstream text(values_.at(name));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
 std::int64_t Settings::integer(const std::string& name, std::int64_t least, std::int64_t most) const {
   return parse_whole(text(name), shown(name), least, most);
 }
@@ -214,15 +233,16 @@ std::string Settings::to_config() const {
           option.name == "help") {
         continue;
       }
-      const std::string& value = found->second;
-      if (value.empty() || value.find_first_of("#\n\r") != std::string::npos || value.front() == ' ' ||
-          value.back() == ' ') {
-        refuse(
-            fmt::format("{} is '{}', which a configuration file cannot hold: it cuts values at '#' and at "
-                        "the end of a line, and blanks around them",
-                        shown(option.name), value));
+      for (const std::string& value : option.repeats ? texts(option.name) : std::vector{found->second}) {
+        if (value.empty() || value.find_first_of("#\n\r") != std::string::npos || value.front() == ' ' ||
+            value.back() == ' ') {
+          refuse(
+              fmt::format("{} is '{}', which a configuration file cannot hold: it cuts values at '#' and at "
+                          "the end of a line, and blanks around them",
+                          shown(option.name), value));
+        }
+        config += fmt::format("{}{} = {}\n", is_given(option.name) ? "" : "# ", option.name, value);
       }
-      config += fmt::format("{}{} = {}\n", is_given(option.name) ? "" : "# ", option.name, value);
     }
   }
   return config;

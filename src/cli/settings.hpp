@@ -20,6 +20,7 @@ struct Option {
   std::string help;           ///< meaning, unit, range
   /// Why it would change nothing beside the other options, and what would be right; empty where it counts.
   std::function<std::string(const Settings& settings)> why_ignored = nullptr;
+  bool repeats = false;  ///< may be given several times; its text is then that of all, a line each
 };
 
 struct OptionGroup {
@@ -47,6 +48,8 @@ class Settings {
   void refuse_ignored(const std::string& name, const std::string& why_ignored) const;
   /// The message for an option without a value tells what it is for.
   const std::string& text(const std::string& name) const;
+  /// Of an option that repeats, in the order given; none where it is not set.
+  std::vector<std::string> texts(const std::string& name) const;
   std::int64_t integer(const std::string& name, std::int64_t least,
                        std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
   std::uint64_t seed(const std::string& name) const;

@@ -5,6 +5,7 @@
 #include "pareto.hpp"
 #include "problem.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/tenants.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/read_as.hpp"
@@ -22,8 +23,8 @@ namespace rondo::cli {
 namespace {
 
 std::string why_pareto_ignored(const Settings& settings) {
-  if (!settings.has("demand")) return "";
-  return "it varies the size, which --demand fixes; leave it out";
+  if (!settings.has("demand") && !settings.has("tenant")) return "";
+  return "it varies the size, which --demand or --tenant fixes; leave it out";
 }
 
 std::string why_sketch_parts_ignored(const Settings& settings) {
@@ -129,6 +130,8 @@ std::string solve_over(const Settings& settings, const Communicator& communicato
   const std::string problem = from_root(communicator, [&] {
     ProblemDocument read = read_problem(settings);
     if (heeds_all) heed_sketch(settings, options, read);
+    if (tenants_of(read.demand).size() == 1)
+      settings.refuse_ignored("objective", "there is one tenant; give --tenant twice, or leave it out");
     const bool is_unicast = read.demand.is_unicast();
     refuse_ignored(settings, "solve", options, is_unicast);
     settings.refuse_ignored("checkpoint-every", why_interval_ignored(control, options, is_unicast));

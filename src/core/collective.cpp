@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -103,6 +104,23 @@ void check_contribution(std::size_t id, const Contribution& contribution, std::s
                        contribution.bytes));
   }
   check_ready(id, contribution.ready_us);
+  if (contribution.tenant < 0)
+    refuse(fmt::format("contribution {}: tenant is {}; it has to be 0 or more", id, contribution.tenant));
+  if (!(contribution.priority > 0) || !std::isfinite(contribution.priority)) {
+    refuse(fmt::format("contribution {}: priority is {}; it has to be positive and finite", id,
+                       contribution.priority));
+  }
+}
+
+void check_priorities(const std::vector<Contribution>& contributions) {
+  std::map<int, std::size_t> first;
+  for (std::size_t i = 0; i < contributions.size(); ++i) {
+    const std::size_t other = first.emplace(contributions[i].tenant, i).first->second;
+    if (contributions[i].priority == contributions[other].priority) continue;
+    refuse(fmt::format(
+        "contribution {}: tenant {} has priority {}, but {} in contribution {}; a tenant has one", i,
+        contributions[i].tenant, contributions[i].priority, contributions[other].priority, other));
+  }
 }
 
 /// Nothing of the data may start or end at a GPU that takes no part.
@@ -152,6 +170,7 @@ Demand::Demand(Collective collective, double size_bytes, std::size_t num_gpus,
     check_contribution(i, contribution, num_gpus_);
     if (!shape.group.empty()) check_in_group(i, contribution, shape.group);
   }
+  check_priorities(contributions);
   if (!shape.is_plain()) shape_ = std::make_shared<const CollectiveShape>(std::move(shape));
   kind_ = kind_of(contributions);
   const double bytes = contributions.front().bytes;

@@ -29,6 +29,8 @@ struct Flow {
       return std::ranges::lexicographical_compare(a.destinations, b.destinations);
     const Contribution& x = *a.times_and_sums;
     const Contribution& y = *b.times_and_sums;
+    if (x.tenant != y.tenant) return x.tenant < y.tenant;
+    if (x.priority != y.priority) return x.priority < y.priority;
     if (x.ready_us != y.ready_us) return x.ready_us < y.ready_us;
     if (x.source_ready_us != y.source_ready_us) return x.source_ready_us < y.source_ready_us;
     return std::ranges::lexicographical_compare(x.held, y.held, [](const HeldSum& h, const HeldSum& k) {

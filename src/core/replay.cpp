@@ -152,12 +152,14 @@ ReplayResult replay(const Topology& topology, const Demand& demand, std::span<co
   set_rates(execution, numbered, transfers, first);
   check_times(execution, transfers, first);
   Causality causality;
+  causality.contribution_finish_us.resize(demand.contributions().size());
   derive(execution, transfers, first, causality);
   derive_sums(execution, transfers, first, causality);
   check_buffers(execution, causality.stays, first);
+  check_relay_memory(execution, first);
   check_bandwidth(execution, transfers, first);
   if (first.found()) return {first.found()};
-  return {std::nullopt, causality.finish_us};
+  return {std::nullopt, causality.finish_us, std::move(causality.contribution_finish_us)};
 }
 
 }  // namespace rondo

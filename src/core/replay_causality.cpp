@@ -220,7 +220,7 @@ class Derivation {
         return fmt::format("rule 7: chunk {} never arrives at GPU {}, its destination", c.value, g.value);
       });
     } else {
-      result_.finish_us = std::max(result_.finish_us, held);
+      result_.serve(execution_.contribution_of(c), held);
     }
   }
 

@@ -73,6 +73,9 @@ struct Execution {
     return node.kind == NodeKind::switch_ && node.forwarding == forwarding;
   }
   bool is_cut_through(NodeId n) const { return is_switch(n, Forwarding::cut_through); }
+  std::size_t contribution_of(ChunkId c) const {
+    return c.index() / static_cast<std::size_t>(demand.chunks_per_contribution());
+  }
   bool reduces(ChunkId c) const { return demand.contribution(c).reduce; }
   /// The bytes of send s alone at `bandwidth_GBps`.
   double transmission_of(std::size_t s, double bandwidth_GBps) const {
@@ -147,6 +150,13 @@ struct Stay {
 struct Causality {
   std::vector<Stay> stays = {};
   double finish_us = 0;
+  std::vector<double> contribution_finish_us = {};  ///< one each
+
+  void serve(std::size_t contribution, double at_us) {
+    finish_us = std::max(finish_us, at_us);
+    double& last_us = contribution_finish_us[contribution];
+    last_us = std::max(last_us, at_us);
+  }
 };
 
 /// When the i-th of the sources has its data.
@@ -164,6 +174,8 @@ void derive_sums(const Execution& execution, const JoinedSends& transfers, First
 
 /// Rule 3: what waits in a store-and-forward switch fits its buffer.
 void check_buffers(const Execution& execution, const std::vector<Stay>& stays, FirstViolation& first);
+/// Rule 12: what GPUs only pass on fits their memory.
+void check_relay_memory(const Execution& execution, FirstViolation& first);
 /// Rules 1, 6 and 8: the rates on a link, and in a group, fit, and message costs do not overlap.
 void check_bandwidth(const Execution& execution, const JoinedSends& transfers, FirstViolation& first);
 

@@ -30,6 +30,9 @@ void check_node(std::size_t id, const Node& node) {
     refuse(
         fmt::format("node {}: buffer_bytes is {}; it has to be 0 or more and finite", id, node.buffer_bytes));
   }
+  if (!(node.relay_bytes >= 0)) {
+    refuse(fmt::format("node {}: buffer_bytes is {}; it has to be 0 or more", id, node.relay_bytes));
+  }
 }
 
 void check_steps(std::size_t id, const Link& link) {
@@ -128,6 +131,8 @@ Topology::Topology(TopologyData data) : data_(std::move(data)) {
     has_bandwidth_steps_ = has_bandwidth_steps_ || !link.bandwidth_steps.empty();
   }
   for (const Node& node : data_.nodes) {
+    limits_relay_memory_ =
+        limits_relay_memory_ || (node.kind == NodeKind::gpu && std::isfinite(node.relay_bytes));
     has_adding_switches_ = has_adding_switches_ || (node.kind == NodeKind::switch_ && node.reduce);
   }
 }

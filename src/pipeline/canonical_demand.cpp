@@ -13,13 +13,17 @@ namespace {
 
 using Held = std::vector<std::pair<GpuId, std::vector<GpuId>>>;
 /// What contributions have in common that are one.
-using Ends = std::tuple<bool, std::vector<GpuId>, std::vector<GpuId>, double, std::vector<double>, Held>;
+using Ends =
+    std::tuple<bool, std::vector<GpuId>, std::vector<GpuId>, double, std::vector<double>, Held, int, double>;
 
 Ends ends_of(const Contribution& c) {
   Held held;
   for (const HeldSum& sum : c.held) held.emplace_back(sum.gpu, sum.sources);
   const auto sources = c.all_sources();
-  return {c.reduce, {sources.begin(), sources.end()}, c.destinations, c.ready_us, c.source_ready_us, held};
+  return {c.reduce,          {sources.begin(), sources.end()},
+          c.destinations,    c.ready_us,
+          c.source_ready_us, held,
+          c.tenant,          c.priority};
 }
 
 std::map<Ends, std::size_t> numbers_of(const std::vector<Contribution>& contributions) {

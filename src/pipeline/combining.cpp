@@ -292,17 +292,6 @@ void check_all_reduction(const Problem& problem) {
                       "it out to solve",
                       i, contributions[i].held.front().gpu.value));
     }
-    const auto& ready_us = contributions[i].source_ready_us;
-    if (contributions[i].reduce && std::ranges::any_of(ready_us, [](double us) { return us != 0; })) {
-      throw Error(
-          ExitCode::unavailable,
-          fmt::format(
-              "chunk {} of the demand: its sources bring their parts of a sum at times of their own "
-              "(--ready, "
-              "or 'ready_us' as a list), and engines of sums begin when all are there; rondo bound and rondo "
-              "verify know it, leave it out to solve",
-              i));
-    }
     if (!contributions[i].reduce && !contributions[i].sources.empty()) {
       throw Error(
           ExitCode::unavailable,

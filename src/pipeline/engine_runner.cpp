@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "rondo/core/error.hpp"
+#include "rondo/core/relay_memory.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/pipeline/kept_schedule.hpp"
 #include "time_shares.hpp"
@@ -34,7 +35,9 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   const bool combines = problem.demand.kind() == DemandKind::all_reduction;
   for (const EngineInfo& engine : engine_registry()) {
     if (combines ? !engine.combines : !engine.spreads) continue;
-    const bool schedules = engine.heeds_bandwidth_steps || !problem.topology->has_bandwidth_steps();
+    const bool schedules =
+        (engine.heeds_bandwidth_steps || !problem.topology->has_bandwidth_steps()) &&
+        (engine.heeds_relay_memory || !has_limited_relays(*problem.topology, problem.demand));
     const bool applicable =
         asked.engine == "auto" && schedules && which(engine) && engine.applicable(instance_, options_);
     if (!applicable && asked.engine != engine.name) continue;

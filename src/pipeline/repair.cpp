@@ -11,6 +11,7 @@
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
+#include "rondo/core/relay_memory.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/verify.hpp"
@@ -271,6 +272,12 @@ Repair repair(const ProvenSchedule& running, const Failure& failure, const RunCo
     throw Error(ExitCode::unavailable,
                 "the schedule is of a group without relays (--relay none), and a repair may go over any GPU; "
                 "use rondo solve on the fabric that is left");
+  }
+  if (has_limited_relays(running.topology, running.demand)) {
+    throw Error(
+        ExitCode::unavailable,
+        "GPUs have little memory for what they only pass on (buffer_bytes), which repairs do not heed; "
+        "use rondo solve on the fabric that is left");
   }
   return Repairing(running, failure, context).run();
 }

@@ -10,15 +10,19 @@
 #include "even_parts.hpp"
 #include "explore.hpp"
 #include "improve.hpp"
+#include "late_sums.hpp"
 #include "replayed.hpp"
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/late_sums.hpp"
+#include "rondo/core/relay_memory.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/pipeline/kept_schedule.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "round_steps.hpp"
 #include "shared_bounds.hpp"
 #include "step_options.hpp"
+#include "tenants.hpp"
 #include "time_shares.hpp"
 #include "without_relays.hpp"
 
@@ -107,6 +111,32 @@ void check_bandwidth_steps(const Problem& problem) {
                           changing - links.begin(), problem.topology->name(), engine));
 }
 
+void check_relay_memory(const Problem& problem) {
+  const std::string& engine = problem.options.engine;
+  if (!has_limited_relays(*problem.topology, problem.demand)) return;
+  if (problem.start) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("GPUs of '{}' have little memory for what they only pass on (buffer_bytes, "
+                    "--relay-memory), which a schedule of --from does not heed; leave one of them out",
+                    problem.topology->name()));
+  }
+  const SolveOptions usual;
+  const bool searches =
+      problem.options.improve_work > 0 && problem.options.improve_work != usual.improve_work;
+  if (searches || (problem.options.improve_work > 0 && problem.options.streams != usual.streams)) {
+    throw Error(ExitCode::unavailable,
+                fmt::format("GPUs of '{}' have little memory for what they only pass on (buffer_bytes, "
+                            "--relay-memory), which large-neighbourhood search does not heed; leave {} out",
+                            problem.topology->name(), searches ? "--improve-work" : "--streams"));
+  }
+  if (engine == "auto" || find_engine(engine).heeds_relay_memory) return;
+  throw Error(ExitCode::unavailable,
+              fmt::format("GPUs of '{}' have little memory for what they only pass on (buffer_bytes, "
+                          "--relay-memory), which engine {} does not heed; use --engine list, or auto",
+                          problem.topology->name(), engine));
+}
+
 /// The problem as it is solved: uneven contributions in parts of about one size.
 Problem in_parts(const Problem& problem) {
   Problem divided = problem;
@@ -118,6 +148,7 @@ Problem in_parts(const Problem& problem) {
 
 void check_divided(const Problem& problem) {
   check_bandwidth_steps(problem);
+  check_relay_memory(problem);
   check_steps(problem);
   if (problem.start) chunks_of_kept(*problem.start, problem);
   if (problem.demand.forbids_relays()) return check_divided(on_members(problem));
@@ -168,25 +199,52 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
   SynthesisResult result{steps.timed("replay", [&] { return prove(problem, bounds.best(), found.best); })};
   describe(found, result);
   append(result.remarks, bounds.remarks);
+  if (has_limited_relays(*problem.topology, problem.demand)) {
+    result.remarks.emplace_back(
+        "GPUs have little memory for what they only pass on: not improved by large-neighbourhood search");
+  }
   result.limits_hit.insert(result.limits_hit.begin(), rule.limits_hit().begin(), rule.limits_hit().end());
   result.wall_parts_s = steps.wall_s();
   result.wall_parts_s["checkpoints"] = context.checkpoints().seconds();
   return result;
 }
 
+/// Rounds keep the times of the problem that they solve, and kept schedules theirs.
+void check_late_sums(const Problem& problem) {
+  if (works_in_rounds(problem) || find_engine_or_auto(problem.options.engine).answers || problem.start) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("parts of sums are not ready at 0 (--ready, or ready_us), which {} does not heed; "
+                    "use --engine auto, or leave one of them out",
+                    problem.start ? "a schedule of --from" : "engine " + problem.options.engine));
+  }
+  check_divided(in_parts(on_time(problem)));
+}
+
 }  // namespace
 
 void check_options(const Problem& problem) {
+  if (is_shared(problem)) return check_tenants(problem);
+  if (has_late_sums(problem.demand)) return check_late_sums(problem);
   check_divided(in_parts(problem));
 }
 
 SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
   check_reachable(*problem.topology, problem.demand);
+  if (is_shared(problem)) return synthesize_for_tenants(problem, context);
+  return synthesize_as_one(problem, context);
+}
+
+SynthesisResult synthesize_as_one(const Problem& problem, const RunContext& context) {
+  if (has_late_sums(problem.demand)) {
+    check_options(problem);
+    return synthesize_late_sums(problem, context);
+  }
   // Rounds and kept schedules are stored with the chunks that are asked for.
   const bool is_free = !works_in_rounds(problem) && !problem.start;
   if (const auto form = is_free ? canonical(problem.demand) : std::nullopt) {
     const Problem in_form{problem.topology, form->demand, problem.options, nullptr, problem.sketch};
-    return as_asked(problem.demand, *form, synthesize(in_form, context));
+    return as_asked(problem.demand, *form, synthesize_as_one(in_form, context));
   }
   const Problem divided = in_parts(problem);
   check_divided(divided);

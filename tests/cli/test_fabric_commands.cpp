@@ -235,14 +235,93 @@ TEST_F(Late, GpusAreWaitedForAndBounded) {
   }
 }
 
-TEST_F(Late, SumsAreBoundedAndRefused) {
+TEST_F(Late, SumsAreWaitedForAndBounded) {
   const std::string problem = " --topology torus:dims=2x3 --size 6MB --ready 1:500 ";
   for (const std::string sum : {"allreduce", "reduce_scatter"}) {
-    const Outcome outcome = run(split("solve --output out --collective " + sum + problem), 1, at(""));
+    succeed(split("solve --output out --force --improve-work 1e4 --collective " + sum + problem));
+    succeed({"verify", "out"});
+    EXPECT_GT(read_json(at("out/report.json"))["lower_bound_us"], 500);
+    const Outcome outcome =
+        run(split("solve --output out --force --engine rounds --collective " + sum + problem), 1, at(""));
     EXPECT_EQ(outcome.exit_code, 69) << outcome.err;
     EXPECT_TRUE(contains(outcome.err, "ready")) << outcome.err;
   }
   succeed(split("bound --collective allreduce" + problem));
+}
+
+using Tenants = ProgramTest;
+
+TEST_F(Tenants, AreReportedOneByOne) {
+  const std::string problem =
+      "solve --topology ring:gpus=4 --improve-work 1e4 --output out --force --objective weighted "
+      "--tenant train:collective=allgather,size=8MB,group=0-1,3 --tenant "
+      "serve:collective=alltoall,size=1MB,priority=9,start=2.5 ";
+  succeed(split(problem));
+  succeed({"verify", "out"});
+  const auto report = read_json(at("out/report.json"));
+  const auto& tenants = report["tenants"];
+  ASSERT_EQ(tenants["each"].size(), 2U);
+  EXPECT_EQ(tenants["each"][1]["name"], "serve");
+  EXPECT_EQ(tenants["each"][1]["start_us"], 2.5);
+  EXPECT_GE(tenants["weighted_us"], tenants["weighted_bound_us"]);
+  EXPECT_TRUE(report.contains("peak_relay_bytes"));
+  // A report that says otherwise is refused.
+  for (const std::string key : {"weighted_us", "weighted_bound_us", "largest_slowdown"}) {
+    const auto problem_text = read_file(at("out/report.json"));
+    auto changed = report;
+    changed["tenants"][key] = 1.0;
+    changed.erase("checksum");
+    write_file(at("out/report.json"), changed.dump());
+    EXPECT_EQ(run({"verify", "out"}, 1, at("")).exit_code, 65) << key;
+    write_file(at("out/report.json"), problem_text);
+  }
+}
+
+TEST_F(Tenants, ComeFromFilesToo) {
+  write_file(at("a.json"), R"({"format": "rondo-demand", "version": 1, "chunks": [
+    {"id": 0, "bytes": 1000000, "sources": [0], "destinations": [1, 2]}]})");
+  write_file(at("b.json"), R"({"format": "rondo-demand", "version": 1, "chunks": [
+    {"id": 0, "bytes": 1000000, "sources": [1], "destinations": [2], "tenant": 5, "priority": 3}]})");
+  succeed(
+      split("solve --topology ring:gpus=4 --improve-work 0 --output out --demand a.json --demand b.json"));
+  const auto tenants = read_json(at("out/report.json"))["tenants"];
+  EXPECT_EQ(tenants["each"][0]["name"], "a");
+  EXPECT_EQ(tenants["each"][1]["name"], "b");
+  EXPECT_EQ(tenants["each"][1]["priority"], 3);
+}
+
+TEST_F(Tenants, ThatAreSaidWrongAreRefused) {
+  const std::string good = "--tenant a:collective=allgather,size=1MB ";
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {good + "--tenant a:collective=alltoall,size=1MB", "two tenants are named 'a'"},
+      {good + "--tenant b:collective=alltoall,size=1MB,priority=0", "priority is 0"},
+      {good + "--tenant b:collective=alltoall,size=1MB,priority=-2", "priority is -2"},
+      {good + "--tenant b:collective=alltoall,size=1MB,start=-1", "start is -1"},
+      {good + "--tenant b:collective=alltoall", "size is missing"},
+      {good + "--tenant b:collective=alltoall,size=1MB,groop=0-1", "'groop' is unknown"},
+      {good + "--tenant b:collective=alltoall,size=1MB,root=1", "alltoall has no root"},
+      {good + "--tenant b:collective=alltoall,size=1MB,group=0-9", "no GPU 9"},
+      {good + "--tenant collective=alltoall,size=1MB", "begins with a name"},
+      {good + "--collective allgather", "--collective is 'allgather'"},
+      {good + "--ready 1:5", "--ready is '1:5'"},
+      {good + "--objective weighted", "--objective is 'weighted'"}};
+  for (const auto& [arguments, message] : refused) {
+    const Outcome outcome = run(split("solve --topology ring:gpus=4 --output out " + arguments), 1, at(""));
+    EXPECT_EQ(outcome.exit_code, 64) << arguments << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, message)) << arguments << outcome.err;
+  }
+}
+
+TEST_F(Tenants, NeedMemoryToBeRelayed) {
+  const std::string problem =
+      "solve --topology ring:gpus=4 --collective alltoall --group 0,2 --size 8MB "
+      "--chunks 4 --force --output out --relay-memory ";
+  succeed(split(problem + "1MB"));
+  succeed({"verify", "out"});
+  EXPECT_LE(read_json(at("out/report.json"))["peak_relay_bytes"], 1e6);
+  const Outcome none = run(split(problem + "0"), 1, at(""));
+  EXPECT_EQ(none.exit_code, 69) << none.err;
+  EXPECT_TRUE(contains(none.err, "less than a chunk of 1000000 bytes")) << none.err;
 }
 
 TEST_F(Late, LinksAreScaled) {

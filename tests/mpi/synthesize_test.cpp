@@ -91,6 +91,41 @@ TEST(Synthesize, AutoAllToAll) {
   expect_same_in_two_chunks(torus(), Collective::alltoall, "auto");
 }
 
+/// A third of the data belongs to another tenant, who begins later and counts more; or is late.
+Demand changed(const Fabric& topology, Collective collective, bool to_tenants) {
+  const Demand named = make_demand(collective, 90'000, topology->num_gpus(), 1);
+  std::vector<Contribution> parts = named.contributions();
+  double bytes = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    bytes += parts[i].bytes;
+    if (i % 3 != 0) continue;
+    parts[i].ready_us = 2;
+    if (to_tenants) {
+      parts[i].tenant = 1;
+      parts[i].priority = 4;
+    }
+  }
+  return Demand(Collective::custom, bytes, topology->num_gpus(), std::move(parts), 1);
+}
+
+TEST(Synthesize, ForSeveralTenants) {
+  SolveOptions options;
+  options.chunks = 2;
+  options.improve_work = 1e5;
+  for (const Objective objective : {Objective::finish, Objective::weighted}) {
+    options.objective = objective;
+    const SynthesisResult result =
+        same_on_any_ranks({torus(), changed(torus(), Collective::alltoall, true), options});
+    EXPECT_EQ(result.sharing->tenants.size(), 2U);
+  }
+}
+
+TEST(Synthesize, SumsThatComeLate) {
+  SolveOptions options;
+  options.improve_work = 1e5;
+  same_on_any_ranks({torus(), changed(torus(), Collective::reduce_scatter, false), options});
+}
+
 /// Any number of chunks, so that local search may split them and restarts may have more.
 SynthesisResult in_any_chunks(const Fabric& topology, double bytes, const std::string& engine) {
   SolveOptions options;

@@ -30,6 +30,8 @@ struct Contribution {
   bool reduce = false;  ///< what is wanted is the sum of the sources' data; else all sources hold the same
   std::vector<double> source_ready_us = {};  ///< one a source, or empty
   std::vector<HeldSum> held = {};            ///< of a contribution that reduces
+  int tenant = 0;                            ///< whose data it is, 0 or more (rondo/core/tenants.hpp)
+  double priority = 1;                       ///< of its tenant, > 0
 
   std::span<const GpuId> all_sources() const {
     return sources.empty() ? std::span(&origin, 1) : std::span<const GpuId>(sources);
@@ -68,7 +70,8 @@ class Demand {
   /// Throws Error(bad_data) for GPU numbers out of range or outside of the shape's group, an empty or
   /// repeated list of destinations or sources, a sum of one source, held sums that share a source at one GPU
   /// or name others, bytes that are not positive and finite, a negative or infinite ready time, chunks < 1,
-  /// no contribution at all, or a shape that check_shape() refuses; Error(unavailable) beyond 2^24 chunks or
+  /// no contribution at all, a negative tenant, priorities that are not positive and finite or differ within
+  /// a tenant, or a shape that check_shape() refuses; Error(unavailable) beyond 2^24 chunks or
   /// 1e8 destinations summed over chunks. Sorts the destinations.
   Demand(Collective collective, double size_bytes, std::size_t num_gpus,
          std::vector<Contribution> contributions, int chunks_per_contribution, CollectiveShape shape = {});

@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "rondo/core/collective.hpp"
 #include "rondo/core/schedule.hpp"
@@ -16,6 +17,8 @@ bool times_equal(double a_us, double b_us);
 struct ReplayResult {
   std::optional<std::string> violation = std::nullopt;  ///< the first one found: rule, chunk, link, times
   double finish_us = 0;                                 ///< rule 7; meaningful when there is no violation
+  /// Per contribution, when the last of its destinations is served; likewise.
+  std::vector<double> contribution_finish_us = {};
   bool valid() const { return !violation.has_value(); }
 };
 

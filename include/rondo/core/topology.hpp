@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -21,6 +22,8 @@ struct Node {
   bool reduce = false;                              ///< switch: may add
   Forwarding forwarding = Forwarding::cut_through;  ///< switch
   double buffer_bytes = 0;                          ///< switch, store-and-forward
+  /// GPU: bytes of chunks that it may hold to pass them on, besides what it brought and what it wants.
+  double relay_bytes = std::numeric_limits<double>::infinity();
 };
 
 /// The bandwidth of a link from a time on; 0: the link is down.
@@ -92,6 +95,7 @@ class Topology {
   bool has_message_costs() const { return has_message_costs_; }      ///< of any link
   bool has_bandwidth_steps() const { return has_bandwidth_steps_; }  ///< on any link
   bool has_adding_switches() const { return has_adding_switches_; }
+  bool limits_relay_memory() const { return limits_relay_memory_; }  ///< of any GPU
 
   /// Nodes and links under the same numbers.
   const Digraph& graph() const { return graph_; }
@@ -106,6 +110,7 @@ class Topology {
   bool has_message_costs_ = false;
   bool has_bandwidth_steps_ = false;
   bool has_adding_switches_ = false;
+  bool limits_relay_memory_ = false;
 };
 
 /// Multiplies a link's bandwidth at all times.

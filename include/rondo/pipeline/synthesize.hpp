@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "rondo/model/toolbox.hpp"
 #include "rondo/pipeline/options.hpp"
 #include "rondo/pipeline/run_context.hpp"
+#include "rondo/pipeline/sharing.hpp"
 
 /// The main job: a topology and a demand in, a proven schedule out.
 namespace rondo {
@@ -54,7 +56,8 @@ struct SynthesisResult {
     std::size_t sends = 0;
     std::size_t most_sends_on_a_link = 0;  ///< a lower bound of the steps of an executor's threadblock
   };
-  std::map<int, Trade> by_chunks = {};   ///< the best of each number of chunks that was tried
+  std::map<int, Trade> by_chunks = {};            ///< the best of each number of chunks that was tried
+  std::optional<Sharing> sharing = std::nullopt;  ///< of several tenants
   std::vector<RoundRecord> rounds = {};  ///< engine rounds: what each did, without its sends and state
 };
 

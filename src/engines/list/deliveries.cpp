@@ -1,8 +1,11 @@
 #include "deliveries.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 
+#include "rondo/core/error.hpp"
 #include "rondo/core/random.hpp"
 
 namespace rondo {
@@ -12,13 +15,15 @@ namespace {
 /// hops.
 class TreePlanner {
  public:
-  TreePlanner(const HopTable& hops) : hops_(hops), load_us_(hops.hops().size(), 0.0) {
+  TreePlanner(const Topology& topology, const HopTable& hops)
+      : topology_(topology), hops_(hops), load_us_(hops.hops().size(), 0.0) {
     graph_.num_nodes =
         static_cast<int>(hops.num_gpus()) + 1;  // the last one is joined to the tree at no cost
     for (const Hop& hop : hops.hops()) graph_.arcs.push_back({hop.src.value, hop.dst.value});
   }
 
-  std::vector<GpuId> receivers(const Contribution& contribution) {
+  /// `chunk_bytes`: what a relay has to have memory for.
+  std::vector<GpuId> receivers(const Contribution& contribution, double chunk_bytes) {
     const int root = graph_.num_nodes - 1;
     std::vector<char> in_tree(hops_.num_gpus(), 0);
     for (const GpuId source : contribution.all_sources()) in_tree[source.index()] = 1;
@@ -30,10 +35,19 @@ class TreePlanner {
       length[h] = (hop.fixed_us + contribution.bytes * us_per_byte) *
                   (1 + (heaviest_us_ > 0 ? load_us_[h] / heaviest_us_ : 0));
     }
+    // Who can hold nothing for others passes nothing on: its hops lead nowhere.
+    Digraph open = graph_;
+    for (std::size_t h = 0; h < length.size() && topology_.limits_relay_memory(); ++h) {
+      const GpuId src = hops_.hops()[h].src;
+      const bool takes_part =
+          in_tree[src.index()] != 0 || std::ranges::binary_search(contribution.destinations, src);
+      if (!takes_part && topology_.node(topology_.node_of(src)).relay_bytes < chunk_bytes)
+        open.arcs[h].dst = open.arcs[h].src;
+    }
     std::vector<GpuId> receivers;
     for (const GpuId destination : contribution.destinations) {
       if (in_tree[destination.index()]) continue;
-      Digraph graph = graph_;
+      Digraph graph = open;
       std::vector<double> lengths = length;
       for (std::size_t g = 0; g < in_tree.size(); ++g) {
         if (!in_tree[g]) continue;
@@ -42,6 +56,7 @@ class TreePlanner {
       }
       const ShortestPaths paths = shortest_paths(graph, lengths, root);
       for (GpuId g = destination; !in_tree[g.index()];) {
+        if (paths.last_arc[g.index()] < 0) refuse(contribution, destination, chunk_bytes);
         const auto h = static_cast<std::size_t>(paths.last_arc[g.index()]);
         in_tree[g.index()] = 1;
         receivers.push_back(g);
@@ -55,6 +70,16 @@ class TreePlanner {
   }
 
  private:
+  [[noreturn]] void refuse(const Contribution& contribution, GpuId destination, double chunk_bytes) const {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("what GPU {} has for GPU {} has to be passed on by GPUs whose memory for that "
+                    "(buffer_bytes, --relay-memory) is less than a chunk of {} bytes; give more memory, "
+                    "or more --chunks",
+                    contribution.origin.value, destination.value, chunk_bytes));
+  }
+
+  const Topology& topology_;
   const HopTable& hops_;
   Digraph graph_;
   std::vector<double> load_us_;
@@ -67,7 +92,7 @@ Deliveries plan_deliveries(const Topology& topology, const HopTable& hops, const
                            std::uint64_t seed) {
   Deliveries deliveries;
   deliveries.receivers.resize(demand.contributions().size());
-  TreePlanner planner(hops);
+  TreePlanner planner(topology, hops);
   std::vector<std::size_t> order(demand.contributions().size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (seed != 0) Random(seed).shuffle(std::span(order));
@@ -75,9 +100,10 @@ Deliveries plan_deliveries(const Topology& topology, const HopTable& hops, const
     const Contribution& contribution = demand.contributions()[i];
     // Where everybody wants the data, everybody relays it.
     const std::size_t having = contribution.all_sources().size();
-    deliveries.receivers[i] = contribution.destinations.size() + having == topology.num_gpus()
-                                  ? contribution.destinations
-                                  : planner.receivers(contribution);
+    deliveries.receivers[i] =
+        contribution.destinations.size() + having == topology.num_gpus()
+            ? contribution.destinations
+            : planner.receivers(contribution, contribution.bytes / demand.chunks_per_contribution());
   }
   return deliveries;
 }

@@ -19,7 +19,8 @@ constexpr std::size_t kFewContributionsJoined = 3000;
 constexpr std::size_t kFewGpus = 64;
 
 bool may_join(const Instance& instance, const EngineOptions& options) {
-  return options.join && instance.topology->has_message_costs() && !instance.topology->has_bandwidth_steps();
+  return options.join && instance.topology->has_message_costs() &&
+         !instance.topology->has_bandwidth_steps() && !instance.topology->limits_relay_memory();
 }
 
 }  // namespace
@@ -42,6 +43,12 @@ PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, cons
                               "bandwidth_steps; choose another one",
                               options.policy, topology->name()));
     }
+    if (rules.joined && topology->limits_relay_memory()) {
+      throw Error(ExitCode::unavailable,
+                  fmt::format("policy {} is for GPUs that may hold whatever they pass on, and '{}' has "
+                              "buffer_bytes (--relay-memory); choose another one",
+                              options.policy, topology->name()));
+    }
     if (rules.fitting_rates && !*fitting)
       fitting->emplace(*topology, HopTable::kMostPaths, fitting_divisor(*whole, options));
     const HopTable& hops = rules.fitting_rates ? **fitting : *whole;
@@ -62,7 +69,8 @@ EngineInfo list_engine() {
           // small. AllGather and Broadcast of many GPUs are left to what does not scan over all chunks.
           .applicable =
               [](const Instance& instance, const EngineOptions& options) {
-                if (instance.topology->has_bandwidth_steps()) return true;
+                if (instance.topology->has_bandwidth_steps() || instance.topology->limits_relay_memory())
+                  return true;
                 if (instance.demand.is_unicast()) {
                   return instance.demand.contributions().size() <=
                          (may_join(instance, options) ? kFewContributionsJoined : kFewContributions);
@@ -89,6 +97,7 @@ EngineInfo list_engine() {
                 return demand.num_deliveries() * (1 + static_cast<double>(demand.num_chunks()) / 1024);
               },
           .heeds_bandwidth_steps = true,
+          .heeds_relay_memory = true,
           .supports_local_search = true,
           .traits = kContinuousTime,
           .prepare = prepare_list};

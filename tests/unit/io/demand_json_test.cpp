@@ -134,9 +134,24 @@ TEST(DemandJson, RefusesBadSums) {
   });
 }
 
-TEST(DemandJson, RefusesWhatNoEngineSupports) {
-  expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'tenant'"}, [](Json& c) { c["tenant"] = 3; });
-  expect_demand_refused(ExitCode::unavailable, {"chunks[1]", "'priority'"},
+TEST(DemandJson, KeepsTenants) {
+  Json json = demand_file();
+  json["chunks"][1]["tenant"] = 3;
+  json["chunks"][1]["priority"] = 2.5;
+  const Demand demand = demand_from_json(json, ring(), 1);
+  EXPECT_EQ(demand.contributions()[0].tenant, 0);
+  EXPECT_EQ(demand.contributions()[1].tenant, 3);
+  EXPECT_EQ(demand.contributions()[1].priority, 2.5);
+  const Json again = demand_to_json(demand);
+  EXPECT_EQ(again["version"], 2);
+  EXPECT_EQ(demand_to_json(demand_from_json(again, ring(), 1)), again);
+}
+
+TEST(DemandJson, RefusesBadTenants) {
+  expect_demand_refused(ExitCode::bad_data, {"chunks[1]", "tenant", "-3"}, [](Json& c) { c["tenant"] = -3; });
+  expect_demand_refused(ExitCode::bad_data, {"priority is 0", "positive"},
+                        [](Json& c) { c["priority"] = 0; });
+  expect_demand_refused(ExitCode::bad_data, {"tenant 0 has priority 2", "1"},
                         [](Json& c) { c["priority"] = 2; });
 }
 

@@ -213,9 +213,9 @@ TEST(TopologyJson, NamesUnknownKeysAndTheirPlace) {
                  [](Json& j) { j["shared_bandwidth"][0]["link"] = 1; });
 }
 
-TEST(TopologyJson, RefusesKnownKeysWithoutSupport) {
-  expect_refused(ExitCode::unavailable, {"nodes[1]", "'buffer_bytes'"},
-                 [](Json& j) { j["nodes"][1]["buffer_bytes"] = 1e9; });
+TEST(TopologyJson, RefusesMemoryBelowZero) {
+  expect_refused(ExitCode::bad_data, {"node 1", "buffer_bytes is -1"},
+                 [](Json& j) { j["nodes"][1]["buffer_bytes"] = -1; });
 }
 
 TEST(TopologyJson, RefusesIdsOutOfOrder) {

@@ -20,6 +20,7 @@ using Texts = std::map<std::string, std::string>;
 const Texts& other_values() {
   static const Texts all{{"engine", "list"},
                          {"from", "runs/kept"},
+                         {"objective", "weighted"},
                          {"policy", "furthest"},
                          {"chunks", "3"},
                          {"min-chunk-bytes", "2048"},
@@ -197,7 +198,7 @@ TEST(Options, ValuesOutOfRangeAreRefusedByName) {
                   {"start", "maybe"},     {"round-columns", "0"},
                   {"round-work", "nan"},  {"steps", "0"},
                   {"rounds", "0"},        {"max-conflicts", "-1"},
-                  {"streams", "7"}};
+                  {"streams", "7"},       {"objective", "mean"}};
   for (const SolveOption& option : solve_options()) {
     if (option.name == "from" || option.name == "proof") continue;  // any path; opening it tells more
     ASSERT_EQ(bad.count(option.name), 1U) << option.name;

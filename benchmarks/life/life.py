@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Benchmark `life`: what happens to schedules besides their making: tenants, little memory, late GPUs, failures.
+
+--json FILE: where the results go; with --only rows of other cases there stay. --only SUBSTRING: these cases alone.
+--ranks N (default 2), --rondo PROGRAM. --failures N: random failures (default 500).
+"""
+
+import argparse
+import datetime
+import json
+import pathlib
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Runs:
+    def __init__(self, rondo, ranks, only, folder):
+        self.rondo, self.ranks, self.only, self.folder, self.rows, self.failed = rondo, ranks, only, folder, [], 0
+
+    def wants(self, table, case):
+        return self.only in f"{table} {case}"
+
+    def add(self, table, case, **columns):
+        self.rows.append({"table": table, "case": case, **columns})
+        print(table, case, {k: round(v, 4) if isinstance(v, float) else v for k, v in columns.items()}, flush=True)
+
+    def run(self, *words, ranks=None):
+        """(exit code, seconds, standard error)"""
+        command = ["mpirun", "-n", str(self.ranks)] if ranks is None else []
+        begin = time.monotonic()
+        done = subprocess.run([*command, str(self.rondo), *map(str, words)], capture_output=True, text=True, check=False)
+        return done.returncode, time.monotonic() - begin, done.stderr
+
+    def solve(self, name, *words):
+        """The verified report with its seconds, or nothing, which is told and counted."""
+        folder = self.folder / name
+        code, seconds, error = self.run("solve", "--force", "--output", folder, *words)
+        if code == 0:
+            code, _, error = self.run("verify", folder, ranks=1)
+        if code != 0:
+            self.failed += 1
+            print(f"FAILED ({code}): {' '.join(words)}: {error.strip()[-300:]}", file=sys.stderr, flush=True)
+            return None
+        report = json.loads((folder / "report.json").read_text())
+        report["wall_s"] = seconds
+        return report
+
+
+def diagonal(tenant):
+    """Of rails of 8 boxes of 8 (or 8 leaves of 8) one GPU a box, in places that differ: every box has all tenants."""
+    return ",".join(str(8 * box + (tenant + box) % 8) for box in range(8))
+
+
+def tenants(runs):
+    two = ["--tenant", "train:collective=allgather,size=1GB", "--tenant", "serve:collective=alltoall,size=256MB,priority=8"]
+    eight = []
+    for t in range(8):
+        collective = ("allgather", "alltoall")[t % 2]
+        eight += ["--tenant", f"t{t}:collective={collective},size={64 * 2 ** (t % 4)}MB,group={diagonal(t)},priority={t + 1}"]
+    for fabric in ("rails:boxes=8", "fat_tree:leaves=8,gpus=8"):
+        for number, words in (("two", two), ("eight", eight)):
+            for objective in ("finish", "weighted"):
+                case = f"{number} tenants, {fabric}, {objective}"
+                if not runs.wants("tenants", case):
+                    continue
+                report = runs.solve("tenants", "--topology", fabric, *words, "--objective", objective)
+                if report is None:
+                    continue
+                shared, metrics = report["tenants"], report["metrics"]
+                runs.add("tenants", case, tenants=number, fabric=fabric, objective=objective, engine=report["engine"],
+                         finish_us=report["finish_us"], lower_bound_us=report["lower_bound_us"], gap=report["gap"],
+                         weighted_us=shared["weighted_us"], weighted_bound_us=shared["weighted_bound_us"],
+                         weighted_gap=shared["weighted_us"] / shared["weighted_bound_us"] - 1,
+                         largest_slowdown=shared["largest_slowdown"],
+                         blind_finish_us=metrics.get("blind_sharing_finish_us"),
+                         blind_weighted_us=metrics.get("blind_sharing_weighted_us"),
+                         after_finish_us=metrics["one_after_the_other_finish_us"],
+                         after_weighted_us=metrics["one_after_the_other_weighted_us"],
+                         ends=[[each["name"], each["priority"], each["finish_us"], each["slowdown"]] for each in shared["each"]],
+                         wall_s=report["wall_s"])
+
+
+def memory(runs):
+    """A chunk is a fixed part of what a pair exchanges, so that memory counts in chunks."""
+    for fabric, group, size, chunks, chunk_bytes in (
+            ("torus:dims=4x4", "0,2,8,10", "64MB", 4, 4_000_000), ("ndv2-2", "0-3,8-11", "64MB", 4, 2_000_000),
+            ("rails:boxes=4", "0,9,18,27", "64MB", 4, 4_000_000), ("mesh:dims=4x4", "0,3,12,15", "64MB", 4, 4_000_000)):
+        for held in (0, 1, 2, 4, None):
+            case = f"{fabric} {'any' if held is None else held}"
+            if not runs.wants("memory", case):
+                continue
+            words = ["--topology", fabric, "--collective", "alltoall", "--group", group, "--size", size, "--chunks", str(chunks)]
+            words += [] if held is None else ["--relay-memory", str(held * chunk_bytes) + ("" if held == 0 else "B")]
+            folder = runs.folder / "memory"
+            code, seconds, error = runs.run("solve", "--force", "--output", folder, *words)
+            if code == 69:
+                runs.add("memory", case, fabric=fabric, memory_chunks=held, refused=error.strip()[:300])
+                continue
+            if code != 0 or runs.run("verify", folder, ranks=1)[0] != 0:
+                runs.failed += 1
+                continue
+            report = json.loads((folder / "report.json").read_text())
+            runs.add("memory", case, fabric=fabric, memory_chunks=held, finish_us=report["finish_us"],
+                     lower_bound_us=report["lower_bound_us"], gap=report["gap"], engine=report["engine"],
+                     peak_relay_bytes=report["peak_relay_bytes"], chunk_bytes=chunk_bytes, wall_s=seconds)
+
+
+def stragglers(runs):
+    """A GPU that is late; beside the schedule that knows it the one that does not, timed with it."""
+    for fabric, size in (("ndv2-2", "16MB"), ("rails:boxes=2,rails=4", "16MB")):
+        for collective in ("allgather", "reducescatter", "allreduce"):
+            for late in (1, 10, 100, 1000):
+                case = f"{fabric} {collective} {late}"
+                if not runs.wants("stragglers", case):
+                    continue
+                report = runs.solve("stragglers", "--topology", fabric, "--collective", collective, "--size", size,
+                                    "--ready", f"1:{late}")
+                if report:
+                    runs.add("stragglers", case, fabric=fabric, collective=collective, late_us=late, finish_us=report["finish_us"],
+                             lower_bound_us=report["lower_bound_us"], gap=report["gap"], engine=report["engine"],
+                             wall_s=report["wall_s"])
+
+
+def pairs_of(fabric, topologies):
+    links = topologies[fabric]["links"]
+    names = [node.get("name", str(node["id"])) for node in topologies[fabric]["nodes"]]
+    return sorted({(names[min(l["src"], l["dst"])], names[max(l["src"], l["dst"])]) for l in links})
+
+
+def failures(runs, count):
+    """Random fabric, collective, time and link: what is left, beside the same rest solved at length from the same state."""
+    fabrics = ["ndv2-2", "dgx1", "torus:dims=4x4", "rails:boxes=2,rails=4", "fat_tree:leaves=4,gpus=4", "amd-2"]
+    collectives = ["allgather", "alltoall", "reducescatter", "allreduce", "broadcast"]
+    if not runs.wants("failures", "random"):
+        return
+    generator, made, topologies, results, seconds, refused = random.Random(24), {}, {}, [], [], 0
+    for number in range(count):
+        fabric, collective = generator.choice(fabrics), generator.choice(collectives)
+        share, pick = generator.random(), generator.random()
+        name = f"{fabric}-{collective}".replace(":", "-").replace(",", "-").replace("=", "-")
+        folder = runs.folder / name
+        if name not in made:
+            made[name] = runs.solve(name, "--topology", fabric, "--collective", collective, "--size", "16MB", "--improve-work",
+                                    "1e5")
+            exported = runs.folder / f"{name}.json"
+            runs.run("export", folder, "--format", "json", "--output", exported, ranks=1)
+            topologies[fabric] = json.loads(exported.read_text())["topology"]
+        if made[name] is None:
+            continue
+        pairs = pairs_of(fabric, topologies)
+        a, b = pairs[int(pick * len(pairs))]
+        at = share * made[name]["finish_us"]
+        output = runs.folder / "rest.h5"
+        output.unlink(missing_ok=True)
+        code, wall, error = runs.run("repair", folder, "--at", repr(at), "--without", f"{a}:{b}", "--output", output, ranks=1)
+        if code == 65 and ("cannot" in error or "no path" in error or "needs data" in error):
+            refused += 1
+            continue
+        verified = code == 0 and (not output.exists() or runs.run("verify", output, ranks=1)[0] == 0)
+        if not verified:
+            runs.failed += 1
+            print(f"FAILED ({code}): {name} at {at} without {a}:{b}: {error.strip()[-300:]}", file=sys.stderr, flush=True)
+            continue
+        seconds.append(wall)
+        if output.exists():
+            rest = runs.folder / "rest.json"
+            runs.run("export", output, "--format", "json", "--output", rest, ranks=1)
+            data = json.loads(rest.read_text())
+            results.append((data["finish_us"] / data["lower_bound"]["us"] - 1, collective))
+    gaps = {c: sorted(g for g, of in results if of == c) for c in collectives}
+    seconds.sort()
+    for collective in collectives:
+        if gaps[collective]:
+            g = gaps[collective]
+            runs.add("failures", collective, count=len(g), median_gap=g[len(g) // 2], worst_gap=g[-1])
+    runs.add("failures", "random", count=count, verified=len(seconds), cut_off=refused, rests=len(results),
+             median_s=seconds[len(seconds) // 2], slowest_s=seconds[-1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=pathlib.Path, default=ROOT / "benchmarks/results/life.json")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--rondo", type=pathlib.Path, default=ROOT / "build/release/rondo")
+    parser.add_argument("--failures", type=int, default=500)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        runs = Runs(options.rondo, options.ranks, options.only, pathlib.Path(folder))
+        tenants(runs)
+        memory(runs)
+        stragglers(runs)
+        failures(runs, options.failures)
+    rows = runs.rows
+    if options.only and options.json.exists():
+        made = {(row["table"], row["case"]) for row in rows}
+        rows = [row for row in json.loads(options.json.read_text())["rows"] if (row["table"], row["case"]) not in made] + rows
+    options.json.write_text(json.dumps({"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+                                        "processor": platform.processor(), "ranks": options.ranks, "rows": rows}, indent=1) + "\n")
+    return 1 if runs.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

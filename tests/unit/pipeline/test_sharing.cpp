@@ -1,0 +1,185 @@
+// Several tenants on one fabric, GPUs with little memory for others, and sums whose parts come late.
+
+#include <gtest/gtest.h>
+
+#include "expect_error.hpp"
+#include "rondo/core/late_sums.hpp"
+#include "rondo/core/relay_memory.hpp"
+#include "rondo/core/verify.hpp"
+#include "rondo/pipeline/bound.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+#include "topologies.hpp"
+
+namespace rondo {
+namespace {
+
+using Fabric = std::shared_ptr<const Topology>;
+
+SynthesisResult solve(const Fabric& topology, const Demand& demand, SolveOptions options = {}) {
+  if (options.improve_work == SolveOptions{}.improve_work) options.improve_work = 1e5;
+  SynthesisResult result = synthesize({topology, demand, options}, {*make_local_communicator()});
+  verify(result.proven);
+  return result;
+}
+
+struct Wish {
+  std::string collective;
+  double bytes;
+  double priority = 1;
+  double start_us = 0;
+};
+
+Demand shared(const Fabric& topology, const std::vector<Wish>& wishes) {
+  std::vector<Contribution> all;
+  double bytes = 0;
+  for (const Wish& wish : wishes) {
+    const int tenant = all.empty() ? 0 : all.back().tenant + 1;
+    const Demand named = make_demand(parse_collective(wish.collective), wish.bytes, topology->num_gpus(), 1);
+    for (Contribution c : named.contributions()) {
+      c.tenant = tenant;
+      c.priority = wish.priority;
+      c.ready_us = wish.start_us;
+      bytes += c.bytes;
+      all.push_back(std::move(c));
+    }
+  }
+  return Demand(Collective::custom, bytes, topology->num_gpus(), std::move(all), 1);
+}
+
+TEST(Sharing, EndsNoLaterThanOneAfterTheOtherOrBlindly) {
+  const Fabric torus = generated("torus", {{"dims", "3x3"}});
+  const SynthesisResult result =
+      solve(torus, shared(torus, {{"allgather", 9e6}, {"alltoall", 9e6}, {"reduce_scatter", 9e6}}));
+  ASSERT_TRUE(result.sharing);
+  EXPECT_EQ(result.sharing->tenants.size(), 3u);
+  const double finish_us = result.proven.schedule.finish_us;
+  EXPECT_LE(finish_us, result.metrics.at("one_after_the_other_finish_us") * (1 + 1e-9));
+  EXPECT_LE(finish_us, result.metrics.at("blind_sharing_finish_us") * (1 + 1e-9));
+  EXPECT_LE(result.sharing->weighted_bound_us, result.sharing->weighted_us);
+  for (const TenantOutcome& tenant : result.sharing->tenants) {
+    EXPECT_LE(tenant.tenant.start_us + tenant.lower_bound.us, tenant.finish_us);
+    EXPECT_GE(tenant.slowdown(), 1 - 1e-9);
+  }
+  // Of the whole, not of a part.
+  for (const TenantOutcome& tenant : result.sharing->tenants)
+    EXPECT_GT(result.proven.lower_bound->us, 1.2 * tenant.lower_bound.us);
+}
+
+// Two alike: who counts ten times as much ends first, within a little of alone.
+TEST(Sharing, PriorityDecidesWhoWaits) {
+  const Fabric ring = generated("ring", {{"gpus", "4"}});
+  SolveOptions options;
+  options.objective = Objective::weighted;
+  for (const std::size_t first : {0u, 1u}) {
+    std::vector<Wish> wishes(2, {"allgather", 8e6});
+    wishes[first].priority = 10;
+    const SynthesisResult result = solve(ring, shared(ring, wishes), options);
+    const auto& tenants = result.sharing->tenants;
+    EXPECT_LT(tenants[first].finish_us, 0.6 * tenants[1 - first].finish_us);
+    EXPECT_LE(tenants[first].slowdown(), 1.05);
+    EXPECT_LE(result.sharing->weighted_us, 1.05 * result.sharing->weighted_bound_us);
+  }
+}
+
+TEST(Sharing, ATenantBeginsAtItsStart) {
+  const Fabric ring = generated("ring", {{"gpus", "4"}});
+  const SynthesisResult result = solve(ring, shared(ring, {{"allgather", 4e6}, {"allreduce", 4e6, 1, 1000}}));
+  EXPECT_GT(result.sharing->tenants[1].finish_us, 1000);
+  EXPECT_NEAR(result.sharing->tenants[0].slowdown(), 1, 0.01);
+  for (const Send& send : result.proven.schedule.sends) {
+    const bool begins_late = result.proven.demand.contribution(send.chunk).tenant == 1;
+    EXPECT_GE(send.start_us, begins_late ? 1000 : 0);
+  }
+}
+
+TEST(Sharing, IsRefusedByWhatIsForOneCollective) {
+  const Fabric ring = generated("ring", {{"gpus", "4"}});
+  const Demand two = shared(ring, {{"allgather", 4e6}, {"alltoall", 4e6}});
+  for (const std::string engine : {"rounds", "steps"}) {
+    SolveOptions options;
+    options.engine = engine;
+    expect_error(ExitCode::unavailable, {"several tenants", engine}, [&] {
+      check_options({ring, two, options});
+    });
+  }
+}
+
+// Corners of a torus exchange data over GPUs that take no part: less memory, later.
+TEST(RelayMemory, IsHeededByListScheduling) {
+  const Fabric torus = generated("torus", {{"dims", "4x4"}});
+  const Demand demand = make_demand(Collective::alltoall, 16e6, 16, 1, GpuId{0},
+                                    {.group = {GpuId{0}, GpuId{2}, GpuId{8}, GpuId{10}}});
+  SolveOptions options;
+  options.chunks = 4;
+  options.improve_work = 0;
+  const double chunk_bytes = demand.contributions().front().bytes / options.chunks;
+  double before_us = 0;
+  for (const double chunks : {8.0, 2.0, 1.0}) {
+    const auto limited = std::make_shared<const Topology>(with_relay_memory(*torus, chunks * chunk_bytes));
+    const SynthesisResult result = solve(limited, demand, options);
+    const std::vector<double> peaks =
+        peak_relay_bytes(*torus, result.proven.demand, result.proven.schedule.sends);
+    EXPECT_LE(*std::ranges::max_element(peaks), chunks * chunk_bytes * (1 + 1e-9));
+    EXPECT_GE(result.proven.schedule.finish_us, before_us);
+    before_us = 0.98 * result.proven.schedule.finish_us;
+  }
+  const auto without = std::make_shared<const Topology>(with_relay_memory(*torus, 0));
+  expect_error(ExitCode::unavailable, {"GPU 0", "GPU 2", "--relay-memory", "--chunks"},
+               [&] { solve(without, demand, options); });
+  options.engine = "flow";
+  const auto little = std::make_shared<const Topology>(with_relay_memory(*torus, chunk_bytes));
+  expect_error(ExitCode::unavailable, {"engine flow", "buffer_bytes"}, [&] {
+    check_options({little, demand, options});
+  });
+  options.engine = "list";
+  options.improve_work = 1e5;
+  expect_error(ExitCode::unavailable, {"buffer_bytes", "--improve-work"}, [&] {
+    check_options({little, demand, options});
+  });
+  // Everybody wants everything: nobody only passes on.
+  solve(without, make_demand(Collective::allgather, 16e6, 16, 1));
+}
+
+/// `collective` with GPU 1 late.
+Demand late(const Fabric& topology, Collective collective, double bytes, double late_us) {
+  const Demand named = make_demand(collective, bytes, topology->num_gpus(), 1);
+  std::vector<Contribution> parts = named.contributions();
+  double sum = 0;
+  for (Contribution& part : parts) {
+    sum += part.bytes;
+    for (const GpuId source : part.all_sources())
+      part.source_ready_us.push_back(source == GpuId{1} ? late_us : 0);
+  }
+  return Demand(Collective::custom, sum, topology->num_gpus(), std::move(parts), 1);
+}
+
+// Engine exchange is far from its bound here, and what it makes is only done later where its order does not
+// fit late parts.
+TEST(LateSums, AreBoundedWithTheirReadyTimes) {
+  const Fabric rails = generated("rails", {{"boxes", "2"}, {"gpus", "2"}});
+  for (const std::string engine : {"auto", "exchange"}) {
+    const Collective collective = engine == "auto" ? Collective::reduce_scatter : Collective::allreduce;
+    SolveOptions options;
+    options.improve_work = 1e3;
+    options.chunks = 4;
+    options.engine = engine;
+    const SynthesisResult without = solve(rails, late(rails, collective, 4e6, 0), options);
+    for (const double late_us : {1.0, 1000.0}) {
+      const SynthesisResult result = solve(rails, late(rails, collective, 4e6, late_us), options);
+      const double latest_us = late_us + without.proven.schedule.finish_us;
+      EXPECT_LE(result.proven.schedule.finish_us, latest_us * (1 + 1e-9));
+      EXPECT_GT(result.proven.lower_bound->us, late_us);
+      EXPECT_LE(result.gap, without.gap + 0.1) << engine << late_us;
+    }
+  }
+}
+
+TEST(LateSums, OfAllEnginesEndNearTheirBound) {
+  const Fabric rails = generated("rails", {{"boxes", "2"}, {"gpus", "2"}});
+  SolveOptions options;
+  options.chunks = 4;
+  EXPECT_LE(solve(rails, late(rails, Collective::allreduce, 4e6, 1000), options).gap, 0.03);
+}
+
+}  // namespace
+}  // namespace rondo
