@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """benchmarks/run.sh catalogue [--only SUBSTRING] [--json FILE] [--ranks N] [--kills N] [--sizes RANGE] [--random-sizes N]
 
-Builds the catalogue of three fabrics (five collectives, 21 sizes), each killed N times (10) on its way and finished; verifies
-it, looks random sizes up (10,000) beside the best that the catalogue has, exports it, and then, with a twentieth of the
-links at half their bandwidth, compares catalogue check and refresh with a catalogue that is built there from nothing.
+Builds the catalogue of four fabrics (five collectives, 21 sizes); verifies it, looks random sizes up (10,000) beside the best
+that the catalogue has, exports it, and then, with a twentieth of the links at half their bandwidth, compares catalogue check
+and refresh with a catalogue that is built there from nothing. A build of the same is killed N times (10) and finished. Case
+"kills" kills builds of a small catalogue, 20 times as often, on one rank and on several in turn, until each is finished.
 """
 import argparse
 import json
@@ -19,7 +20,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FABRICS = ["ndv2-2", "dgx2-2", "rails:boxes=4"]
+FABRICS = ["dgx1", "ndv2-2", "rails:boxes=4", "dgx2-2"]
+SMALL = ["--topology", "rails:boxes=2,rails=2", "--sizes", "1KiB..64MiB", "--improve-work", "1e4"]
 DEGRADED = ["--degrade", "0.05:0.5"]
 
 
@@ -60,6 +62,34 @@ def build_with_kills(command, kills, longest_s):
             process.wait()
             done += 1
     return done
+
+
+def kill_often(options, scratch):
+    """Every build is killed at random times until one attempt ends; then it has to say what an undisturbed one says."""
+    build = [str(options.rondo), "catalogue", "build", *SMALL, "--output"]
+    whole = scratch / "whole"
+    _, seconds, _ = run(build + [str(whole)])
+    expected = content(whole)
+    chance = random.Random(0)
+    row = {"fabric": "kills", "kills": 0, "builds": 0, "cells": len(expected) - len(list(whole.glob("cells/*/bins.json"))), "wrong": 0}
+    while row["kills"] < 20 * options.kills:
+        killed = scratch / f"killed-{row['builds']}"
+        ranks = 1 + row["builds"] % options.ranks
+        command = (["mpirun", "-n", str(ranks)] if ranks > 1 else []) + build + [str(killed)]
+        while True:
+            process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                process.wait(chance.uniform(0.05, 1.1 * seconds))
+                break
+            except subprocess.TimeoutExpired:
+                kill_session(process.pid)
+                process.wait()
+                row["kills"] += 1
+        verified = subprocess.run([str(options.rondo), "catalogue", "verify", str(killed)], stdout=subprocess.DEVNULL)
+        row["wrong"] += process.returncode != 0 or verified.returncode != 0 or content(killed) != expected
+        row["builds"] += 1
+        shutil.rmtree(killed)
+    return row
 
 
 def content(folder):
@@ -151,18 +181,22 @@ def main():
     parser.add_argument("--random-sizes", type=int, default=10000)
     options = parser.parse_args()
     rows = json.loads(options.json.read_text())["rows"] if options.json.exists() else []
-    for fabric in FABRICS:
+    for fabric in FABRICS + ["kills"]:
         if options.only not in fabric:
             continue
         scratch = pathlib.Path(tempfile.mkdtemp(prefix="rondo-catalogue-"))
         try:
-            case = Case(fabric, options, scratch)
-            for step in STEPS:
-                step(case)
+            if fabric == "kills":
+                row = kill_often(options, scratch)
+            else:
+                case = Case(fabric, options, scratch)
+                for step in STEPS:
+                    step(case)
+                row = case.row
         finally:
             shutil.rmtree(scratch)
-        print(json.dumps(case.row), flush=True)
-        rows = [other for other in rows if other["fabric"] != fabric] + [case.row]
+        print(json.dumps(row), flush=True)
+        rows = [other for other in rows if other["fabric"] != fabric] + [row]
         options.json.write_text(json.dumps({"rows": rows}, indent=1) + "\n")
 
 

@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <system_error>
+#include <utility>
 
 #include "replaying.hpp"
 #include "rondo/catalogue/build.hpp"
@@ -6,6 +10,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/io/schedule_hdf5.hpp"
 #include "rondo/parallel/map_parts.hpp"
+#include "rondo/parallel/messages.hpp"
 
 namespace rondo::catalogue {
 namespace {
@@ -13,7 +18,13 @@ namespace {
 /// Other schedules on each side whose time a cell is compared with.
 constexpr std::size_t kNear = 2;
 
-/// The bins of one series, on this rank alone.
+/// A schedule at the size of a cell.
+struct Probe {
+  std::size_t cell = 0;
+  std::string schedule = {};
+};
+
+/// The bins of one series.
 class BinFinder {
  public:
   BinFinder(const Folder& folder, const Series& series)
@@ -22,13 +33,80 @@ class BinFinder {
       if (cell.is_refused()) refused_.push_back(cell);
       return cell.is_refused();
     });
+    for (const Cell& cell : table_.cells) made_.push_back(cell.schedule);
   }
 
-  Table find() {
-    // Borders need each schedule to be the better one at its own cell; taking over moves on until it is.
-    while (take_over()) {
+  const std::vector<Cell>& cells() const { return table_.cells; }
+  Times& times() { return times_; }
+
+  /// What every cell is compared with at first.
+  std::vector<Probe> probes() const {
+    std::vector<Probe> all;
+    for (std::size_t i = 0; i < table_.cells.size(); ++i) {
+      for (std::string& name : near(i)) all.push_back({i, std::move(name)});
     }
-    merge();
+    return all;
+  }
+
+  /// Borders need each schedule to be the better one at its own cell; taking over moves on until it is.
+  void take_over() {
+    for (bool any = true; any;) {
+      any = false;
+      for (std::size_t i = 0; i < table_.cells.size(); ++i) {
+        Cell& cell = table_.cells[i];
+        for (const std::string& name : near(i)) {
+          const double finish_us = times_.finish_us(name, cell.size_bytes);
+          if (!is_earlier(finish_us, cell.finish_us)) continue;
+          cell.way = Way::replayed;
+          cell.schedule = name;
+          cell.finish_us = finish_us;
+          any = true;
+        }
+      }
+    }
+  }
+
+  /// Cells with the schedule of another one.
+  std::vector<std::size_t> taken_over() const {
+    std::vector<std::size_t> all;
+    for (std::size_t i = 0; i < made_.size(); ++i) {
+      if (made_[i] != table_.cells[i].schedule) all.push_back(i);
+    }
+    return all;
+  }
+  std::string digest_at(std::size_t i) const {
+    const Cell& cell = table_.cells[i];
+    const Replayed there =
+        replayed_at(cell.schedule, *folder_.schedule(cell.schedule), *topology_, cell.size_bytes);
+    return schedule_digest(there.schedule->demand, there.schedule->schedule);
+  }
+  void set_digest(std::size_t i, std::string digest) { table_.cells[i].digest = std::move(digest); }
+
+  /// Cells whose schedule is another one than that of the cell before.
+  std::vector<std::size_t> steps() const {
+    std::vector<std::size_t> all;
+    for (std::size_t i = 1; i < table_.cells.size(); ++i) {
+      if (table_.cells[i].schedule != table_.cells[i - 1].schedule) all.push_back(i);
+    }
+    return all;
+  }
+  Border border_before(std::size_t i) {
+    const Cell& before = table_.cells[i - 1];
+    const Cell& cell = table_.cells[i];
+    return times_.border(before.schedule, before.size_bytes, cell.schedule, cell.size_bytes);
+  }
+
+  /// With the borders of steps().
+  Table table(const std::vector<Border>& borders) {
+    table_.bins.clear();
+    if (!table_.cells.empty()) table_.bins.push_back({.schedule = table_.cells.front().schedule});
+    const std::vector<std::size_t> all = steps();
+    for (std::size_t b = 0; b < all.size(); ++b) {
+      table_.bins.back().to_bytes = borders[b].above_bytes;
+      table_.bins.back().border = borders[b];
+      table_.bins.push_back(
+          {.from_bytes = borders[b].above_bytes, .schedule = table_.cells[all[b]].schedule});
+    }
     table_.cells.insert(table_.cells.end(), refused_.begin(), refused_.end());
     std::ranges::sort(table_.cells, {}, &Cell::size_bytes);
     return std::move(table_);
@@ -50,45 +128,11 @@ class BinFinder {
     return names;
   }
 
-  /// Whether some cell got a better schedule from a neighbour.
-  bool take_over() {
-    bool any = false;
-    for (std::size_t i = 0; i < table_.cells.size(); ++i) {
-      Cell& cell = table_.cells[i];
-      for (const std::string& name : near(i)) {
-        if (!is_earlier(times_.finish_us(name, cell.size_bytes), cell.finish_us)) continue;
-        const Replayed there = replayed_at(name, *folder_.schedule(name), *topology_, cell.size_bytes);
-        cell.way = Way::replayed;
-        cell.schedule = name;
-        cell.finish_us = there.finish_us();
-        cell.digest = schedule_digest(there.schedule->demand, there.schedule->schedule);
-        any = true;
-      }
-    }
-    return any;
-  }
-
-  void merge() {
-    table_.bins.clear();
-    for (std::size_t i = 0; i < table_.cells.size(); ++i) {
-      const Cell& cell = table_.cells[i];
-      if (i == 0) {
-        table_.bins.push_back({.schedule = cell.schedule});
-      } else if (cell.schedule != table_.bins.back().schedule) {
-        const Cell& before = table_.cells[i - 1];
-        const Border border =
-            times_.border(before.schedule, before.size_bytes, cell.schedule, cell.size_bytes);
-        table_.bins.back().to_bytes = border.above_bytes;
-        table_.bins.back().border = border;
-        table_.bins.push_back({.from_bytes = border.above_bytes, .schedule = cell.schedule});
-      }
-    }
-  }
-
   const Folder& folder_;
   Table table_;
   std::shared_ptr<const Topology> topology_;
   std::vector<Cell> refused_;
+  std::vector<std::string> made_;  ///< schedules of cells, as they were made
   Times times_{folder_, table_.series};
 };
 
@@ -105,21 +149,115 @@ bool has_whole_bins(const Folder& folder, const Series& series) {
   }
 }
 
+/// Work on all series at once, dealt over the ranks.
+class BinsOfAll {
+ public:
+  BinsOfAll(const Folder& folder, const RunContext& context) : folder_(folder), context_(context) {}
+
+  void find(const std::vector<Series>& series) {
+    const auto is_whole = dealt<int>(std::vector<double>(series.size(), 1), [&](std::size_t i) {
+      return has_whole_bins(folder_, series[i]) ? 1 : 0;
+    });
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      if (is_whole[i] == 0) finders_.emplace_back(folder_, series[i]);
+    }
+    take_over();
+    std::vector<std::vector<Border>> borders = find_borders();
+    dealt<int>(std::vector<double>(finders_.size(), 1), [&](std::size_t i) {
+      folder_.write_bins(finders_[i].table(borders[i]));
+      return 0;
+    });
+  }
+
+ private:
+  /// An item of a series, and about what it takes.
+  struct Job {
+    std::size_t finder = 0;
+    std::size_t item = 0;
+  };
+
+  /// Collective. The results of all parts on every rank.
+  template <class Result, class Work>
+  std::vector<Result> dealt(const std::vector<double>& work, const Work& part) const {
+    const auto outcomes = map_parts(context_.communicator, work, [&](std::size_t i) {
+      if (context_.interrupt_came()) {
+        throw Error(ExitCode::stopped,
+                    "stopped; all cells that were finished are kept, and the same command goes on");
+      }
+      return to_message(part(i));
+    });
+    std::vector<Result> results;
+    for (const PartOutcome& outcome : outcomes) {
+      if (outcome.error) throw *outcome.error;
+      results.push_back(from_message<Result>(outcome.value));
+    }
+    return results;
+  }
+
+  /// A replay takes as long as the schedule has sends; its file's size says about how many.
+  double work_of(const std::string& schedule) const {
+    std::error_code is_gone;  // which its replay will say
+    const auto bytes = std::filesystem::file_size(folder_.schedule_path(schedule), is_gone);
+    return is_gone ? 1 : static_cast<double>(bytes);
+  }
+
+  void take_over() {
+    std::vector<std::pair<std::size_t, Probe>> probes;
+    std::vector<double> work;
+    for (std::size_t f = 0; f < finders_.size(); ++f) {
+      for (Probe& probe : finders_[f].probes()) {
+        work.push_back(work_of(probe.schedule));
+        probes.emplace_back(f, std::move(probe));
+      }
+    }
+    const auto at = [&](std::size_t i) { return finders_[probes[i].first].cells()[probes[i].second.cell]; };
+    const auto times = dealt<double>(work, [&](std::size_t i) {
+      return finders_[probes[i].first].times().finish_us(probes[i].second.schedule, at(i).size_bytes);
+    });
+    for (std::size_t i = 0; i < probes.size(); ++i)
+      finders_[probes[i].first].times().remember(probes[i].second.schedule, at(i).size_bytes, times[i]);
+
+    std::vector<Job> jobs;
+    work.clear();
+    for (std::size_t f = 0; f < finders_.size(); ++f) {
+      finders_[f].take_over();
+      for (const std::size_t i : finders_[f].taken_over()) {
+        jobs.push_back({f, i});
+        work.push_back(work_of(finders_[f].cells()[i].schedule));
+      }
+    }
+    const auto digests = dealt<std::string>(
+        work, [&](std::size_t j) { return finders_[jobs[j].finder].digest_at(jobs[j].item); });
+    for (std::size_t j = 0; j < jobs.size(); ++j)
+      finders_[jobs[j].finder].set_digest(jobs[j].item, digests[j]);
+  }
+
+  std::vector<std::vector<Border>> find_borders() {
+    std::vector<Job> jobs;
+    std::vector<double> work;
+    for (std::size_t f = 0; f < finders_.size(); ++f) {
+      const std::vector<Cell>& cells = finders_[f].cells();
+      for (const std::size_t i : finders_[f].steps()) {
+        jobs.push_back({f, i});
+        work.push_back(work_of(cells[i - 1].schedule) + work_of(cells[i].schedule));
+      }
+    }
+    const auto found = dealt<Border>(
+        work, [&](std::size_t j) { return finders_[jobs[j].finder].border_before(jobs[j].item); });
+    std::vector<std::vector<Border>> borders(finders_.size());
+    for (std::size_t j = 0; j < jobs.size(); ++j) borders[jobs[j].finder].push_back(found[j]);
+    return borders;
+  }
+
+  const Folder& folder_;
+  const RunContext& context_;
+  std::deque<BinFinder> finders_;
+};
+
 }  // namespace
 
 void find_bins(const Folder& folder, const std::vector<Series>& series, const RunContext& context) {
-  const std::vector<double> work(series.size(), 1);
-  const auto outcomes = map_parts(context.communicator, work, [&](std::size_t i) {
-    if (context.interrupt_came()) {
-      throw Error(ExitCode::stopped,
-                  "stopped; all cells that were finished are kept, and the same command goes on");
-    }
-    if (!has_whole_bins(folder, series[i])) folder.write_bins(BinFinder(folder, series[i]).find());
-    return Bytes{};
-  });
-  for (const PartOutcome& outcome : outcomes) {
-    if (outcome.error) throw *outcome.error;
-  }
+  BinsOfAll(folder, context).find(series);
 }
 
 }  // namespace rondo::catalogue

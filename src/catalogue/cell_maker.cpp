@@ -64,7 +64,7 @@ class CellMaker {
     // On its own figures it was as far from the bound.
     if (older && older->schedule && 1 + cell_.gap() <= (1 + task_.older->gap()) * (1 + tolerance))
       return true;
-    return task_.older ? false : is_settled();
+    return is_settled();
   }
 
   /// Whether one schedule is near the best at both neighbouring sizes, and in between no farther from the
@@ -86,17 +86,20 @@ class CellMaker {
     return candidate->finish_us() / cell_.finish_us - 1;
   }
 
-  /// Adapts the older schedule where there is one that can be adapted.
+  /// With an older schedule, adapts the best of what is there, until it is as near to the bound as the older
+  /// one was to its own.
   void solve(const std::optional<Replayed>& older) {
+    const double tolerance = task_.options.tolerance;
     Problem problem{task_.topology, demand_, task_.options.solve};
     if (older) {
-      problem.start = task_.folder.schedule(older->name);
-      problem.options.from = older->name;
+      problem.options.from = cell_.is_refused() ? older->name : cell_.schedule;
+      problem.start = task_.folder.schedule(problem.options.from);
+      problem.options.enough_gap = std::max(tolerance, (1 + task_.older->gap()) * (1 + tolerance) - 1);
       if (try_solving(problem, Way::adapted)) return;
       problem.start = nullptr;
       problem.options.from.clear();
     }
-    problem.options.gap = task_.options.tolerance;
+    problem.options.enough_gap = tolerance;
     try_solving(problem, Way::solved);
   }
 

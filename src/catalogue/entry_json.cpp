@@ -71,6 +71,27 @@ void check_cover(const std::vector<Bin>& bins, const JsonObject& object) {
   if (!bins.empty() && std::isfinite(from)) object.refuse(fmt::format("bins end at {} bytes", from));
 }
 
+constexpr std::size_t kMostValues = 4096;
+
+double time_of(const JsonObject& object, const char* key) {
+  const double value = object.number(key);
+  if (!(value > 0) || !std::isfinite(value))
+    object.refuse(fmt::format("{} is {}; it has to be positive and finite", key, value));
+  return value;
+}
+
+TunedSize read_size(const JsonObject& object) {
+  object.check_keys({"size_bytes", "objective", "configurations"});
+  TunedSize tuned{time_of(object, "size_bytes"), object.text("objective", kMostValues)};
+  object.for_each_object("configurations", [&](const JsonObject& entry, std::size_t) {
+    entry.check_keys({"values", "recent_us", "calls"});
+    tuned.configurations.push_back({entry.text("values", kMostValues), time_of(entry, "recent_us"),
+                                    entry.integer("calls", {0, std::numeric_limits<std::int64_t>::max()})});
+  });
+  if (tuned.configurations.empty()) object.refuse("configurations is empty");
+  return tuned;
+}
+
 }  // namespace
 
 Json series_to_json(const Series& series) {
@@ -176,6 +197,21 @@ Json to_json(const Series& series, const Table& table) {
           {"series", series_to_json(series)},
           {"cells", std::move(best)},
           {"bins", std::move(bins)}};
+}
+
+std::vector<TunedSize> tuned_from_json(const Json& json, const Series& series) {
+  const JsonObject object(json, "");
+  object.check_keys({"format", "version", "series", "sizes"});
+  object.check_format(kTunedFormat);
+  if (read_series(JsonObject(object.at("series"), "series")) != series)
+    object.refuse("it is of another series than its name says");
+  std::vector<TunedSize> all;
+  object.for_each_object("sizes", [&](const JsonObject& size, std::size_t) {
+    all.push_back(read_size(size));
+    if (all.size() > 1 && all[all.size() - 2].size_bytes >= all.back().size_bytes)
+      size.refuse("sizes do not ascend");
+  });
+  return all;
 }
 
 void read_bins(const Json& json, Table& table) {

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "rondo/catalogue/entry.hpp"
+#include "rondo/catalogue/tuned.hpp"
 #include "rondo/io/json_files.hpp"
 #include "rondo/io/json_object.hpp"
 
@@ -20,6 +22,10 @@ struct ReadCell {
   Cell cell;
 };
 ReadCell read_cell(const Json& json);
+
+inline constexpr const char* kTunedFormat = "rondo-catalogue-tuned";
+/// A table of configurations of the executor.
+std::vector<TunedSize> tuned_from_json(const Json& json, const Series& series);
 
 /// The cells' best schedules, after their neighbours' were tried, and the bins: what `table` has of them is
 /// replaced. Throws Error(bad_data) where the file is of other cells than the table's.

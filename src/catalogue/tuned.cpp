@@ -15,28 +15,6 @@
 namespace rondo::catalogue {
 namespace {
 
-constexpr const char* kTunedFormat = "rondo-catalogue-tuned";
-constexpr std::size_t kMostValues = 4096;
-
-double time_of(const JsonObject& object, const char* key) {
-  const double value = object.number(key);
-  if (!(value > 0) || !std::isfinite(value))
-    object.refuse(fmt::format("{} is {}; it has to be positive and finite", key, value));
-  return value;
-}
-
-TunedSize read_size(const JsonObject& object) {
-  object.check_keys({"size_bytes", "objective", "configurations"});
-  TunedSize tuned{time_of(object, "size_bytes"), object.text("objective", kMostValues)};
-  object.for_each_object("configurations", [&](const JsonObject& entry, std::size_t) {
-    entry.check_keys({"values", "recent_us", "calls"});
-    tuned.configurations.push_back({entry.text("values", kMostValues), time_of(entry, "recent_us"),
-                                    entry.integer("calls", {0, std::numeric_limits<std::int64_t>::max()})});
-  });
-  if (tuned.configurations.empty()) object.refuse("configurations is empty");
-  return tuned;
-}
-
 void write_all(const Folder& folder, const Series& series, const std::vector<TunedSize>& all) {
   Json sizes = Json::array();
   for (const TunedSize& tuned : all) {
@@ -61,20 +39,7 @@ std::vector<TunedSize> read_tuned(const Folder& folder, const Series& series) {
   const std::filesystem::path path = folder.tuned_path(series);
   if (!std::filesystem::exists(path)) return {};
   const Json json = parse_sealed_json(read_text_file(path), path.string());
-  return naming_file(path, [&] {
-    const JsonObject object(json, "");
-    object.check_keys({"format", "version", "series", "sizes"});
-    object.check_format(kTunedFormat);
-    if (read_series(JsonObject(object.at("series"), "series")) != series)
-      object.refuse("it is of another series than its name says");
-    std::vector<TunedSize> all;
-    object.for_each_object("sizes", [&](const JsonObject& size, std::size_t) {
-      all.push_back(read_size(size));
-      if (all.size() > 1 && all[all.size() - 2].size_bytes >= all.back().size_bytes)
-        size.refuse("sizes do not ascend");
-    });
-    return all;
-  });
+  return naming_file(path, [&] { return tuned_from_json(json, series); });
 }
 
 void write_tuned(const Folder& folder, const Series& series, TunedSize tuned) {

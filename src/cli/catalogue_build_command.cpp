@@ -29,7 +29,7 @@ std::vector<Option> solving_options() {
            "a schedule this near to its bound is good enough; and a size for which a neighbour's takes at "
            "most so "
            "much longer than the best found between them gets none of its own"},
-          {"improve-work", "W", "2.5e5", "of each cell that is solved, as of rondo solve --gap"},
+          {"improve-work", "W", "2.5e6", "of each cell that is solved, as of rondo solve"},
           {"concurrency", "N", "8", "transfers at a time on a link of a GPU; 0: any"}};
 }
 

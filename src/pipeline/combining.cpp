@@ -179,6 +179,11 @@ class AllReduction {
   Exploration run() {
     const bool is_auto = problem_.options.engine == "auto";
     if (problem_.start) {
+      if (is_auto) {
+        try_engines(
+            problem_, [](const EngineInfo&) { return false; }, true);
+        if (rule_.stop(finish_us())) return std::move(found_);
+      }
       try_engines(
           problem_, [](const EngineInfo&) { return true; }, false);
       if (rule_.stop(finish_us())) return std::move(found_);

@@ -77,7 +77,7 @@ class Explorer {
   Exploration best_on_every_rank();
 
   Merit merit(const Trial& trial) const {
-    const bool met = problem_.options.gap && trial.finish_us <= rule_.enough_us();
+    const bool met = problem_.options.has_gap_to_meet() && trial.finish_us <= rule_.enough_us();
     return {met ? trial.candidate.chunks : kGapNotMet, trial.finish_us};
   }
   Merit best_merit() const {

@@ -136,7 +136,7 @@ void LocalSearch::run() {
   task.concurrency = options.concurrency;
   task.most_chunks = most_chunks_of_improvement(problem_.demand, options);
   double effort = 1;
-  if (!problem_.demand.is_unicast()) {
+  if (!problem_.demand.is_unicast() && !options.enough_gap) {
     const double size = problem_.demand.with_chunks(best_.chunks).num_deliveries() / kSmallPlan;
     effort = std::clamp((task.known_us / rule_.bound().us - 1) / kNear, 1.0,
                         std::max(1.0, kMostEffort / std::max(1.0, size)));

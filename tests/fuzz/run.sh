@@ -6,13 +6,13 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 build=$(realpath "${1:?usage: tests/fuzz/run.sh BUILD [TARGET...]}")
 shift
-targets=(topology demand schedule_json msccl_xml plan algorithm sketch nccl_xml nvidia_smi job user_block round_file schedule_file)
+targets=(topology demand schedule_json msccl_xml plan algorithm sketch nccl_xml nvidia_smi job user_block catalogue round_file schedule_file)
 [ $# -eq 0 ] || targets=("$@")
 for target in "${targets[@]}"; do
   runs=2000000 longest=2048
   case $target in
     job | user_block) longest=1024 ;;
-    plan) longest=4096 ;;
+    plan | catalogue) longest=4096 ;;
     round_file | schedule_file) runs=200000 longest=24576 ;;
   esac
   found=$build/found/$target

@@ -14,7 +14,7 @@
 // clang-format off
 #define RONDO_FUZZ_TARGETS(X) \
   X(topology) X(demand) X(schedule_json) X(msccl_xml) X(plan) X(algorithm) X(sketch) X(nccl_xml) X(nvidia_smi) X(job) X(user_block) \
-  X(round_file) X(schedule_file)
+  X(catalogue) X(round_file) X(schedule_file)
 // clang-format on
 
 #define RONDO_DECLARE(name) extern "C" int rondo_fuzz_##name(const std::uint8_t* data, std::size_t size);

@@ -21,9 +21,11 @@ class Times {
 
   /// Infinity where it does not work there.
   double finish_us(const std::string& schedule, double size_bytes);
+  /// What another rank has found.
+  void remember(const std::string& schedule, double size_bytes, double finish_us);
   /// Where `larger` begins to be the better one, if `smaller` is no later at `from_bytes` and `larger` no
   /// later at `to_bytes`: to 1/256, or to the byte, or
-  /// as near as one of them works.
+  /// as near as one of them works. Probes where the times would cross if they were linear in the size.
   Border border(const std::string& smaller, double from_bytes, const std::string& larger, double to_bytes);
 
  private:

@@ -34,6 +34,8 @@ struct SolveOptions {
   int chunks = 0;                              ///< chunks a contribution; 0 = auto
   std::optional<double> min_chunk_bytes = {};  ///< auto never splits below it; absent: as the size asks
   std::optional<double> gap = {};              ///< stop once finish / bound - 1 <= gap
+  /// The same, but no more work is done for it than without; no option of the command line.
+  std::optional<double> enough_gap = {};
   std::optional<double> time_limit_s = {};
   /// Work of large-neighbourhood search on the best schedule, in sends; 0: none. With `gap` ten times as
   /// much.
@@ -57,7 +59,8 @@ struct SolveOptions {
   std::string proof = {};           ///< file for the proof that there is no algorithm; "" = none
 
   /// The gap that ends a search. Without --gap a finish time this near to the bound counts as optimal.
-  double gap_to_meet() const { return gap.value_or(1e-6); }
+  double gap_to_meet() const { return gap.value_or(enough_gap.value_or(1e-6)); }
+  bool has_gap_to_meet() const { return gap || enough_gap; }
 };
 
 /// What an option is set to, as problem.json has it: null, a number or a word.

@@ -20,6 +20,7 @@ namespace {
 struct WaitingTask {
   double rank;
   std::uint64_t chance;
+  double bytes;
   int task;
   friend bool operator<(const WaitingTask& a, const WaitingTask& b) {
     return std::tie(b.rank, a.chance, b.task) < std::tie(a.rank, b.chance, a.task);
@@ -70,7 +71,8 @@ class TaskScheduler {
   void make_ready(int task) {
     const std::uint64_t chance =
         mix_bits(seed_ + 0x9e3779b97f4a7c15ULL * static_cast<std::uint64_t>(task + 1));
-    queues_[index(task_of(task).hop)].push({rank_[index(task)], chance, task});
+    queues_[index(task_of(task).hop)].push(
+        {rank_[index(task)], chance, demand_.bytes(task_of(task).chunk), task});
     look_at(task_of(task).hop);
   }
 
@@ -82,8 +84,7 @@ class TaskScheduler {
   void look_again(int hop, double t) {
     const auto& queue = queues_[index(hop)];
     if (queue.empty()) return;
-    const double bytes = demand_.bytes(task_of(queue.top().task).chunk);
-    const double next = timetable_.earliest_start(graph_.hops[index(hop)], bytes, t);
+    const double next = timetable_.earliest_start(graph_.hops[index(hop)], queue.top().bytes, t);
     if (std::isfinite(next)) events_[next].hops.push_back(hop);
   }
 
@@ -96,14 +97,13 @@ class TaskScheduler {
     looked_at_.clear();
     std::ranges::sort(first, [](const auto& a, const auto& b) { return b.first < a.first; });
     for (const auto& [waiting, h] : first) {
-      const Task& task = task_of(waiting.task);
       const Hop& hop = graph_.hops[index(h)];
-      const double bytes = demand_.bytes(task.chunk);
-      if (!timetable_.can_start(hop, bytes, t)) continue;
+      if (!timetable_.can_start(hop, waiting.bytes, t)) continue;
+      const Task& task = task_of(waiting.task);
       queues_[index(h)].pop();
       ++num_started_;
       const std::size_t sent = schedule_.sends.size();
-      const double arrival = timetable_.reserve(hop, task.chunk, bytes, t, schedule_.sends);
+      const double arrival = timetable_.reserve(hop, task.chunk, waiting.bytes, t, schedule_.sends);
       if (demand_.contribution(task.chunk).reduce)
         marks_.mark(hop, task.op, std::span(schedule_.sends).subspan(sent));
       schedule_.finish_us = std::max(schedule_.finish_us, arrival);
