@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <cerrno>
 #include <system_error>
@@ -56,14 +55,6 @@ void write_atomically(const fs::path& path, std::string_view bytes) {
 
 void write_text_file(const fs::path& path, const std::string& text) {
   write_atomically(path, text);
-}
-
-std::string digest_of(const void* data, std::size_t size) {
-  return fmt::format("{:016x}", XXH3_64bits(data, size));
-}
-
-std::string digest_of(const std::string& text) {
-  return digest_of(text.data(), text.size());
 }
 
 }  // namespace rondo

@@ -24,8 +24,9 @@ ReplayedRun replayed(const nlohmann::ordered_json& log, int ranks, const Network
     std::vector<double> estimates;
     std::vector<double> seconds;
     for (const auto& part : step.at("parts")) {
-      estimates.push_back(part.at(0));
-      seconds.push_back(part.at(1));
+      const std::size_t count = part.size() > 2 ? part.at(2).get<std::size_t>() : 1;
+      estimates.insert(estimates.end(), count, part.at(0));
+      seconds.insert(seconds.end(), count, part.at(1));
     }
     const std::vector<int> rank_of = deal_parts(estimates, ranks);
     std::vector<double> busy(static_cast<std::size_t>(ranks), 0);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "rondo/parallel/map_parts.hpp"
-
 namespace rondo {
 namespace {
 
@@ -49,31 +47,56 @@ std::vector<PricedBlock> BlockFlows::columns() const {
 BlockPool::BlockPool(const ConcurrentFlow& flow, const Communicator& communicator)
     : flow_(flow), communicator_(communicator), pricing_(flow), row_loads_(flow) {}
 
-std::vector<PricedBlock> BlockPool::price(const std::vector<double>& row_price) {
+std::vector<PartOutcome> BlockPool::price_each(const std::vector<double>& row_price,
+                                               const std::function<Bytes(const FlowColumn&)>& packed) {
   pricing_.set_lengths(arc_lengths(flow_, row_price));
-  // A part is all blocks of a rank: parts of equal work go one to each.
-  const auto ranks = static_cast<std::size_t>(communicator_.size());
-  const auto outcomes = map_parts(communicator_, std::vector<double>(ranks, 1.0), [&](std::size_t part) {
+  // Parts of equal work: block b is of rank b mod ranks.
+  std::vector<PartOutcome> outcomes = map_parts(communicator_, std::vector<double>(flow_.blocks.size(), 1.0),
+                                                [&](std::size_t b) { return packed(pricing_.price(b)); });
+  for (const PartOutcome& outcome : outcomes) {
+    if (outcome.error) throw *outcome.error;
+  }
+  return outcomes;
+}
+
+std::vector<PricedBlock> BlockPool::price(const std::vector<double>& row_price) {
+  const auto outcomes = price_each(row_price, [](const FlowColumn& column) {
     MessageWriter message;
-    for (std::size_t b = part; b < flow_.blocks.size(); b += ranks) {
-      const FlowColumn column = pricing_.price(b);
-      message.put(column.cost);
-      message.put_all(column.loads);
-    }
+    message.put(column.cost);
+    message.put_all(column.loads);
     return message.take();
   });
-  std::vector<PricedBlock> priced(flow_.blocks.size());
-  for (std::size_t part = 0; part < ranks; ++part) {
-    if (outcomes[part].error) throw *outcomes[part].error;
-    MessageReader message(outcomes[part].value);
-    for (std::size_t b = part; b < priced.size(); b += ranks) {
-      priced[b].block = static_cast<int>(b);
-      priced[b].cost = message.get<double>();
-      priced[b].loads = message.get_all<std::vector<ArcLoad>>();
-      priced[b].rows = row_loads_.of(priced[b].loads);
-    }
+  std::vector<PricedBlock> priced(outcomes.size());
+  for (std::size_t b = 0; b < priced.size(); ++b) {
+    MessageReader message(outcomes[b].value);
+    priced[b].block = static_cast<int>(b);
+    priced[b].cost = message.get<double>();
+    priced[b].loads = message.get_all<std::vector<ArcLoad>>();
+    priced[b].rows = row_loads_.of(priced[b].loads);
   }
   return priced;
+}
+
+double BlockPool::least_cost(const std::vector<double>& row_price) {
+  double sum = 0;
+  for (const PartOutcome& outcome :
+       price_each(row_price, [](const FlowColumn& column) { return to_message(column.cost); }))
+    sum += from_message<double>(outcome.value);
+  return sum;
+}
+
+std::vector<PricedBlock> BlockPool::gather(const std::vector<std::vector<ArcLoad>>& own) const {
+  MessageWriter message;
+  for (const std::vector<ArcLoad>& loads : own) message.put_all(loads);
+  const std::vector<Bytes> received = communicator_.all_gather(message.take());
+  std::vector<MessageReader> readers(received.begin(), received.end());
+  std::vector<PricedBlock> all(flow_.blocks.size());
+  for (std::size_t b = 0; b < all.size(); ++b) {
+    all[b].block = static_cast<int>(b);
+    all[b].loads = readers[b % readers.size()].get_all<std::vector<ArcLoad>>();
+    all[b].rows = row_loads_.of(all[b].loads);
+  }
+  return all;
 }
 
 void BlockPool::add(const std::vector<PricedBlock>& priced) {
@@ -119,10 +142,24 @@ std::vector<char> BlockPool::prune(std::size_t most) {
 }
 
 std::vector<std::vector<ArcLoad>> BlockPool::flow() const {
+  return sums([](std::size_t) { return true; });
+}
+
+std::vector<std::vector<ArcLoad>> BlockPool::own_flow() const {
+  const std::vector<std::vector<ArcLoad>> all = sums([&](std::size_t block) { return is_own(block); });
+  std::vector<std::vector<ArcLoad>> own;
+  for (std::size_t b = 0; b < all.size(); ++b) {
+    if (is_own(b)) own.push_back(all[b]);
+  }
+  return own;
+}
+
+std::vector<std::vector<ArcLoad>> BlockPool::sums(const std::function<bool(std::size_t block)>& wants) const {
   std::vector<std::vector<double>> dense(flow_.blocks.size());
   for (const Column& column : columns_) {
-    if (column.weight <= 0) continue;
-    std::vector<double>& loads = dense[static_cast<std::size_t>(column.block)];
+    const auto block = static_cast<std::size_t>(column.block);
+    if (column.weight <= 0 || !wants(block)) continue;
+    std::vector<double>& loads = dense[block];
     loads.resize(flow_.graph.arcs.size(), 0.0);
     for (const ArcLoad& load : column.loads)
       loads[static_cast<std::size_t>(load.arc)] += column.weight * load.amount;

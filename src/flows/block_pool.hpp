@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "rondo/decomp/columns.hpp"
 #include "rondo/model/column_master.hpp"
+#include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
 
 namespace rondo {
@@ -41,6 +43,10 @@ class BlockPool {
 
   /// Collective: all blocks in their order, on every rank.
   std::vector<PricedBlock> price(const std::vector<double>& row_price);
+  /// Collective: what the cheapest columns of all blocks cost together.
+  double least_cost(const std::vector<double>& row_price);
+  /// Collective. `own`: of the blocks of this rank, in their order; block b is of rank b mod ranks.
+  std::vector<PricedBlock> gather(const std::vector<std::vector<ArcLoad>>& own) const;
 
   /// Those with loads.
   void add(const std::vector<PricedBlock>& priced);
@@ -54,8 +60,20 @@ class BlockPool {
   std::vector<char> prune(std::size_t most);
   /// The weighted sum of each block's columns.
   std::vector<std::vector<ArcLoad>> flow() const;
+  /// Of the blocks of this rank alone.
+  std::vector<std::vector<ArcLoad>> own_flow() const;
 
  private:
+  /// Collective. A part a block: its cheapest column, packed on its rank.
+  std::vector<PartOutcome> price_each(const std::vector<double>& row_price,
+                                      const std::function<Bytes(const FlowColumn&)>& packed);
+  /// Of the blocks that are wanted; the others have none.
+  std::vector<std::vector<ArcLoad>> sums(const std::function<bool(std::size_t block)>& wants) const;
+  bool is_own(std::size_t block) const {
+    return block % static_cast<std::size_t>(communicator_.size()) ==
+           static_cast<std::size_t>(communicator_.rank());
+  }
+
   struct Column {
     int block = 0;
     std::vector<ArcLoad> loads;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "block_pool.hpp"
+#include "first_order_flow.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/stopwatch.hpp"
 
@@ -22,6 +23,11 @@ constexpr double kImprovement = 1e-10;
 constexpr double kSharpness = 0.5;
 /// Columns a block that the master keeps beyond those it uses, and calls of it that they may stay unused.
 constexpr std::size_t kColumnsPerBlock = 30;
+/// Of the first-order method, on all ranks together, beyond which masters go on alone.
+constexpr double kMostBytesOfSteps = 1e9;
+
+/// An iteration of the simplex method for each row and block against a step for each arc and block.
+constexpr double kWorkOfIteration = 75;
 
 class ColumnLoop {
  public:
@@ -45,8 +51,12 @@ class ColumnLoop {
       warm_up();
       for (const std::vector<double>& start : options_.start_prices) price(normalised_prices(flow_, start));
     }
-    for (; iteration_ <= options_.max_iterations && !stop(); ++iteration_) {
+    for (; iteration_ <= options_.max_iterations && !is_done() && !stop(); ++iteration_) {
       if (iteration_ % options_.masters_per_state == 0) take_state();
+      if (masters_are_slow()) {
+        take_first_order_steps();
+        if (is_done() || stop()) break;
+      }
       if (!solve_master()) break;
       report();
       if (is_done()) break;
@@ -62,7 +72,8 @@ class ColumnLoop {
   friend auto members_of(SameAs<ColumnLoop> auto& loop) {
     auto& solution = loop.solution_;
     return std::tie(loop.iteration_, loop.unit_, loop.basis_, loop.pool_, loop.best_price_, solution.bound,
-                    solution.theta, solution.history, solution.simplex_iterations);
+                    solution.theta, solution.history, solution.simplex_iterations,
+                    solution.first_order_steps);
   }
 
   /// Collective. False where there is none.
@@ -98,12 +109,15 @@ class ColumnLoop {
     std::vector<PricedBlock> priced = pool_.price(floored);
     double bound = 0;
     for (const PricedBlock& block : priced) bound += block.cost;
-    if (bound > solution_.bound) {
-      solution_.bound = bound;
-      best_price_ = floored;
-    }
+    take_bound(bound, floored);
     solution_.pricing_s += clock.seconds();
     return priced;
+  }
+
+  void take_bound(double bound, const std::vector<double>& row_price) {
+    if (bound <= solution_.bound) return;
+    solution_.bound = bound;
+    best_price_ = row_price;
   }
 
   /// Prices grow exponentially with the loads of the average of all trees so far. Averages are columns as
@@ -124,8 +138,11 @@ class ColumnLoop {
       }
       row_price = normalised_prices(flow_, std::move(row_price));
     }
-    add(priced);
-    if (options_.warm_up > 1) add(average.columns());
+    if (options_.warm_up > 1) {
+      add(priced);
+      priced = average.columns();
+    }
+    take_flow(priced);
   }
 
   void add(const std::vector<PricedBlock>& priced) {
@@ -163,6 +180,51 @@ class ColumnLoop {
     return true;
   }
 
+  /// Once masters have done as much work as the first-order method is likely to need: where they are soon
+  /// done, steps are never begun, and where they are not, little was lost.
+  bool masters_are_slow() const {
+    if (options_.most_steps == 0 || solution_.first_order_steps > 0) return false;
+    const auto size = [](const auto& all) { return static_cast<double>(all.size()); };
+    const double of_masters = kWorkOfIteration * static_cast<double>(solution_.simplex_iterations) *
+                              (size(flow_.rows) + size(flow_.blocks));
+    const double of_steps = options_.likely_steps * size(flow_.graph.arcs) * size(flow_.blocks);
+    return of_masters >= of_steps && FirstOrderFlow::bytes(flow_) <= kMostBytesOfSteps;
+  }
+
+  /// Collective. What the first-order method finds last goes to the master.
+  void take_first_order_steps() {
+    const Stopwatch clock;
+    FirstOrderFlow method(flow_, communicator_, pool_.own_flow(), best_price_, solution_.theta);
+    std::int64_t& steps = solution_.first_order_steps;
+    while (steps < options_.most_steps && !is_done() && !stop()) {
+      steps += method.run(static_cast<int>(options_.most_steps - steps));
+      const std::vector<double> floored =
+          mixed_prices(normalised_prices(flow_, method.row_price()), uniform_, kUniformShare);
+      take_bound(pool_.least_cost(floored), floored);
+      const double least = std::max(solution_.bound, options_.enough) * (1 + options_.gap);
+      if (method.expected_theta() <= least || steps == options_.most_steps)
+        take_flow(pool_.gather(method.flows()));
+      if (progress_) progress_({iteration_, solution_.theta, solution_.bound, pool_.size()});
+    }
+    solution_.steps_s += clock.seconds();
+  }
+
+  /// Columns that are a flow together: the best one from now on, where it is better.
+  void take_flow(const std::vector<PricedBlock>& flow) {
+    std::vector<double> loads(flow_.rows.size(), 0.0);
+    for (const PricedBlock& block : flow) {
+      for (const RowLoad& load : block.rows) loads[static_cast<std::size_t>(load.row)] += load.theta;
+    }
+    const double theta = *std::max_element(loads.begin(), loads.end());
+    const std::size_t first = pool_.size();
+    add(flow);
+    if (theta >= solution_.theta) return;
+    solution_.theta = theta;
+    std::vector<double> weight(pool_.size(), 1.0);
+    std::fill_n(weight.begin(), first, 0.0);
+    pool_.take_weights(std::move(weight));
+  }
+
   /// Prices between the best and the master's; where that yields nothing to add, nearer to the master's.
   bool add_improving_columns() {
     for (double smoothing = kSmoothing;; smoothing = smoothing > 0.1 ? smoothing / 2 : 0.0) {
@@ -194,7 +256,7 @@ class ColumnLoop {
   bool within_gap() const { return solution_.theta <= solution_.bound * (1 + options_.gap); }
   bool is_done() const {
     const double enough = options_.enough * (1 + options_.gap);
-    return within_gap() || (enough > 0 && (solution_.theta <= enough || solution_.bound > enough));
+    return enough > 0 ? solution_.theta <= enough || solution_.bound > enough : within_gap();
   }
 
   /// Collective: clocks and signals differ between ranks.

@@ -45,7 +45,7 @@ std::vector<PartOutcome> map_parts(const Communicator& communicator,
     const Outcome outcome = run_guarded([&] { return work(part); });
     message.put(clock.seconds());
     put_outcome(message, outcome);
-    if (log) logged.push_back({work_estimates[part], cpu.seconds()});
+    if (log) logged.push_back({.estimate = work_estimates[part], .cpu_s = cpu.seconds()});
   }
   if (log) log->add_parts(own_cpu_s, std::move(logged));
 

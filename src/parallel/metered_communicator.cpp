@@ -39,4 +39,9 @@ double MeteredCommunicator::sum(double value) const {
   return metered([&] { return inner_.sum(value); });
 }
 
+std::vector<double> MeteredCommunicator::sum(std::vector<double> values) const {
+  count(values.size() * sizeof(double) * static_cast<std::size_t>(size()));
+  return metered([&] { return inner_.sum(std::move(values)); });
+}
+
 }  // namespace rondo

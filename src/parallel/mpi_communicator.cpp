@@ -67,6 +67,15 @@ class MpiCommunicator final : public Communicator {
 
   double max(double value) const override { return reduce(value, MPI_MAX); }
   double sum(double value) const override { return reduce(value, MPI_SUM); }
+  std::vector<double> sum(std::vector<double> values) const override {
+    const std::size_t piece = std::max<std::size_t>(1, max_message_bytes_ / sizeof(double));
+    for (std::size_t at = 0; at < values.size(); at += piece) {
+      const auto count = static_cast<int>(std::min(piece, values.size() - at));
+      check(MPI_Allreduce(MPI_IN_PLACE, values.data() + at, count, MPI_DOUBLE, MPI_SUM, communicator_),
+            "MPI_Allreduce");
+    }
+    return values;
+  }
 
  private:
   std::size_t ranks() const { return static_cast<std::size_t>(size_); }

@@ -57,10 +57,22 @@ double RecordingCommunicator::sum(double value) const {
   return inner_.sum(value);
 }
 
+std::vector<double> RecordingCommunicator::sum(std::vector<double> values) const {
+  add(WorkStep::Talk::reduce, values.size() * sizeof(double));
+  return inner_.sum(std::move(values));
+}
+
 const RecordingCommunicator* recording(const Communicator& communicator) {
   if (const auto* metered = dynamic_cast<const MeteredCommunicator*>(&communicator))
     return recording(metered->inner());
   return dynamic_cast<const RecordingCommunicator*>(&communicator);
+}
+
+void log_even_parts(const Communicator& communicator, std::size_t count) {
+  const RecordingCommunicator* log = recording(communicator);
+  if (!log) return;
+  const double cpu_s = log->take_own_cpu_s() / static_cast<double>(count);
+  log->add_parts(0, {{.estimate = 1, .cpu_s = cpu_s, .count = count}});
 }
 
 }  // namespace rondo

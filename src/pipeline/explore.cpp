@@ -42,7 +42,7 @@ bool has_rates(const Schedule& schedule) {
 struct BestOfRank {
   std::size_t trial = kNoTrial;
   Merit merit = kNoMerit;
-  std::shared_ptr<const EngineResult> result = nullptr;
+  std::shared_ptr<EngineResult> result = nullptr;
 };
 
 /// What the ranks know together, and what this one has of it.
@@ -74,6 +74,7 @@ class Explorer {
   bool is_vain_rerouting(const std::vector<Candidate>& batch) const;
   void show_progress() const;
   void search();
+  EngineResult take_best();
   Exploration best_on_every_rank();
 
   Merit merit(const Trial& trial) const {
@@ -172,7 +173,7 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
                               finish, replayed_us));
     }
     result.schedule->finish_us = replayed_us;
-    now_.mine = {trial, merit(outcome), std::make_shared<const EngineResult>(std::move(result))};
+    now_.mine = {trial, merit(outcome), std::make_shared<EngineResult>(std::move(result))};
   }
   return outcome;
 }
@@ -225,10 +226,8 @@ void Explorer::fall_back() {
   falls_back_ = true;
   run_batch({runner_.add("list")});
   if (!std::isfinite(best_finish_us()) || !now_.mine.result) return;
-  EngineResult result = *now_.mine.result;
-  result.remarks.push_back(fmt::format("engine {} found no schedule in time; this is the list scheduler's",
-                                       problem_.options.engine));
-  now_.mine.result = std::make_shared<const EngineResult>(std::move(result));
+  now_.mine.result->remarks.push_back(fmt::format(
+      "engine {} found no schedule in time; this is the list scheduler's", problem_.options.engine));
 }
 
 bool Explorer::improvement_follows() const {
@@ -306,6 +305,16 @@ void Explorer::search() {
   }
 }
 
+/// Collective. What a rank has of its own goes first: schedules of thousands of GPUs fill gigabytes.
+EngineResult Explorer::take_best() {
+  const Communicator& communicator = context_.communicator;
+  std::shared_ptr<EngineResult> mine = std::move(now_.mine.result);
+  if (communicator.size() == 1) return std::move(*mine);
+  Bytes packed = communicator.rank() == now_.best_rank ? pack_result(*mine) : Bytes{};
+  mine.reset();
+  return unpack_result(communicator.broadcast(std::move(packed), now_.best_rank));
+}
+
 /// Collective.
 Exploration Explorer::best_on_every_rank() {
   const SearchState& state = now_.state;
@@ -317,12 +326,7 @@ Exploration Explorer::best_on_every_rank() {
         fmt::format("engine {} found no schedule before {} ended it; raise the limit or use --engine list",
                     problem_.options.engine, limits.empty() ? "a limit" : limits.front()));
   }
-  const Communicator& communicator = context_.communicator;
-  const bool have_it = communicator.rank() == now_.best_rank;
-  EngineResult found = communicator.size() == 1
-                           ? *now_.mine.result
-                           : unpack_result(communicator.broadcast(
-                                 have_it ? pack_result(*now_.mine.result) : Bytes{}, now_.best_rank));
+  EngineResult found = take_best();
   const Candidate& winner = state.trials[state.best].candidate;
   Incumbent best{winner.chunks, std::move(found), runner_.label(winner), winner.seed,
                  state.best >= trials_of_checkpoint_};

@@ -18,8 +18,8 @@ const std::vector<LpSolverInfo>& lp_solvers() {
        .make = clp},
       {.name = "clp", .help = "simplex, on every rank by itself, whatever the size", .make = clp},
       {.name = "columns",
-       .help = "flows, steady or over time, by column generation over all ranks, proven to a tenth of --gap, "
-               "at most 0.1%",
+       .help = "flows, steady or over time, by column generation and first-order steps over all ranks, "
+               "proven to a tenth of --gap, at most 0.1%",
        .method = LpMethod::columns,
        .on_all_ranks = true,
        .solves_parts = false,

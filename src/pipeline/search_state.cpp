@@ -81,7 +81,7 @@ PackedSearch unpack_search(const Bytes& bytes) {
   Bytes best;
   message.read(packed.state);
   message.read(best);
-  if (!best.empty()) packed.best = std::make_shared<const EngineResult>(unpack_result(best));
+  if (!best.empty()) packed.best = std::make_shared<EngineResult>(unpack_result(best));
   return packed;
 }
 

@@ -47,7 +47,7 @@ auto members_of(SameAs<Trial> auto& t) {
 Bytes pack_search(const SearchState& state, const Bytes& best);
 struct PackedSearch {
   SearchState state;
-  std::shared_ptr<const EngineResult> best;
+  std::shared_ptr<EngineResult> best;
 };
 PackedSearch unpack_search(const Bytes& bytes);
 

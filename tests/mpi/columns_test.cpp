@@ -67,6 +67,37 @@ TEST(ColumnLoop, TheSameOnAnyRanks) {
     EXPECT_EQ(together.field.entries[i].amount, alone.field.entries[i].amount);
 }
 
+/// No master is called.
+ColumnSolution by_first_order_steps(const ConcurrentFlow& flow, const Communicator& communicator) {
+  ColumnOptions options;
+  options.most_steps = 20000;
+  options.likely_steps = 0;
+  options.max_iterations = 1;
+  return solve_by_columns(flow, options, make_clp_column_master, communicator);
+}
+
+TEST(ColumnLoop, FirstOrderStepsFindTheOptimum) {
+  const auto world = make_world_communicator();
+  const auto local = make_local_communicator();
+  for (const Instance& instance :
+       {alltoall(degrade(generate_topology("torus", {{"dims", "5x5"}}), 0.2, 0.3, 0.9, 5)),
+        damaged_torus()}) {
+    const ConcurrentFlow flow = steady_concurrent_flow(*instance.topology, instance.demand);
+    const ColumnSolution exact = solve_by_columns(flow, {}, make_clp_column_master, *world);
+    EXPECT_EQ(exact.first_order_steps, 0);
+    const ColumnSolution steps = by_first_order_steps(flow, *world);
+    EXPECT_GT(steps.first_order_steps, 0);
+    EXPECT_EQ(steps.status, SolveStatus::optimal);
+    EXPECT_NEAR(steps.theta, exact.theta, 1e-6 * exact.theta);
+    EXPECT_LE(steps.bound, exact.theta * (1 + 1e-12));
+    const ColumnSolution alone = by_first_order_steps(flow, *local);
+    EXPECT_EQ(steps.theta, alone.theta);  // to the bit
+    EXPECT_EQ(steps.row_price, alone.row_price);
+    EXPECT_EQ(steps.flow, alone.flow);
+    EXPECT_EQ(steps.first_order_steps, alone.first_order_steps);
+  }
+}
+
 TEST(ColumnLoop, TheMetricProvesTheBound) {
   const Instance instance = damaged_torus();
   const FlowByColumns steady = by_columns(instance, *make_world_communicator());
@@ -94,7 +125,7 @@ TEST(ColumnLoop, FlowsOverTimeNeedAsManyEpochsAsByClp) {
   EXPECT_EQ(epochs(), by_clp);
 }
 
-TEST(ColumnLoop, AnInterruptionLeavesNoFlowOrAValidOne) {
+TEST(ColumnLoop, AnInterruptionLeavesTheFlowOfTheWarmUp) {
   std::atomic<bool> interrupt{true};
   ColumnOptions options;
   options.limits.interrupt = &interrupt;
@@ -102,8 +133,10 @@ TEST(ColumnLoop, AnInterruptionLeavesNoFlowOrAValidOne) {
   const ColumnSolution solution =
       solve_by_columns(steady_concurrent_flow(*instance.topology, instance.demand), options,
                        make_clp_column_master, *make_world_communicator());
-  EXPECT_EQ(solution.status, SolveStatus::no_solution);
+  EXPECT_EQ(solution.status, SolveStatus::feasible);
+  EXPECT_EQ(solution.flow.size(), instance.topology->num_gpus());
   EXPECT_GT(solution.bound, 0);
+  EXPECT_GE(solution.theta, solution.bound);
 }
 
 /// Options of a loop that leaves its states in `states`, and ends like one that a signal stops once there are
@@ -122,9 +155,11 @@ struct Disturbed {
                                  if (states.size() == most) interrupt = true;
                                }},
                           0};
-  ColumnOptions options() {
+  ColumnOptions options(int most_steps) {
     ColumnOptions options;
     options.warm_up = 1;
+    options.likely_steps = 0;
+    options.most_steps = most_steps;
     options.masters_per_state = 2;
     options.limits.interrupt = &interrupt;
     options.checkpoints = &checkpoints;
@@ -132,19 +167,22 @@ struct Disturbed {
   }
 };
 
-TEST(ColumnLoop, GoesOnFromAStateAsIfUndisturbed) {
+/// Interrupted at its newest of `states` states.
+void expect_to_go_on_as_if_undisturbed(int most_steps, std::size_t states) {
   const auto world = make_world_communicator();
   const Instance instance = damaged_torus();
   const ConcurrentFlow flow = steady_concurrent_flow(*instance.topology, instance.demand);
   Disturbed undisturbed;
-  const ColumnSolution whole = solve_by_columns(flow, undisturbed.options(), make_clp_column_master, *world);
+  const ColumnSolution whole =
+      solve_by_columns(flow, undisturbed.options(most_steps), make_clp_column_master, *world);
   ASSERT_EQ(whole.status, SolveStatus::optimal);
-  ASSERT_GT(world->max(static_cast<double>(undisturbed.states.size())), 2);  // on the root
+  // On the root:
+  ASSERT_GE(world->max(static_cast<double>(undisturbed.states.size())), static_cast<double>(states));
 
   Disturbed run;
-  run.most = 2;
+  run.most = states;
   const auto local = make_local_communicator();
-  EXPECT_NE(solve_by_columns(flow, run.options(), make_clp_column_master, *world).status,
+  EXPECT_NE(solve_by_columns(flow, run.options(most_steps), make_clp_column_master, *world).status,
             SolveStatus::optimal);
   // On from the root's states, by each rank alone.
   MessageWriter message;
@@ -152,12 +190,22 @@ TEST(ColumnLoop, GoesOnFromAStateAsIfUndisturbed) {
   const Bytes of_root = world->broadcast(message.take(), 0);
   Disturbed again;
   MessageReader(of_root).read(again.states);
-  ASSERT_EQ(again.states.size(), 2U);
-  const ColumnSolution resumed = solve_by_columns(flow, again.options(), make_clp_column_master, *local);
+  ASSERT_EQ(again.states.size(), states);
+  const ColumnSolution resumed =
+      solve_by_columns(flow, again.options(most_steps), make_clp_column_master, *local);
   EXPECT_EQ(resumed.theta, whole.theta);
   EXPECT_EQ(resumed.row_price, whole.row_price);
   EXPECT_EQ(resumed.flow, whole.flow);
   EXPECT_EQ(resumed.history.size(), whole.history.size());
+  EXPECT_EQ(resumed.first_order_steps, whole.first_order_steps);
+}
+
+TEST(ColumnLoop, GoesOnFromAStateAsIfUndisturbed) {
+  expect_to_go_on_as_if_undisturbed(0, 2);
+}
+
+TEST(ColumnLoop, GoesOnAfterFirstOrderStepsAsIfUndisturbed) {
+  expect_to_go_on_as_if_undisturbed(20, 1);
 }
 
 SynthesisResult in_parts(const std::string& engine, const std::string& decompose,

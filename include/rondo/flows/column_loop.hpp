@@ -17,7 +17,12 @@ struct ColumnOptions {
   /// If > 0, it also ends once theta <= enough x (1 + gap), or the bound proves that no solution has such a
   /// theta.
   double enough = 0;
-  int warm_up = 40;          ///< pricings by multiplicative weights before the first master
+  int warm_up = 40;  ///< pricings by multiplicative weights before the first master
+  /// Of the first-order method, which begins once masters have done as much work as its likely steps would
+  /// be; what they leave of the gap is for masters again. 0: masters alone,
+  /// as flows over time need it: their ways are too long for such steps.
+  int most_steps = 0;
+  double likely_steps = 1000;
   int max_iterations = 400;  ///< masters
   SolveLimits limits = {};   ///< seconds and interrupt, of the whole loop
   /// Row prices that may prove a better bound than those of the warm-up, after which they are tried: one a
@@ -34,7 +39,7 @@ struct ColumnOptions {
 /// How far the loop is; bound <= optimum <= theta.
 struct ColumnProgress {
   int iteration = 0;
-  double theta = 0;  ///< infinity before the first master
+  double theta = 0;  ///< of the best flow so far
   double bound = 0;
   std::size_t columns = 0;
 };
@@ -47,15 +52,18 @@ struct ColumnSolution {
   std::vector<std::vector<ArcLoad>> flow = {};  ///< per block, ascending arcs
   std::vector<ColumnProgress> history = {};     ///< one an iteration
   std::int64_t simplex_iterations = 0;
+  std::int64_t first_order_steps = 0;
   double pricing_s = 0;  ///< wall, of this rank
+  double steps_s = 0;
   double master_s = 0;
 };
 
 /// Collective. Blocks are dealt over the ranks; each prices its own, the root solves the master. Prices are
 /// smoothed between the best so far and the master's (Wentges, Int. Trans. Operational Research 4, 1997), and
 /// begin at those of multiplicative weights (Garg and Koenemann, SIAM J. Computing 37, 2007), whose trees are
-/// the first columns. The same result on any number of ranks, and from any of its states, as long as no
-/// second or signal ends it; then the newest state is kept.
+/// the first columns. Where masters are slow, a first-order method goes on from their flow, whose flows stay
+/// with the ranks of their blocks. The same result on any number of ranks, and from any of its states, as
+/// long as no second or signal ends it; then the newest state is kept.
 ColumnSolution solve_by_columns(const ConcurrentFlow& flow, const ColumnOptions& options,
                                 const MakeColumnMaster& make_master, const Communicator& communicator,
                                 const std::function<void(const ColumnProgress&)>& progress = {});

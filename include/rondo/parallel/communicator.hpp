@@ -28,6 +28,9 @@ class Communicator {
 
   virtual double max(double value) const = 0;
   virtual double sum(double value) const = 0;
+  /// Element by element, in an order that depends on the number of ranks: bit-identical where every sum is
+  /// exact, as it is of integers below 2^53 and where but one rank has something else than 0.
+  virtual std::vector<double> sum(std::vector<double> values) const = 0;
 
   /// The MPI_Comm behind it, for libraries that speak MPI themselves (HDF5, PETSc); null where there is none.
   virtual const void* mpi_communicator() const { return nullptr; }

@@ -27,6 +27,7 @@ class MeteredCommunicator final : public Communicator {
   std::vector<Bytes> all_gather(const Bytes& bytes) const override;
   double max(double value) const override;
   double sum(double value) const override;
+  std::vector<double> sum(std::vector<double> values) const override;
   const void* mpi_communicator() const override { return inner_.mpi_communicator(); }
 
  private:

@@ -28,6 +28,7 @@ struct WorkStep {
   struct Part {
     double estimate = 0;  ///< by which parts are dealt
     double cpu_s = 0;
+    std::size_t count = 1;  ///< of such parts
   };
   enum class Talk { none, gather, broadcast, reduce };
 
@@ -38,7 +39,8 @@ struct WorkStep {
 };
 
 /// One rank, and a log of what it does between what it would say to others, so that more ranks can be
-/// replayed. Only map_parts() deals work; all else would be done by every rank.
+/// replayed. map_parts() deals work, and log_even_parts() says what was dealt by other
+/// means; all else would be done by every rank.
 class RecordingCommunicator final : public Communicator {
  public:
   /// `inner` has one rank; throws Error(internal) otherwise.
@@ -58,6 +60,7 @@ class RecordingCommunicator final : public Communicator {
   std::vector<Bytes> all_gather(const Bytes& bytes) const override;
   double max(double value) const override;
   double sum(double value) const override;
+  std::vector<double> sum(std::vector<double> values) const override;
   const void* mpi_communicator() const override { return inner_.mpi_communicator(); }
 
  private:
@@ -70,6 +73,10 @@ class RecordingCommunicator final : public Communicator {
 
 /// The one that records, also behind one that measures; null where none does.
 const RecordingCommunicator* recording(const Communicator& communicator);
+
+/// Says that the work of this rank since the last step was its share of `count` parts of equal work; does
+/// nothing where no log is kept.
+void log_even_parts(const Communicator& communicator, std::size_t count);
 
 /// The rank of every part: largest first, each to the rank with the least work so far (Graham's LPT rule),
 /// and at equal work to the one with the fewest parts, then the lowest.
