@@ -290,8 +290,6 @@ SynthesisResult TenantSynthesis::run() {
   canonicalise(schedule);
   Sharing sharing = sharing_of(*problem_.topology, mixture.demand, schedule, problem_.options.objective,
                                outcomes_, weighted_cut(problem_.instance(), bounds, outcomes_));
-  for (const TenantOutcome& tenant : sharing.tenants)
-    schedule.finish_us = std::max(schedule.finish_us, tenant.finish_us);
   double finish_us = 0;
   for (const TenantOutcome& tenant : sharing.tenants) finish_us = std::max(finish_us, tenant.finish_us);
   schedule.finish_us = finish_us;
