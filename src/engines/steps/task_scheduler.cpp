@@ -27,6 +27,16 @@ struct WaitingTask {
   }
 };
 
+constexpr int kNoLine = -1;
+
+/// The first of what waits for a hop, and the line that it stands in.
+struct Candidate {
+  WaitingTask waiting;
+  int hop;
+  int line;
+  friend bool operator<(const Candidate& a, const Candidate& b) { return a.waiting < b.waiting; }
+};
+
 class TaskScheduler {
  public:
   TaskScheduler(const Topology& topology, const Demand& demand, const TaskGraph& graph,
@@ -40,6 +50,7 @@ class TaskScheduler {
         marks_(topology) {
     queues_.resize(graph.hops.size());
     is_looked_at_.assign(graph.hops.size(), 0);
+    find_lone_hops();
     missing_.reserve(graph.tasks.size());
     for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
       const Task& task = graph.tasks[t];
@@ -55,6 +66,7 @@ class TaskScheduler {
       while (!events_.empty() && events_.begin()->first <= until) {
         for (const int task : events_.begin()->second.tasks) make_ready(task);
         for (const int hop : events_.begin()->second.hops) look_at(hop);
+        for (const int line : events_.begin()->second.lines) open_.push_back(line);
         events_.erase(events_.begin());
       }
       start_what_can(t);
@@ -71,9 +83,26 @@ class TaskScheduler {
   void make_ready(int task) {
     const std::uint64_t chance =
         mix_bits(seed_ + 0x9e3779b97f4a7c15ULL * static_cast<std::uint64_t>(task + 1));
-    queues_[index(task_of(task).hop)].push(
-        {rank_[index(task)], chance, demand_.bytes(task_of(task).chunk), task});
-    look_at(task_of(task).hop);
+    const int hop = task_of(task).hop;
+    queues_[index(hop)].push({rank_[index(task)], chance, demand_.bytes(task_of(task).chunk), task});
+    // Behind another task it waits where that one does.
+    if (queues_[index(hop)].top().task == task) look_at(hop);
+  }
+
+  /// Those that take their links alone, as all others do that use these links: they can wait in lines.
+  void find_lone_hops() {
+    std::vector<char> is_shared(topology_.num_links(), 0);
+    for (const SharedBandwidth& group : topology_.shared_bandwidth())
+      for (const LinkId l : group.links) is_shared[l.index()] = 1;
+    for (const Hop& hop : graph_.hops) {
+      for (const HopLink& part : hop.links) {
+        if (hop.changes || part.share < 1) is_shared[part.link.index()] = 1;
+      }
+    }
+    lines_at_.resize(topology_.num_links());
+    for (const Hop& hop : graph_.hops)
+      is_lone_.push_back(std::ranges::none_of(
+          hop.links, [&](const HopLink& part) { return is_shared[part.link.index()] != 0; }));
   }
 
   void look_at(int hop) {
@@ -84,37 +113,98 @@ class TaskScheduler {
   void look_again(int hop, double t) {
     const auto& queue = queues_[index(hop)];
     if (queue.empty()) return;
-    const double next = timetable_.earliest_start(graph_.hops[index(hop)], queue.top().bytes, t);
+    const double next = timetable_.earliest_start(this->hop(hop), queue.top().bytes, t);
     if (std::isfinite(next)) events_[next].hops.push_back(hop);
   }
 
   void start_what_can(double t) {
-    std::vector<std::pair<WaitingTask, int>> first;
+    std::priority_queue<Candidate> first;
+    std::vector<int> others;
     for (const int h : looked_at_) {
       is_looked_at_[index(h)] = 0;
-      if (!queues_[index(h)].empty()) first.emplace_back(queues_[index(h)].top(), h);
+      if (queues_[index(h)].empty()) continue;
+      first.push({queues_[index(h)].top(), h, kNoLine});
+      if (is_lone_[index(h)] == 0) others.push_back(h);
     }
     looked_at_.clear();
-    std::ranges::sort(first, [](const auto& a, const auto& b) { return b.first < a.first; });
-    for (const auto& [waiting, h] : first) {
-      const Hop& hop = graph_.hops[index(h)];
-      if (!timetable_.can_start(hop, waiting.bytes, t)) continue;
-      const Task& task = task_of(waiting.task);
-      queues_[index(h)].pop();
-      ++num_started_;
-      const std::size_t sent = schedule_.sends.size();
-      const double arrival = timetable_.reserve(hop, task.chunk, waiting.bytes, t, schedule_.sends);
-      if (demand_.contribution(task.chunk).reduce)
-        marks_.mark(hop, task.op, std::span(schedule_.sends).subspan(sent));
-      schedule_.finish_us = std::max(schedule_.finish_us, arrival);
-      for (const int onward : task.next) {
-        Missing& missing = missing_[index(onward)];
-        missing.until_us = std::max(missing.until_us, arrival);
-        if (--missing.tasks == 0) events_[missing.until_us].tasks.push_back(onward);
+    for (const int line : open_) offer_next(line, t, first);
+    while (!first.empty()) {
+      const auto [waiting, h, line] = first.top();
+      first.pop();
+      const bool is_stale = queues_[index(h)].empty() || queues_[index(h)].top().task != waiting.task;
+      if (!is_stale && timetable_.can_start(hop(h), waiting.bytes, t)) {
+        start(h, t);
+        if (is_lone_[index(h)] != 0) stand_in_line(h, t);
+      } else if (!is_stale && is_lone_[index(h)] != 0) {
+        stand_in_line(h, t);
       }
+      if (line != kNoLine) offer_next(line, t, first);
     }
-    for (const auto& [waiting, h] : first) look_again(h, t);
+    for (const int line : std::exchange(open_, {})) expect_opening(line);
+    for (const int h : others) look_again(h, t);
   }
+
+  void start(int h, double t) {
+    const WaitingTask waiting = queues_[index(h)].top();
+    const Task& task = task_of(waiting.task);
+    queues_[index(h)].pop();
+    ++num_started_;
+    const std::size_t sent = schedule_.sends.size();
+    const double arrival = timetable_.reserve(hop(h), task.chunk, waiting.bytes, t, schedule_.sends);
+    if (demand_.contribution(task.chunk).reduce)
+      marks_.mark(hop(h), task.op, std::span(schedule_.sends).subspan(sent));
+    schedule_.finish_us = std::max(schedule_.finish_us, arrival);
+    for (const int onward : task.next) {
+      Missing& missing = missing_[index(onward)];
+      missing.until_us = std::max(missing.until_us, arrival);
+      if (--missing.tasks == 0) events_[missing.until_us].tasks.push_back(onward);
+    }
+  }
+
+  /// Before the link that is free last: as many hops may meet there as a GPU has peers, and only the first
+  /// one is looked at once it is free.
+  void stand_in_line(int h, double t) {
+    if (queues_[index(h)].empty()) return;
+    const double bytes = queues_[index(h)].top().bytes;
+    const HopLink* last = nullptr;
+    for (const HopLink& part : hop(h).links) {
+      const double start = t + part.offset_us_of(bytes);
+      const double free = timetable_.free_from(part.link);
+      if (free <= start + time_slack_us(start)) continue;
+      t = free - part.offset_us_of(bytes);
+      last = &part;
+    }
+    if (!last) return look_again(h, t);
+    const int line = line_before(last->link, last->offset_us_of(bytes));
+    lines_[index(line)].hops.push({queues_[index(h)].top(), h, line});
+    if (!lines_[index(line)].is_expected) expect_opening(line);
+  }
+
+  int line_before(LinkId link, double offset_us) {
+    for (const int line : lines_at_[link.index()]) {
+      if (lines_[index(line)].offset_us == offset_us) return line;
+    }
+    lines_at_[link.index()].push_back(static_cast<int>(lines_.size()));
+    lines_.push_back({link, offset_us});
+    return lines_at_[link.index()].back();
+  }
+
+  /// The first of the line leaves it, if its link is free for a start at `t`.
+  void offer_next(int line, double t, std::priority_queue<Candidate>& first) {
+    Line& l = lines_[index(line)];
+    const double start = t + l.offset_us;
+    if (l.hops.empty() || timetable_.free_from(l.link) > start + time_slack_us(start)) return;
+    first.push(l.hops.top());
+    l.hops.pop();
+  }
+
+  void expect_opening(int line) {
+    Line& l = lines_[index(line)];
+    l.is_expected = !l.hops.empty();
+    if (l.is_expected) events_[timetable_.free_from(l.link) - l.offset_us].lines.push_back(line);
+  }
+
+  const Hop& hop(int h) const { return graph_.hops[index(h)]; }
 
   const Topology& topology_;
   const Demand& demand_;
@@ -131,14 +221,26 @@ class TaskScheduler {
   std::size_t num_started_ = 0;
   SumMarks marks_;
   std::vector<std::priority_queue<WaitingTask>> queues_;  ///< per hop
-  /// Tasks that become ready, hops over which what waits may start.
+  /// Tasks that become ready, hops over which what waits may start, lines whose links are free.
   struct Event {
     std::vector<int> tasks = {};
     std::vector<int> hops = {};
+    std::vector<int> lines = {};
+  };
+  /// Hops that would all take `link` so long after their start.
+  struct Line {
+    LinkId link;
+    double offset_us;
+    std::priority_queue<Candidate> hops = {};  ///< also some that start something else first by now
+    bool is_expected = false;                  ///< an event waits for the link
   };
   std::map<double, Event> events_;
   std::vector<int> looked_at_;      ///< hops at this instant
   std::vector<char> is_looked_at_;  ///< per hop
+  std::vector<char> is_lone_ = {};  ///< per hop
+  std::vector<Line> lines_ = {};
+  std::vector<std::vector<int>> lines_at_ = {};  ///< per link
+  std::vector<int> open_ = {};                   ///< lines whose links are free at this instant
   Schedule schedule_;
 };
 
