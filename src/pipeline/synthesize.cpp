@@ -10,6 +10,7 @@
 #include "even_parts.hpp"
 #include "explore.hpp"
 #include "improve.hpp"
+#include "known_algorithms.hpp"
 #include "late_sums.hpp"
 #include "replayed.hpp"
 #include "rondo/bounds/bounds.hpp"
@@ -22,6 +23,7 @@
 #include "round_steps.hpp"
 #include "shared_bounds.hpp"
 #include "step_options.hpp"
+#include "step_rules.hpp"
 #include "tenants.hpp"
 #include "time_shares.hpp"
 #include "without_relays.hpp"
@@ -176,6 +178,13 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
   StopRule rule(problem, bounds, context);
 
   Exploration found;
+  std::optional<Incumbent> known;
+  const auto weigh_known_algorithms = [&] {
+    known = steps.timed("known_algorithms",
+                        [&] { return better_known_algorithm(problem, bounds, tools, found, rule, context); });
+  };
+  // Local search goes on until a time limit.
+  const bool weighs_before = problem.options.time_limit_s && may_improve(problem);
   if (in_rounds) {
     found = steps.timed("search", [&] { return explore_for_rounds(problem, bounds, tools, context); });
     steps.timed("rounds", [&] { improve_by_rounds(problem, tools, found, rule, context); });
@@ -190,11 +199,15 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
     } else {
       EngineRunner runner(problem, bounds, tools, context);
       found = steps.timed("search", [&] { return explore(problem, runner, rule, context); });
+      if (weighs_before) weigh_known_algorithms();
       steps.timed("improvement", [&] { improve(problem, runner, found, rule, context); });
     }
     // A sketch says who sends what: no other paths then.
     if (!problem.sketch) steps.timed("joining", [&] { join(problem, found.best, rule, context); });
   }
+  if (!weighs_before) weigh_known_algorithms();
+  if (known && known->found.schedule->finish_us < found.best.found.schedule->finish_us)
+    found.best = std::move(*known);
 
   SynthesisResult result{steps.timed("replay", [&] { return prove(problem, bounds.best(), found.best); })};
   describe(found, result);

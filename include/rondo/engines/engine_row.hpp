@@ -44,6 +44,9 @@ struct EngineInfo {
   std::function<double(const Demand&, const std::string& policy)> work =
       [](const Demand& demand, const std::string&) { return demand.num_deliveries(); };
   bool is_known_algorithm = false;  ///< one of NCCL and MPI, to compare with
+  /// Of a known algorithm, about the time before which it does not end in however many chunks: what its
+  /// busiest link carries, and the latencies of its longest path. Infinity where it does not do the demand.
+  std::function<double(const Instance&)> least_us = {};
   /// Does demand of kind all_reduction (AllReduce). Engines that do not are used for its halves.
   bool combines = false;
   bool spreads = true;  ///< does other demand

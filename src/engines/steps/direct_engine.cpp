@@ -22,11 +22,9 @@ KnownAlgorithm directly(const Members& members) {
 }  // namespace
 
 EngineInfo direct_engine() {
-  return quick_engine(
-      known_engine("direct",
-                   "from every GPU straight to every other; AllReduce in two such steps, a part at each GPU",
-                   directly),
-      directly);
+  return quick_engine(known_engine(
+      "direct", "from every GPU straight to every other; AllReduce in two such steps, a part at each GPU",
+      directly));
 }
 
 }  // namespace rondo

@@ -94,8 +94,7 @@ EngineInfo hierarchical_engine() {
       known_engine("hierarchical",
                    "between GPUs of the same place in their chassis, and within every chassis; AllReduce in "
                    "four such steps",
-                   by_chassis),
-      by_chassis);
+                   by_chassis));
 }
 
 }  // namespace rondo

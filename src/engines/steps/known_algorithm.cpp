@@ -62,7 +62,7 @@ class KnownTasks {
       if (contribution.reduce) {
         const auto channel = static_cast<int>(channel_of[c]);
         add_sum(channel, turn[index(channel)]++, chunk);
-      } else if (algorithm_.spread && contribution.destinations.size() + 1 == members_.gpus.size()) {
+      } else if (is_spread(contribution)) {
         const auto channel = static_cast<int>(channel_of[index(in_turn)]);
         add_spread(channel, position(demand_.origin(chunk)), chunk, in_turn * kStepsOfTurn, {});
       } else {
@@ -75,29 +75,28 @@ class KnownTasks {
   const std::vector<double>& ranks() const { return rank_; }
 
   /// Before which the algorithm does not end, in however many chunks: what the busiest link or group has to
-  /// carry, and the latencies of the longest path.
+  /// carry, and the latencies of the longest path. Sums go evenly to all of an algorithm's roots.
   double least_us() {
-    const Topology& topology = members_.topology;
-    std::vector<double> busy_us(topology.num_links(), 0);
+    std::vector<double> busy_us(members_.topology.num_links(), 0);
     double longest_us = 0;
-    for (int channel = 0; channel < static_cast<int>(algorithm_.shares.size()); ++channel) {
-      const double bytes = algorithm_.shares[index(channel)] * demand_.size_bytes() / members_.count();
-      for (int turn = 0; turn < members_.count(); ++turn) {
-        const bool is_given = members_.combine && algorithm_.root_of_sum;
-        const int root = is_given ? algorithm_.root_of_sum(channel, turn) : turn;
-        double path_us = add_loads(spread_tree(channel, root), bytes, busy_us);
-        if (members_.combine) path_us += add_loads(gather_tree(channel, root), bytes, busy_us);
-        longest_us = std::max(longest_us, path_us);
+    for (const Contribution& contribution : demand_.contributions()) {
+      if (!contribution.reduce && !is_spread(contribution)) {
+        const HopTree route = route_of(contribution.origin, contribution.destinations.front());
+        longest_us = std::max(longest_us, add_loads(route, contribution.bytes, busy_us));
+        continue;
+      }
+      const int turns = contribution.reduce ? members_.count() : 1;
+      for (int channel = 0; channel < static_cast<int>(algorithm_.shares.size()); ++channel) {
+        const double bytes = algorithm_.shares[index(channel)] * contribution.bytes / turns;
+        for (int turn = 0; turn < turns; ++turn) {
+          const int root = contribution.reduce ? root_of_sum(channel, turn) : position(contribution.origin);
+          double path_us = add_loads(spread_tree(channel, root), bytes, busy_us);
+          if (contribution.reduce) path_us += add_loads(gather_tree(channel, root), bytes, busy_us);
+          longest_us = std::max(longest_us, path_us);
+        }
       }
     }
-    double least_us = std::max(longest_us, *std::ranges::max_element(busy_us));
-    for (const SharedBandwidth& group : topology.shared_bandwidth()) {
-      double group_us = 0;
-      for (const LinkId l : group.links)
-        group_us += busy_us[l.index()] * topology.link(l).bandwidth_GBps / group.bandwidth_GBps;
-      least_us = std::max(least_us, group_us);
-    }
-    return least_us;
+    return std::max(longest_us, busiest_us(busy_us));
   }
 
  private:
@@ -111,6 +110,27 @@ class KnownTasks {
         busy_us[part.link.index()] += part.share * part.us_per_byte * bytes;
     }
     return *std::ranges::max_element(far_us);
+  }
+
+  /// The time of the link or group that takes the longest for what its links carry.
+  double busiest_us(const std::vector<double>& busy_us) const {
+    const Topology& topology = members_.topology;
+    double busiest_us = *std::ranges::max_element(busy_us);
+    for (const SharedBandwidth& group : topology.shared_bandwidth()) {
+      double group_us = 0;
+      for (const LinkId l : group.links)
+        group_us += busy_us[l.index()] * topology.link(l).bandwidth_GBps / group.bandwidth_GBps;
+      busiest_us = std::max(busiest_us, group_us);
+    }
+    return busiest_us;
+  }
+
+  /// Whether all members want it, and the algorithm does that.
+  bool is_spread(const Contribution& contribution) const {
+    return algorithm_.spread && contribution.destinations.size() + 1 == members_.gpus.size();
+  }
+  int root_of_sum(int channel, int turn) const {
+    return algorithm_.root_of_sum ? algorithm_.root_of_sum(channel, turn) : turn % members_.count();
   }
 
   int position(GpuId g) const { return position_[g.index()]; }
@@ -187,9 +207,8 @@ class KnownTasks {
   }
 
   void add_sum(int channel, int turn, ChunkId chunk) {
-    const int count = members_.count();
-    const int root = algorithm_.root_of_sum ? algorithm_.root_of_sum(channel, turn) : turn % count;
-    const double rank = kStepsOfTurn * (algorithm_.root_of_sum ? turn : turn / count);
+    const int root = root_of_sum(channel, turn);
+    const double rank = kStepsOfTurn * (algorithm_.root_of_sum ? turn : turn / members_.count());
     const HopTree& tree = gather_tree(channel, root);
     std::vector<std::vector<int>> arrivals(tree.size() + 1);  // the last ones are the root's
     int steps = 0;
@@ -202,11 +221,10 @@ class KnownTasks {
     add_spread(channel, root, chunk, rank + steps, arrivals.back());
   }
 
-  void add_route(ChunkId chunk, double rank) {
-    const GpuId origin = demand_.origin(chunk);
-    std::vector<TreeHop> route;
-    for (const StepMessage& message :
-         algorithm_.route(position(origin), position(demand_.destinations(chunk).front()))) {
+  /// Hop after hop, each of which rests on the one before.
+  HopTree route_of(GpuId origin, GpuId destination) {
+    HopTree route;
+    for (const StepMessage& message : algorithm_.route(position(origin), position(destination))) {
       for (const int h : path(0, message.from, message.to)) {
         route.push_back({h, 0, message.step});
         // A path over other GPUs that comes back to one was a detour.
@@ -216,8 +234,14 @@ class KnownTasks {
         route.erase(at == origin ? route.begin() : there + 1, route.end());
       }
     }
+    for (std::size_t i = 0; i < route.size(); ++i) route[i].towards_root = static_cast<int>(i) - 1;
+    return route;
+  }
+
+  void add_route(ChunkId chunk, double rank) {
     std::vector<int> causes;
-    for (const TreeHop& part : route) causes = {add(part.hop, chunk, SendOp::copy, causes, rank + part.step)};
+    for (const TreeHop& part : route_of(demand_.origin(chunk), demand_.destinations(chunk).front()))
+      causes = {add(part.hop, chunk, SendOp::copy, causes, rank + part.step)};
   }
 
   const KnownAlgorithm& algorithm_;
@@ -258,10 +282,32 @@ StepMessages binomial(int root, int count) {
   return messages;
 }
 
+namespace {
+
+/// Infinity where the algorithm does not do the demand.
+double least_us_of(const MakeAlgorithm& make, const Instance& instance) {
+  const bool combine = instance.demand.kind() == DemandKind::all_reduction;
+  try {
+    const HopTable hops(*instance.topology);
+    const Members members(*instance.topology, hops, members_of(instance.demand), combine,
+                          !combine && instance.demand.contributions().size() == 1);
+    const KnownAlgorithm algorithm = make(members);
+    if (!why_unfit(algorithm, instance.demand).empty()) return kInfinity;
+    return KnownTasks(algorithm, members, instance.demand.with_chunks(combine ? members.count() : 1))
+        .least_us();
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::unavailable) throw;
+    return kInfinity;
+  }
+}
+
+}  // namespace
+
 EngineInfo known_engine(std::string name, std::string help, MakeAlgorithm make,
                         std::function<int(int num_members)> pieces) {
   EngineInfo engine{.name = name, .help = std::move(help), .traits = kContinuousTime};
   engine.is_known_algorithm = true;
+  engine.least_us = [make](const Instance& instance) { return least_us_of(make, instance); };
   engine.combines = true;
   engine.work = [](const Demand& demand, const std::string&) { return 2 * demand.num_deliveries(); };
   engine.pieces = [pieces](const Demand& demand) {
@@ -294,27 +340,18 @@ EngineInfo known_engine(std::string name, std::string help, MakeAlgorithm make,
   return engine;
 }
 
-EngineInfo quick_engine(EngineInfo known, MakeAlgorithm make, bool in_allgather) {
+EngineInfo quick_engine(EngineInfo known, bool in_allgather) {
   known.goes_first = true;
-  known.applicable = [make, in_allgather](const Instance& instance, const EngineOptions& options) {
+  known.applicable = [least_us = known.least_us, in_allgather](const Instance& instance,
+                                                               const EngineOptions& options) {
     const Demand& demand = instance.demand;
-    const std::vector<GpuId> gpus = members_of(demand);
-    const bool combine = demand.kind() == DemandKind::all_reduction;
-    if (combine) {
-      if (!is_plain_all_reduce(demand) || gpus.size() > kMostQuickMembers) return false;
-    } else if (!in_allgather || !is_plain_allgather(instance) || gpus.size() > kMostQuickMembersOfAllgather) {
+    const std::size_t gpus = members_of(demand).size();
+    if (demand.kind() == DemandKind::all_reduction) {
+      if (!is_plain_all_reduce(demand) || gpus > kMostQuickMembers) return false;
+    } else if (!in_allgather || !is_plain_allgather(instance) || gpus > kMostQuickMembersOfAllgather) {
       return false;
     }
-    try {
-      const HopTable hops(*instance.topology);
-      const Members members(*instance.topology, hops, gpus, combine, false);
-      const KnownAlgorithm algorithm = make(members);
-      const Demand split = demand.with_chunks(combine ? members.count() : 1);
-      return KnownTasks(algorithm, members, split).least_us() <= kNearItsBound * options.bound_us;
-    } catch (const Error& error) {
-      if (error.code() != ExitCode::unavailable) throw;
-      return false;
-    }
+    return least_us(instance) <= kNearItsBound * options.bound_us;
   };
   return known;
 }

@@ -57,7 +57,7 @@ EngineInfo known_engine(
 
 /// The same row; `auto` tries it on an AllReduce, before all others, where links and latencies might let it
 /// end about at the lower bound. `in_allgather`: and on an AllGather of few GPUs, among the others.
-EngineInfo quick_engine(EngineInfo known, MakeAlgorithm make, bool in_allgather = false);
+EngineInfo quick_engine(EngineInfo known, bool in_allgather = false);
 
 /// A binomial tree over `count` members, in ceil(log2 count) steps: messages go ever nearer.
 StepMessages binomial(int root, int count);

@@ -82,7 +82,7 @@ EngineInfo ring_engine() {
   engine.pieces = [of_sums = engine.pieces](const Demand& demand) {
     return demand.kind() == DemandKind::all_reduction ? of_sums(demand) : kPiecesOfSpreading;
   };
-  return quick_engine(std::move(engine), along_rings, true);
+  return quick_engine(std::move(engine), true);
 }
 
 }  // namespace rondo
