@@ -187,6 +187,17 @@ TABLES = {
                [("model", of("model")), ("noise", of("noise", lambda x: percent(x, 0))), ("method", of("method")),
                 ("within 2 %", lambda row: f"{row['near']} of {row['cases']}"), ("mean loss", of("mean_loss", percent)),
                 ("worst loss", of("worst_loss", percent)), ("runs", of("runs", fixed(0)))]),
+    "catalogue": (lambda: [row for row in rows("catalogue") if row["fabric"] != "kills"],
+                  [("fabric", of("fabric")), ("ranks", of("ranks")), ("cells", of("cells")), ("schedules", of("schedules")), ("bins", of("bins")),
+                   ("MB", lambda row: f"{row['bytes'] / 1e6:.1f}"), ("build s", of("wall_s", fixed(0))), ("CPU s", of("cpu_s", fixed(0))),
+                   ("kills", lambda row: f"{row['kills']}, {'same' if row['same_after_kills'] else 'OTHER'}"),
+                   ("best of all", lambda row: f"{row['sampled']['best']} of {row['sampled']['sizes']}"),
+                   ("most lost", lambda row: percent(row["sampled"]["largest_loss"])), ("look-up us", lambda row: fixed(1)(row["sampled"]["lookup_us"])),
+                   ("check", of("verdicts")), ("refresh", lambda row: percent(row["refresh_cpu_s"] / row["fresh_cpu_s"], 0)),
+                   ("later", lambda row: percent(row["refreshed_over_fresh"]["mean"] - 1)),
+                   ("at most", lambda row: percent(row["refreshed_over_fresh"]["most"] - 1))]),
+    "catalogue_kills": (lambda: [row for row in rows("catalogue") if row["fabric"] == "kills"],
+                        [("kills", of("kills")), ("builds", of("builds")), ("cells of each", of("cells")), ("wrong", of("wrong"))]),
     "profile": (lambda: rows("profile"),
                 [("platform", of("platform")), ("model", of("model")), ("ranks", of("ranks")),
                  *((name, lambda row, name=name: percent(row["worst"][name])) for name in ("latency", "message", "bandwidth", "group")),
@@ -273,7 +284,7 @@ def table(name):
     content, columns = TABLES[name]
     lines = ["| " + " | ".join(heading for heading, _ in columns) + " |", "|" + "---|" * len(columns)]
     for row in content():
-        done = any(key in row for key in ("report", "ways", "gain", "route", "worst", "order", "replayed_s", "near"))
+        done = any(key in row for key in ("report", "ways", "gain", "route", "worst", "order", "replayed_s", "near", "cells"))
         cells = [show(row) if done else "failed" for _, show in columns]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -21,7 +21,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FABRICS = ["dgx1", "ndv2-2", "rails:boxes=4", "dgx2-2"]
-SMALL = ["--topology", "rails:boxes=2,rails=2", "--sizes", "1KiB..64MiB", "--improve-work", "1e4"]
+SMALL = ["--topology", "ring:gpus=4", "--sizes", "1KiB,16KiB,256KiB,4MiB,64MiB", "--improve-work", "1e3"]
 DEGRADED = ["--degrade", "0.05:0.5"]
 
 

@@ -144,8 +144,11 @@ std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo
     }
   }
   std::vector<std::vector<Candidate>> batches;
-  if (!scouts.empty()) batches.push_back(std::move(scouts));
+  // Where near is enough, the best of many chunks is more than is asked for.
+  const bool scouts_follow = options.enough_gap.has_value();
+  if (!scouts.empty() && !scouts_follow) batches.push_back(std::move(scouts));
   for (auto& [chunks, batch] : by_chunks) batches.push_back(std::move(batch));
+  if (!scouts.empty() && scouts_follow) batches.push_back(std::move(scouts));
   auto place = batches.begin();
   for (double work = 0; place != batches.end(); ++place) {
     for (const Candidate& candidate : *place) work += candidate.work;
