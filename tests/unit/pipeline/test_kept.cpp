@@ -102,6 +102,25 @@ TEST(Kept, IsTakenAsItIsWhereItIsGoodEnough) {
   expect_same_sends(again.proven.schedule, kept->schedule);
 }
 
+TEST(Kept, SumsAreTakenAsTheyAreWhereNearIsEnough) {
+  const Fabric slower = fabric(std::vector<Node>(3), [] {
+    std::vector<Link> links = ring_of_three()->links();
+    links[0].bandwidth_GBps *= 0.9;
+    return links;
+  }());
+  const auto kept = solved(problem_of(ring_of_three(), Collective::allreduce, kMB));
+  Problem problem = problem_of(slower, Collective::allreduce, kMB);
+  problem.options.enough_gap = 0.5;
+  const SynthesisResult near = solve_from(problem, kept);
+  EXPECT_EQ(near.engine, "kept/order/0");
+  EXPECT_LE(near.gap, 0.5);
+  // Without it no more than rounding is enough.
+  problem.options.enough_gap.reset();
+  const SynthesisResult best = solve_from(problem, kept);
+  EXPECT_GT(best.candidates.size(), near.candidates.size());
+  EXPECT_LE(best.proven.schedule.finish_us, near.proven.schedule.finish_us * (1 + 1e-9));
+}
+
 TEST(Kept, NeedsNoOtherEngineWhereReroutingAndLocalSearchAreEnough) {
   const Fabric ring = generated("ring", {{"gpus", "8"}});
   const auto kept = solved(problem_of(ring, Collective::allgather, 1e9));
