@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <queue>
+#include <tuple>
+#include <utility>
 
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
@@ -143,13 +145,23 @@ TimedNetwork::TimedNetwork(const Topology& of) : topology(&of) {
     bytes_per_us.push_back(link.bandwidth_GBps * kBytesPerUsPerGBps);
     if (!link.bandwidth_steps.empty()) is_exact = false;
   }
+  // The tightest first, in whatever order they stand.
+  std::vector<std::pair<double, const SharedBandwidth*>> order;
   for (const SharedBandwidth& group : of.shared_bandwidth()) {
     double together = 0;
     for (const LinkId l : group.links) together += bytes_per_us[l.index()];
-    const double share = group.bandwidth_GBps * kBytesPerUsPerGBps / together;
+    order.emplace_back(group.bandwidth_GBps * kBytesPerUsPerGBps / together, &group);
+  }
+  std::ranges::sort(order, [](const auto& a, const auto& b) {
+    return std::tie(a.first, a.second->links) < std::tie(b.first, b.second->links);
+  });
+  for (const auto& [share_at_first, group] : order) {
+    double together = 0;
+    for (const LinkId l : group->links) together += bytes_per_us[l.index()];
+    const double share = group->bandwidth_GBps * kBytesPerUsPerGBps / together;
     if (share >= 1) continue;
     is_exact = false;
-    for (const LinkId l : group.links) bytes_per_us[l.index()] *= share;
+    for (const LinkId l : group->links) bytes_per_us[l.index()] *= share;
   }
 }
 

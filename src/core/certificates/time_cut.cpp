@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "kinds.hpp"
 #include "rondo/core/units.hpp"
@@ -75,24 +76,38 @@ class Check {
     return bytes;
   }
 
-  /// Bytes that links can take from open to closed.
+  /// Bytes that links can take from open to closed. Any assignment of links to groups is right; here the
+  /// groups that hold back most of what their links would carry come first, whatever their order.
   Wide carried_bytes() const {
-    std::vector<char> is_shared(topology_.num_links(), 0);
-    Wide carried = 0;
+    struct Held {
+      Wide GBps_us;
+      const SharedBandwidth* group;
+    };
+    std::vector<Held> order;
     for (const SharedBandwidth& group : topology_.shared_bandwidth()) {
       std::vector<Piece> pieces;
-      for (const LinkId l : group.links) {
-        if (!is_shared[l.index()]) append_pieces(l, pieces);
-        is_shared[l.index()] = 1;
+      for (const LinkId l : group.links) append_pieces(l, pieces);
+      order.push_back({carried_alone(pieces) - carried_together(pieces, group.bandwidth_GBps), &group});
+    }
+    std::ranges::sort(order, [](const Held& a, const Held& b) {
+      return std::tie(b.GBps_us, a.group->links, a.group->bandwidth_GBps) <
+             std::tie(a.GBps_us, b.group->links, b.group->bandwidth_GBps);
+    });
+    std::vector<char> is_counted(topology_.num_links(), 0);
+    Wide carried = 0;
+    for (const Held& held : order) {
+      std::vector<Piece> pieces;
+      for (const LinkId l : held.group->links) {
+        if (!is_counted[l.index()]) append_pieces(l, pieces);
+        is_counted[l.index()] = 1;
       }
-      carried += carried_together(pieces, group.bandwidth_GBps);
+      carried += carried_together(pieces, held.group->bandwidth_GBps);
     }
     std::vector<Piece> pieces;
     for (std::size_t l = 0; l < topology_.num_links(); ++l) {
-      if (!is_shared[l]) append_pieces(LinkId(l), pieces);
+      if (!is_counted[l]) append_pieces(LinkId(l), pieces);
     }
-    for (const Piece& piece : pieces) carried += piece.GBps * (piece.window.until_us - piece.window.from_us);
-    return carried * kBytesPerUsPerGBps;
+    return (carried + carried_alone(pieces)) * kBytesPerUsPerGBps;
   }
 
  private:
@@ -143,6 +158,12 @@ class Check {
         piece.window.until_us = std::min<Wide>(window.until_us, link.bandwidth_steps[i + 1].from_us);
       if (!piece.window.is_empty()) pieces.push_back(piece);
     }
+  }
+
+  static Wide carried_alone(const std::vector<Piece>& pieces) {
+    Wide carried = 0;
+    for (const Piece& piece : pieces) carried += piece.GBps * (piece.window.until_us - piece.window.from_us);
+    return carried;
   }
 
   /// The integral of the least of `most_GBps` and what the pieces carry at each instant, in GB/s times us.

@@ -124,5 +124,19 @@ TEST(TimeCuts, ReachTheFlowOfLeastTime) {
   }
 }
 
+// Three GPUs, each behind a card of its own, send 1 MB each to a fourth one, whose card takes 1 GB/s: 3000 us
+// and a latency. Counted at the cards of the senders alone, links would carry three times as much.
+TEST(TimeCuts, DoNotDependOnTheOrderOfGroups) {
+  Fabric fabric(4);
+  for (int g = 0; g < 3; ++g) fabric.link(g, 3, 1, 1);
+  TopologyData data = fabric.build().data();
+  for (int g = 0; g < 3; ++g) data.shared_bandwidth.push_back({"out", {LinkId(g)}, 1});
+  data.shared_bandwidth.push_back({"in", {LinkId{0}, LinkId{1}, LinkId{2}}, 1});
+  const Demand demand = make_demand(Collective::gather, 4e6, 4, 1, GpuId{3});
+  EXPECT_NEAR(found_us(Topology(data), demand), 3001, 1e-6);
+  std::ranges::reverse(data.shared_bandwidth);
+  EXPECT_NEAR(found_us(Topology(data), demand), 3001, 1e-6);
+}
+
 }  // namespace
 }  // namespace rondo
