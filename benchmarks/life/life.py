@@ -2,7 +2,7 @@
 """Benchmark `life`: what happens to schedules besides their making: tenants, little memory, late GPUs, failures.
 
 --json FILE: where the results go; with --only rows of other cases there stay. --only SUBSTRING: these cases alone.
---ranks N (default 2), --rondo PROGRAM. --failures N: random failures (default 500).
+--ranks N (default 2), --rondo PROGRAM. --failures N: random failures (default 40; the results have 500).
 """
 
 import argparse
@@ -53,23 +53,24 @@ class Runs:
 
 
 def diagonal(tenant):
-    """Of rails of 8 boxes of 8 (or 8 leaves of 8) one GPU a box, in places that differ: every box has all tenants."""
-    return ",".join(str(8 * box + (tenant + box) % 8) for box in range(8))
+    """Of 8 boxes of 4 one GPU a box, or of 4 leaves of 4 one a leaf; from place to place another one."""
+    return lambda boxes: ",".join(str(4 * box + (tenant + box * (1 + tenant // 4)) % 4) for box in range(boxes))
 
 
 def tenants(runs):
-    two = ["--tenant", "train:collective=allgather,size=1GB", "--tenant", "serve:collective=alltoall,size=256MB,priority=8"]
-    eight = []
-    for t in range(8):
-        collective = ("allgather", "alltoall")[t % 2]
-        eight += ["--tenant", f"t{t}:collective={collective},size={64 * 2 ** (t % 4)}MB,group={diagonal(t)},priority={t + 1}"]
-    for fabric in ("rails:boxes=8", "fat_tree:leaves=8,gpus=8"):
+    two = ["--tenant", "train:collective=allgather,size=256MB", "--tenant", "serve:collective=alltoall,size=64MB,priority=8"]
+    for fabric, boxes in (("rails:boxes=8,gpus=4", 8), ("fat_tree:leaves=4,gpus=4", 4)):
+        eight = []
+        for t in range(8):
+            collective = ("allgather", "alltoall")[t % 2]
+            eight += ["--tenant", f"t{t}:collective={collective},size={8 * 2 ** (t % 4)}MB,group={diagonal(t)(boxes)},priority={t + 1}"]
         for number, words in (("two", two), ("eight", eight)):
             for objective in ("finish", "weighted"):
                 case = f"{number} tenants, {fabric}, {objective}"
                 if not runs.wants("tenants", case):
                     continue
-                report = runs.solve("tenants", "--topology", fabric, *words, "--objective", objective)
+                report = runs.solve("tenants", "--topology", fabric, *words, "--objective", objective, "--improve-work", "1e4",
+                                    "--gap", "1%")
                 if report is None:
                     continue
                 shared, metrics = report["tenants"], report["metrics"]
@@ -100,7 +101,8 @@ def memory(runs):
             folder = runs.folder / "memory"
             code, seconds, error = runs.run("solve", "--force", "--output", folder, *words)
             if code == 69:
-                runs.add("memory", case, fabric=fabric, memory_chunks=held, refused=error.strip()[:300])
+                why = next(line for line in error.splitlines() if line.startswith("rondo:"))[:300]
+                runs.add("memory", case, fabric=fabric, memory_chunks=held, refused=why)
                 continue
             if code != 0 or runs.run("verify", folder, ranks=1)[0] != 0:
                 runs.failed += 1
@@ -112,19 +114,30 @@ def memory(runs):
 
 
 def stragglers(runs):
-    """A GPU that is late; beside the schedule that knows it the one that does not, timed with it."""
+    """A GPU that is late; beside the schedule that knows it the one that does not: in its own order, or where that goes
+    against late parts of sums, all of it once the last part is there."""
     for fabric, size in (("ndv2-2", "16MB"), ("rails:boxes=2,rails=4", "16MB")):
-        for collective in ("allgather", "reducescatter", "allreduce"):
+        for collective in ("allgather", "allreduce"):
+            words = ["--topology", fabric, "--collective", collective, "--size", size, "--improve-work", "1e5"]
+            unaware = None
             for late in (1, 10, 100, 1000):
                 case = f"{fabric} {collective} {late}"
                 if not runs.wants("stragglers", case):
                     continue
-                report = runs.solve("stragglers", "--topology", fabric, "--collective", collective, "--size", size,
-                                    "--ready", f"1:{late}")
-                if report:
-                    runs.add("stragglers", case, fabric=fabric, collective=collective, late_us=late, finish_us=report["finish_us"],
-                             lower_bound_us=report["lower_bound_us"], gap=report["gap"], engine=report["engine"],
-                             wall_s=report["wall_s"])
+                unaware = unaware or runs.solve("unaware", *words)
+                report = runs.solve("stragglers", *words, "--ready", f"1:{late}")
+                if not report or not unaware:
+                    continue
+                again = runs.folder / "again.json"
+                code, _, error = runs.run("replay", runs.folder / "unaware", "--ready", f"1:{late}", "--output", again, ranks=1)
+                if code not in (0, 69):
+                    runs.failed += 1
+                    print(f"FAILED ({code}): {case}: {error.strip()[-300:]}", file=sys.stderr, flush=True)
+                    continue
+                unaware_us = json.loads(again.read_text())["finish_us"] if code == 0 else unaware["finish_us"] + late
+                runs.add("stragglers", case, fabric=fabric, collective=collective, late_us=late, finish_us=report["finish_us"],
+                         lower_bound_us=report["lower_bound_us"], gap=report["gap"], engine=report["engine"],
+                         unaware_us=unaware_us, unaware_in_order=code == 0, wall_s=report["wall_s"])
 
 
 def pairs_of(fabric, topologies):
@@ -134,12 +147,12 @@ def pairs_of(fabric, topologies):
 
 
 def failures(runs, count):
-    """Random fabric, collective, time and link: what is left, beside the same rest solved at length from the same state."""
+    """Random fabric, collective, time and link: the repair, beside beginning again on the fabric that is left, solved anew."""
     fabrics = ["ndv2-2", "dgx1", "torus:dims=4x4", "rails:boxes=2,rails=4", "fat_tree:leaves=4,gpus=4", "amd-2"]
     collectives = ["allgather", "alltoall", "reducescatter", "allreduce", "broadcast"]
     if not runs.wants("failures", "random"):
         return
-    generator, made, topologies, results, seconds, refused = random.Random(24), {}, {}, [], [], 0
+    generator, made, topologies, results, seconds, refused, anew = random.Random(24), {}, {}, [], [], 0, {}
     for number in range(count):
         fabric, collective = generator.choice(fabrics), generator.choice(collectives)
         share, pick = generator.random(), generator.random()
@@ -168,19 +181,55 @@ def failures(runs, count):
             print(f"FAILED ({code}): {name} at {at} without {a}:{b}: {error.strip()[-300:]}", file=sys.stderr, flush=True)
             continue
         seconds.append(wall)
+        words = ["--topology", fabric, "--without", f"{a}:{b}", "--collective", collective, "--size", "16MB", "--improve-work", "1e5"]
+        if (name, a, b) not in anew:
+            anew[name, a, b] = runs.solve("anew", *words)
+        rest_us, gap = 0.0, None
         if output.exists():
             rest = runs.folder / "rest.json"
             runs.run("export", output, "--format", "json", "--output", rest, ranks=1)
             data = json.loads(rest.read_text())
-            results.append((data["finish_us"] / data["lower_bound"]["us"] - 1, collective))
-    gaps = {c: sorted(g for g, of in results if of == c) for c in collectives}
+            rest_us, gap = data["finish_us"], data["finish_us"] / data["lower_bound"]["us"] - 1
+        if anew[name, a, b]:
+            results.append((collective, gap, rest_us / anew[name, a, b]["finish_us"]))
     seconds.sort()
     for collective in collectives:
-        if gaps[collective]:
-            g = gaps[collective]
-            runs.add("failures", collective, count=len(g), median_gap=g[len(g) // 2], worst_gap=g[-1])
-    runs.add("failures", "random", count=count, verified=len(seconds), cut_off=refused, rests=len(results),
-             median_s=seconds[len(seconds) // 2], slowest_s=seconds[-1])
+        gaps = sorted(gap for of, gap, _ in results if of == collective and gap is not None)
+        shares = sorted(share for of, _, share in results if of == collective)
+        if shares:
+            runs.add("failures", collective, count=len(shares), median_gap=gaps[len(gaps) // 2] if gaps else None,
+                     worst_gap=gaps[-1] if gaps else None, median_of_anew=shares[len(shares) // 2], worst_of_anew=shares[-1])
+    if not seconds:
+        return
+    runs.add("failures", "random", count=count, verified=len(seconds), cut_off=refused,
+             rests=sum(gap is not None for _, gap, _ in results), median_s=seconds[len(seconds) // 2], slowest_s=seconds[-1],
+             median_of_anew=sorted(share for *_, share in results)[len(results) // 2],
+             worst_of_anew=max(share for *_, share in results))
+
+
+def single_failures(runs):
+    """Each pair of nodes that links join loses these, halfway."""
+    for fabric in ("rails:boxes=4", "ndv2-4"):
+        for collective in ("allgather", "alltoall"):
+            case = f"{fabric} {collective}"
+            if not runs.wants("single failures", case):
+                continue
+            report = runs.solve("running", "--topology", fabric, "--collective", collective, "--size", "64MB", "--improve-work", "1e5")
+            if not report:
+                continue
+            folder = runs.folder / f"single-{len(runs.rows)}"
+            code, seconds, error = runs.run("repair", runs.folder / "running", "--at", repr(report["finish_us"] / 2),
+                                            "--all-single-failures", "--output", folder)
+            if code != 0:
+                runs.failed += 1
+                print(f"FAILED ({code}): {case}: {error.strip()[-300:]}", file=sys.stderr, flush=True)
+                continue
+            each = json.loads((folder / "failures.json").read_text())
+            done = [row for row in each if "refused" not in row]
+            gaps = sorted(row["finish_us"] / row["lower_bound_us"] - 1 for row in done if "finish_us" in row)
+            runs.add("single failures", case, count=len(each), refused=len(each) - len(done), finish_us=report["finish_us"],
+                     latest_us=max(row["whole_finish_us"] for row in done), median_gap=gaps[len(gaps) // 2], worst_gap=gaps[-1],
+                     slowest_s=max(row["seconds"] for row in done), wall_s=seconds)
 
 
 def main():
@@ -189,7 +238,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rondo", type=pathlib.Path, default=ROOT / "build/release/rondo")
-    parser.add_argument("--failures", type=int, default=500)
+    parser.add_argument("--failures", type=int, default=40)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(options.rondo, options.ranks, options.only, pathlib.Path(folder))
@@ -197,6 +246,7 @@ def main():
         memory(runs)
         stragglers(runs)
         failures(runs, options.failures)
+        single_failures(runs)
     rows = runs.rows
     if options.only and options.json.exists():
         made = {(row["table"], row["case"]) for row in rows}

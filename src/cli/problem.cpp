@@ -10,6 +10,7 @@
 #include "rondo/core/units.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/io/read_as.hpp"
+#include "scenario_options.hpp"
 #include "shape_options.hpp"
 #include "tenant_options.hpp"
 
@@ -142,6 +143,7 @@ Json problem_to_json(const ProblemDocument& problem, const Json& options) {
   for (const auto& [number, name] : problem.tenants)
     json["tenants"].push_back({{"tenant", number}, {"name", name}});
   if (!problem.sketch.is_null()) json["sketch"] = problem.sketch;
+  if (problem.scenarios) json["scenarios"] = scenarios_to_json(*problem.scenarios);
   json["options"] = options;
   json["topology"] = topology_to_json(*problem.topology);
   return json;
@@ -167,7 +169,12 @@ ProblemDocument problem_from_json(const Json& json) {
     std::map<int, std::string> tenants;
     for (const Json& tenant : json.value("tenants", Json::array()))
       tenants[tenant.at("tenant").get<int>()] = tenant.at("name").get<std::string>();
-    return {std::move(topology), std::move(demand), root, json.value("sketch", Json()), std::move(tenants)};
+    return {std::move(topology),
+            std::move(demand),
+            root,
+            json.value("sketch", Json()),
+            std::move(tenants),
+            json.contains("scenarios") ? scenarios_from_json(json["scenarios"]) : nullptr};
   } catch (const Json::exception& error) {
     throw Error(ExitCode::bad_data, fmt::format("this is no rondo-problem of version 1: {}", error.what()));
   }

@@ -8,6 +8,7 @@
 #include "rondo/core/collective.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/io/json_files.hpp"
+#include "rondo/pipeline/scenarios.hpp"
 #include "settings.hpp"
 
 /// What is to be solved, and the `rondo-problem` document that holds it.
@@ -19,6 +20,7 @@ struct ProblemDocument {
   GpuId root;                               ///< of Broadcast, Scatter and Gather; 0 for the others
   Json sketch = nullptr;                    ///< of --sketch, where an engine is to heed all of it
   std::map<int, std::string> tenants = {};  ///< names by number, where several share the fabric
+  std::shared_ptr<const Scenarios> scenarios = nullptr;  ///< of --scenarios
 };
 
 /// Topology and collective: what `solve` and `bound` share.

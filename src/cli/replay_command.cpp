@@ -7,6 +7,7 @@
 #include "command.hpp"
 #include "fabrics.hpp"
 #include "figures.hpp"
+#include "ready_options.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/verify.hpp"
@@ -20,6 +21,13 @@
 namespace rondo::cli {
 namespace {
 
+/// --ready as solve has it; what a custom demand says of ready times stays.
+Option ready() {
+  Option option = ready_option();
+  option.why_ignored = nullptr;
+  return option;
+}
+
 std::vector<OptionGroup> option_groups() {
   OptionGroup fabric = fabric_options();
   fabric.options.front().help =
@@ -29,6 +37,7 @@ std::vector<OptionGroup> option_groups() {
       std::move(fabric),
       {"Figures",
        {{"size", "SIZE", "", "another size of the collective; every chunk grows alike"},
+        ready(),
         {"message-us", "US", "", "what a message costs on every link, in place of the fabric's figures"}}},
       {"Output", {{"output", "FILE", "", "the schedule as timed anew, as FILE.json or HDF5"}}}};
 }
@@ -62,11 +71,15 @@ std::string replay(const Settings& settings) {
   const auto topology = topology_of(settings, before.topology);
   const double size_bytes =
       settings.has("size") ? parse_size(settings.text("size")) : before.demand.size_bytes();
-  Demand demand = before.demand.with_size(size_bytes);
+  const Demand sized = before.demand.with_size(size_bytes);
+  if (sized.collective() == Collective::custom)
+    settings.refuse_ignored("ready", "the schedule's own demand says ready_us itself; leave it out");
+  Demand demand = with_ready_times(settings, sized);
 
   Schedule schedule = replayed_elsewhere(before, *topology, demand);
   const auto communicator = make_local_communicator();
-  const LowerBound bound = rondo::bound({topology, asked_demand(demand)}, {*communicator}).best();
+  const LowerBound bound =
+      rondo::bound({topology, with_ready_times(settings, asked_demand(sized))}, {*communicator}).best();
   const ProvenSchedule after{*topology, std::move(demand), std::move(schedule), bound, producer()};
   rondo::verify(after);
   if (settings.has("output")) write_schedule(settings.text("output"), after);
@@ -90,6 +103,7 @@ Command replay_command() {
           "Examples:\n"
           "  rondo replay runs/a --size 64MB\n"
           "  rondo replay runs/a --degrade 0.05:0.5 --output degraded.json\n"
+          "  rondo replay runs/a --ready 1:100\n"
           "  rondo replay runs/a --message-us 1.7\n",
       .options = option_groups,
       .run = on_root_alone(replay)};

@@ -11,6 +11,7 @@
 #include "rondo/core/tenants.hpp"
 #include "rondo/io/bound_files.hpp"
 #include "rondo/io/schedule_hdf5.hpp"
+#include "scenario_options.hpp"
 #include "versions.hpp"
 
 namespace rondo::cli {
@@ -179,6 +180,7 @@ Json make_report(const SynthesisResult& result, const Communicator& communicator
   report["peak_relay_bytes"] = *std::ranges::max_element(peaks);
   write_shape(report, proven.demand.shape());
   if (result.sharing) report["tenants"] = sharing_to_json(*result.sharing, tenant_names);
+  if (result.robustness) report["scenarios"] = robustness_to_json(*result.robustness);
   if (!result.rounds.empty()) report["rounds"] = rounds_to_json(result.rounds);
   return report;
 }

@@ -17,6 +17,7 @@
 #include "rondo/io/sketch_files.hpp"
 #include "rondo/io/state_files.hpp"
 #include "run_folder.hpp"
+#include "scenario_options.hpp"
 #include "solve_options.hpp"
 
 namespace rondo::cli {
@@ -73,8 +74,9 @@ std::string tenants_of_report(const Json& report) {
 }
 
 std::string result_line(const Json& report, const std::filesystem::path& folder) {
-  return tenants_of_report(report) + fmt::format("{}; in {}: schedule.h5, report.json, problem.json\n",
-                                                 describe(figures_of_report(report)), folder.string());
+  return tenants_of_report(report) + scenarios_of_report(report) +
+         fmt::format("{}; in {}: schedule.h5, report.json, problem.json\n",
+                     describe(figures_of_report(report)), folder.string());
 }
 
 std::string remarks_of(const Json& report) {
@@ -209,7 +211,7 @@ std::optional<Json> enter(const Run& run, const Json& problem, const SolveOption
   std::shared_ptr<const ProvenSchedule> start = run.start;
   if (!start && !options.from.empty())
     start = std::make_shared<const ProvenSchedule>(read_start(run.folder, run.problem));
-  check_options({parsed.topology, parsed.demand, options, start, sketch_of(parsed)});
+  check_options({parsed.topology, parsed.demand, options, start, sketch_of(parsed), parsed.scenarios});
   folder.begin(problem, anew, start.get());
   return std::nullopt;
 }
@@ -255,7 +257,7 @@ std::string solve_run(const Run& run, const Communicator& communicator) {
     const SynthesisResult result =
         synthesize_interruptibly(run,
                                  {parsed.topology, std::move(parsed.demand), options,
-                                  start_of(run, options, communicator), sketch_of(parsed)},
+                                  start_of(run, options, communicator), sketch_of(parsed), parsed.scenarios},
                                  communicator, store, guard);
     const Stopwatch writing;
     on_root(communicator, [&] {

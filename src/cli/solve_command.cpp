@@ -17,6 +17,7 @@
 #include "rondo/pipeline/registry.hpp"
 #include "run.hpp"
 #include "run_folder.hpp"
+#include "scenario_options.hpp"
 #include "solve_options.hpp"
 
 namespace rondo::cli {
@@ -38,6 +39,7 @@ std::vector<OptionGroup> option_groups() {
                                     "route), or which links there are, which "
                                     "every engine heeds",
                                     why_sketch_parts_ignored});
+  groups.front().options.push_back(scenarios_option());
   for (OptionGroup& group : option_groups_of("solve")) groups.push_back(std::move(group));
   groups.push_back(
       {"Output",
@@ -129,6 +131,7 @@ std::string solve_over(const Settings& settings, const Communicator& communicato
   std::shared_ptr<const ProvenSchedule> start;  // on the root
   const std::string problem = from_root(communicator, [&] {
     ProblemDocument read = read_problem(settings);
+    read.scenarios = read_scenarios(settings, *read.topology);
     if (heeds_all) heed_sketch(settings, options, read);
     if (tenants_of(read.demand).size() == 1)
       settings.refuse_ignored("objective", "there is one tenant; give --tenant twice, or leave it out");

@@ -21,6 +21,7 @@
 #include "rondo/pipeline/kept_schedule.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "round_steps.hpp"
+#include "scenarios.hpp"
 #include "shared_bounds.hpp"
 #include "step_options.hpp"
 #include "step_rules.hpp"
@@ -237,6 +238,7 @@ void check_late_sums(const Problem& problem) {
 }  // namespace
 
 void check_options(const Problem& problem) {
+  if (problem.scenarios) return check_scenarios(problem);
   if (is_shared(problem)) return check_tenants(problem);
   if (has_late_sums(problem.demand)) return check_late_sums(problem);
   check_divided(in_parts(problem));
@@ -244,6 +246,7 @@ void check_options(const Problem& problem) {
 
 SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
   check_reachable(*problem.topology, problem.demand);
+  if (problem.scenarios) return synthesize_for_scenarios(problem, context);
   if (is_shared(problem)) return synthesize_for_tenants(problem, context);
   return synthesize_as_one(problem, context);
 }

@@ -324,6 +324,95 @@ TEST_F(Tenants, NeedMemoryToBeRelayed) {
   EXPECT_TRUE(contains(none.err, "less than a chunk of 1000000 bytes")) << none.err;
 }
 
+TEST_F(Late, OrdersAreTimedWithLateData) {
+  succeed(
+      split("solve --topology ring:gpus=4 --collective allgather --size 4MB --improve-work 0 --output out"));
+  succeed(split("replay out --ready 1:500 --output late.json"));
+  const Json late = read_json(at("late.json"));
+  EXPECT_GT(late["finish_us"], 500);
+  EXPECT_GT(late["lower_bound"]["us"], 500);
+  succeed({"verify", "late.json"});
+  const Outcome twice = run(split("replay late.json --ready 1:500"), 1, at(""));
+  EXPECT_EQ(twice.exit_code, 64) << twice.err;
+  EXPECT_TRUE(contains(twice.err, "--ready is '1:500', but the schedule's own demand")) << twice.err;
+}
+
+class Scenarios : public ProgramTest {
+ protected:
+  void write(const std::string& entries, const std::string& more = "") {
+    write_file(at("s.json"), R"({"format": "rondo-scenarios", "version": 1, )" + more + R"("scenarios": [)" +
+                                 entries + "]}");
+  }
+  static inline const std::string kProblem =
+      "solve --topology ring:gpus=4,bandwidth_GBps=10,latency_us=1 --collective allgather --size 4MB "
+      "--force --output out --scenarios s.json ";
+  static inline const std::string kFast = kProblem + "--engine list --improve-work 1e4 ";
+};
+
+TEST_F(Scenarios, GetTheScheduleThatIsBestOverAll) {
+  for (const std::string objective : {"worst", "mean"}) {
+    write(R"({"name": "slow", "scale-bandwidth": "0:1:0.2"}, {"name": "cut", "without": "2:3"})",
+          R"("objective": ")" + objective + R"(", )");
+    succeed(split(kFast));
+    succeed({"verify", "out"});
+    const Json scenarios = read_json(at("out/report.json"))["scenarios"];
+    ASSERT_EQ(scenarios["each"].size(), 3U);
+    double worst_us = 0;
+    double sum_us = 0;
+    for (const auto& [name, change] : std::map<std::string, std::string>{
+             {"own", ""}, {"slow", " --scale-bandwidth 0:1:0.2"}, {"cut", " --without 2:3"}}) {
+      succeed(split("replay out --output there.json" + change));
+      const double us = read_json(at("there.json"))["finish_us"];
+      for (const Json& each : scenarios["each"]) {
+        if (each["name"] != name) continue;
+        EXPECT_DOUBLE_EQ(each["finish_us"].get<double>(), us) << name;
+        EXPECT_LE(each["lower_bound"]["us"].get<double>(), us * (1 + 1e-9)) << name;
+      }
+      worst_us = std::max(worst_us, us);
+      sum_us += us;
+    }
+    EXPECT_EQ(scenarios["objective"], objective);
+    EXPECT_NEAR(scenarios["finish_us"].get<double>(), objective == "worst" ? worst_us : sum_us / 3,
+                1e-9 * sum_us);
+    EXPECT_LE(scenarios["lower_bound_us"], scenarios["finish_us"]);
+    // A ring's own schedule goes over the link that is lost.
+    EXPECT_TRUE(scenarios["own_us"].is_null());
+  }
+  // Made for the slow link the schedule is better there than the one of the ring alone.
+  write(R"({"name": "slow", "scale-bandwidth": "0:1:0.2"})");
+  succeed(split(kFast));
+  const Json scenarios = read_json(at("out/report.json"))["scenarios"];
+  EXPECT_LT(scenarios["finish_us"].get<double>(), 0.9 * scenarios["own_us"].get<double>());
+}
+
+TEST_F(Scenarios, ThatAreSaidWrongAreRefused) {
+  const std::string good = R"({"name": "slow", "degrade": "0.5:0.5"})";
+  const std::vector<std::pair<std::string, std::string>> refused = {
+      {"", "scenarios has no entry"},
+      {"{}", "scenarios[0] has no name"},
+      {R"({"name": "slow"})", "scenario 'slow' changes nothing"},
+      {R"({"name": "own", "degrade": "0.5:0.5"})", "is named 'own'"},
+      {good + "," + good, "two scenarios are named 'slow'"},
+      {R"({"name": "slow", "degraed": "0.5:0.5"})", "the key 'degraed'"},
+      {R"({"name": "slow", "degrade": "0.5"})", "scenario 'slow': --degrade is '0.5'"},
+      {R"({"name": "slow", "degrade": true})", "degrade is true"},
+      {R"({"name": "slow", "degrade-seed": 2})", "no link is degraded"},
+      {R"({"name": "slow", "topology": "ring:gpus=5"})", "scenario 'slow': "},
+      {R"({"name": "slow", "without": "0:1,1:2"})", "scenario 'slow': "}};
+  for (const auto& [entries, message] : refused) {
+    write(entries);
+    const Outcome outcome = run(split(kProblem), 1, at(""));
+    EXPECT_EQ(outcome.exit_code, 65) << entries << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, message)) << entries << outcome.err;
+  }
+  write(good, R"("objective": "best", )");
+  EXPECT_TRUE(contains(run(split(kProblem), 1, at("")).err, "objective is \"best\""));
+  write(good);
+  const Outcome rounds = run(split(kProblem + "--engine rounds"), 1, at(""));
+  EXPECT_EQ(rounds.exit_code, 69) << rounds.err;
+  EXPECT_TRUE(contains(rounds.err, "--scenarios")) << rounds.err;
+}
+
 TEST_F(Late, LinksAreScaled) {
   succeed(split(
       "topology generate --topology ring:gpus=3,bandwidth_GBps=10,latency_us=1 --scale-latency all:2,0:1:5 "

@@ -120,6 +120,20 @@ TEST(Synthesize, ForSeveralTenants) {
   }
 }
 
+TEST(Synthesize, ForSeveralFabrics) {
+  TopologyData slow = torus()->data();
+  slow.links.front().bandwidth_GBps /= 4;
+  Scenarios scenarios;
+  scenarios.all.push_back({"slow", std::make_shared<const Topology>(std::move(slow))});
+  SolveOptions options;
+  options.chunks = 2;
+  options.improve_work = 1e4;
+  Problem problem{torus(), make_demand(Collective::alltoall, 90'000, torus()->num_gpus(), 1), options};
+  problem.scenarios = std::make_shared<const Scenarios>(scenarios);
+  const SynthesisResult result = same_on_any_ranks(problem);
+  EXPECT_LE(result.robustness->figure_us(), result.robustness->own_us);
+}
+
 TEST(Synthesize, SumsThatComeLate) {
   SolveOptions options;
   options.improve_work = 1e5;

@@ -15,6 +15,7 @@
 #include "rondo/model/toolbox.hpp"
 #include "rondo/pipeline/options.hpp"
 #include "rondo/pipeline/run_context.hpp"
+#include "rondo/pipeline/scenarios.hpp"
 #include "rondo/pipeline/sharing.hpp"
 
 /// The main job: a topology and a demand in, a proven schedule out.
@@ -28,6 +29,8 @@ struct Problem {
   std::shared_ptr<const ProvenSchedule> start = nullptr;  ///< what options.from names; verified
   /// What it asks for beside the links, which `topology` has already; for engines that heed all of it.
   std::shared_ptr<const Sketch> sketch = nullptr;
+  /// Other fabrics that the schedule is to be good on too; null: none.
+  std::shared_ptr<const Scenarios> scenarios = nullptr;
 
   Instance instance() const { return {topology, demand}; }
 };
@@ -56,8 +59,9 @@ struct SynthesisResult {
     std::size_t sends = 0;
     std::size_t most_sends_on_a_link = 0;  ///< a lower bound of the steps of an executor's threadblock
   };
-  std::map<int, Trade> by_chunks = {};            ///< the best of each number of chunks that was tried
-  std::optional<Sharing> sharing = std::nullopt;  ///< of several tenants
+  std::map<int, Trade> by_chunks = {};                  ///< the best of each number of chunks that was tried
+  std::optional<Sharing> sharing = std::nullopt;        ///< of several tenants
+  std::optional<Robustness> robustness = std::nullopt;  ///< over several fabrics
   std::vector<RoundRecord> rounds = {};  ///< engine rounds: what each did, without its sends and state
 };
 
