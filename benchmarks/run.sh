@@ -22,7 +22,7 @@
 #   tuning           rondo tune's search on models of known optimum, beside random search, its parts alone, one parameter at a time, the grid
 #   sccl             SCCL's tables 4 and 5 by engine steps, beside the paper's seconds and z3 on the paper's encoding
 #   taccl            TACCL's Table 2: every sketch by engine route, and by auto on its links, beside the paper's seconds
-#   life             tenants, relay memory, late GPUs and random failures (takes --only, --ranks, --json and --failures)
+#   life             tenants, relay memory and late GPUs (takes --only, --ranks and --json)
 #   profile          rondo profile's sources under SimGrid's SMPI (Debian: libsimgrid-dev) on four platforms of known figures
 #   simgrid          schedules of ten fabrics in SimGrid's network model by their dependencies alone (Debian: libsimgrid-dev)
 #   execution        every fabric's schedules and MSCCL XML with real bytes, each where the collective wants it

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Benchmark `life`: what happens to schedules besides their making: tenants, little memory, late GPUs, failures.
+"""Benchmark `life`: what happens to schedules besides their making: tenants, little memory, late GPUs.
 
 --json FILE: where the results go; with --only rows of other cases there stay. --only SUBSTRING: these cases alone.
---ranks N (default 2), --rondo PROGRAM. --failures N: random failures (default 40; the results have 500).
+--ranks N (default 2), --rondo PROGRAM.
 """
 
 import argparse
@@ -10,7 +10,6 @@ import datetime
 import json
 import pathlib
 import platform
-import random
 import subprocess
 import sys
 import tempfile
@@ -116,7 +115,7 @@ def memory(runs):
 def stragglers(runs):
     """A GPU that is late; beside the schedule that knows it the one that does not: in its own order, or where that goes
     against late parts of sums, all of it once the last part is there."""
-    for fabric, size in (("ndv2-2", "16MB"), ("rails:boxes=2,rails=4", "16MB")):
+    for fabric, size in (("ndv2-2", "16MB"),):
         for collective in ("allgather", "allreduce"):
             words = ["--topology", fabric, "--collective", collective, "--size", size, "--improve-work", "1e5"]
             unaware = None
@@ -140,113 +139,18 @@ def stragglers(runs):
                          unaware_us=unaware_us, unaware_in_order=code == 0, wall_s=report["wall_s"])
 
 
-def pairs_of(fabric, topologies):
-    links = topologies[fabric]["links"]
-    names = [node.get("name", str(node["id"])) for node in topologies[fabric]["nodes"]]
-    return sorted({(names[min(l["src"], l["dst"])], names[max(l["src"], l["dst"])]) for l in links})
-
-
-def failures(runs, count):
-    """Random fabric, collective, time and link: the repair, beside beginning again on the fabric that is left, solved anew."""
-    fabrics = ["ndv2-2", "dgx1", "torus:dims=4x4", "rails:boxes=2,rails=4", "fat_tree:leaves=4,gpus=4", "amd-2"]
-    collectives = ["allgather", "alltoall", "reducescatter", "allreduce", "broadcast"]
-    if not runs.wants("failures", "random"):
-        return
-    generator, made, topologies, results, seconds, refused, anew = random.Random(24), {}, {}, [], [], 0, {}
-    for number in range(count):
-        fabric, collective = generator.choice(fabrics), generator.choice(collectives)
-        share, pick = generator.random(), generator.random()
-        name = f"{fabric}-{collective}".replace(":", "-").replace(",", "-").replace("=", "-")
-        folder = runs.folder / name
-        if name not in made:
-            made[name] = runs.solve(name, "--topology", fabric, "--collective", collective, "--size", "16MB", "--improve-work",
-                                    "1e5")
-            exported = runs.folder / f"{name}.json"
-            runs.run("export", folder, "--format", "json", "--output", exported, ranks=1)
-            topologies[fabric] = json.loads(exported.read_text())["topology"]
-        if made[name] is None:
-            continue
-        pairs = pairs_of(fabric, topologies)
-        a, b = pairs[int(pick * len(pairs))]
-        at = share * made[name]["finish_us"]
-        output = runs.folder / "rest.h5"
-        output.unlink(missing_ok=True)
-        code, wall, error = runs.run("repair", folder, "--at", repr(at), "--without", f"{a}:{b}", "--output", output, ranks=1)
-        if code == 65 and ("cannot" in error or "no path" in error or "needs data" in error):
-            refused += 1
-            continue
-        verified = code == 0 and (not output.exists() or runs.run("verify", output, ranks=1)[0] == 0)
-        if not verified:
-            runs.failed += 1
-            print(f"FAILED ({code}): {name} at {at} without {a}:{b}: {error.strip()[-300:]}", file=sys.stderr, flush=True)
-            continue
-        seconds.append(wall)
-        words = ["--topology", fabric, "--without", f"{a}:{b}", "--collective", collective, "--size", "16MB", "--improve-work", "1e5"]
-        if (name, a, b) not in anew:
-            anew[name, a, b] = runs.solve("anew", *words)
-        rest_us, gap = 0.0, None
-        if output.exists():
-            rest = runs.folder / "rest.json"
-            runs.run("export", output, "--format", "json", "--output", rest, ranks=1)
-            data = json.loads(rest.read_text())
-            rest_us, gap = data["finish_us"], data["finish_us"] / data["lower_bound"]["us"] - 1
-        if anew[name, a, b]:
-            results.append((collective, gap, rest_us / anew[name, a, b]["finish_us"]))
-    seconds.sort()
-    for collective in collectives:
-        gaps = sorted(gap for of, gap, _ in results if of == collective and gap is not None)
-        shares = sorted(share for of, _, share in results if of == collective)
-        if shares:
-            runs.add("failures", collective, count=len(shares), median_gap=gaps[len(gaps) // 2] if gaps else None,
-                     worst_gap=gaps[-1] if gaps else None, median_of_anew=shares[len(shares) // 2], worst_of_anew=shares[-1])
-    if not seconds:
-        return
-    runs.add("failures", "random", count=count, verified=len(seconds), cut_off=refused,
-             rests=sum(gap is not None for _, gap, _ in results), median_s=seconds[len(seconds) // 2], slowest_s=seconds[-1],
-             median_of_anew=sorted(share for *_, share in results)[len(results) // 2],
-             worst_of_anew=max(share for *_, share in results))
-
-
-def single_failures(runs):
-    """Each pair of nodes that links join loses these, halfway."""
-    for fabric in ("rails:boxes=4", "ndv2-4"):
-        for collective in ("allgather", "alltoall"):
-            case = f"{fabric} {collective}"
-            if not runs.wants("single failures", case):
-                continue
-            report = runs.solve("running", "--topology", fabric, "--collective", collective, "--size", "64MB", "--improve-work", "1e5")
-            if not report:
-                continue
-            folder = runs.folder / f"single-{len(runs.rows)}"
-            code, seconds, error = runs.run("repair", runs.folder / "running", "--at", repr(report["finish_us"] / 2),
-                                            "--all-single-failures", "--output", folder)
-            if code != 0:
-                runs.failed += 1
-                print(f"FAILED ({code}): {case}: {error.strip()[-300:]}", file=sys.stderr, flush=True)
-                continue
-            each = json.loads((folder / "failures.json").read_text())
-            done = [row for row in each if "refused" not in row]
-            gaps = sorted(row["finish_us"] / row["lower_bound_us"] - 1 for row in done if "finish_us" in row)
-            runs.add("single failures", case, count=len(each), refused=len(each) - len(done), finish_us=report["finish_us"],
-                     latest_us=max(row["whole_finish_us"] for row in done), median_gap=gaps[len(gaps) // 2], worst_gap=gaps[-1],
-                     slowest_s=max(row["seconds"] for row in done), wall_s=seconds)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", type=pathlib.Path, default=ROOT / "benchmarks/results/life.json")
     parser.add_argument("--only", default="")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rondo", type=pathlib.Path, default=ROOT / "build/release/rondo")
-    parser.add_argument("--failures", type=int, default=40)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(options.rondo, options.ranks, options.only, pathlib.Path(folder))
         tenants(runs)
         memory(runs)
         stragglers(runs)
-        failures(runs, options.failures)
-        single_failures(runs)
     rows = runs.rows
     if options.only and options.json.exists():
         made = {(row["table"], row["case"]) for row in rows}
