@@ -82,10 +82,10 @@ std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options)
 std::vector<int> chunk_counts_of(const EngineInfo& engine, const Demand& demand,
                                  const SolveOptions& options) {
   std::vector<int> counts = chunk_counts(demand, options);
-  if (engine.most_sends > 0 && options.chunks == 0) {
+  if (engine.most_sends && options.chunks == 0) {
     const double smallest = std::ranges::min(demand.contributions(), {}, &Contribution::bytes).bytes;
-    const double most =
-        std::min(most_chunks_of(smallest, options), std::floor(engine.most_sends / demand.num_deliveries()));
+    const double most = std::min(most_chunks_of(smallest, options),
+                                 std::floor(engine.most_sends(demand) / demand.num_deliveries()));
     counts = {1};
     while (2.0 * counts.back() <= most) counts.push_back(2 * counts.back());
     return counts;

@@ -143,7 +143,7 @@ double Explorer::expected_sends(const Candidate& candidate) const {
 /// Whether local search could do something with a schedule of the engine: what pipelines has more chunks by
 /// itself than local search splits into, and restarts need an engine that is improved.
 bool Explorer::may_be_split(const Candidate& candidate) const {
-  return runner_.engine_of(candidate).most_sends == 0 ||
+  return !runner_.engine_of(candidate).most_sends ||
          (candidate.chunks <= most_chunks_of_improvement(problem_.demand, problem_.options) &&
           std::ranges::any_of(runner_.engines(), &EngineInfo::supports_local_search));
 }

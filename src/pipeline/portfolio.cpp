@@ -87,7 +87,7 @@ std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std
     const auto affordable = static_cast<std::size_t>(kWorkBudget / 8 / engine.work(demand, policies.front()));
     policies.resize(std::clamp<std::size_t>(affordable, 1, policies.size()));
   }
-  if (engine.most_sends == 0) return policies;
+  if (!engine.most_sends) return policies;
   std::vector<std::string> hopeful = policies;
   std::erase_if(hopeful, [&](const std::string& policy) { return stays_behind(policy, e, trials); });
   return hopeful.empty() ? policies : hopeful;

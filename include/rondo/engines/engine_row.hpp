@@ -60,8 +60,8 @@ struct EngineInfo {
   bool supports_local_search = false;  ///< also where it is asked for by name, not as one of `auto`
   bool answers = false;                ///< a question, where no schedule of another engine would be an answer
   EngineTraits traits;
-  /// Where chunks cost it little: it is tried in as many as make so many sends. 0: in few.
-  double most_sends = 0;
+  /// Where chunks cost it little: it is tried in as many as make so many sends. Absent: in few.
+  std::function<double(const Demand&)> most_sends = {};
   Engine prepare = nullptr;
   bool works_in_rounds = false;  ///< by round_steps.hpp, on all ranks at once; then `prepare` is absent
   /// Makes schedules in so many chunks a contribution alone; 0: in any number. The portfolio then

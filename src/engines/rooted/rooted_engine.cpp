@@ -19,6 +19,9 @@ namespace rondo {
 namespace {
 
 constexpr double kShareOfOutTrees = 0.5;  ///< of a time limit
+/// Of a schedule: many GPUs are far from the root, and need many chunks on their way.
+constexpr double kMostSends = 2.4e6;
+constexpr double kMostSendsOfMany = 1e7;
 /// One send costs little: what waits for a link is known, nothing is looked for.
 constexpr double kWorkOfSend = 0.05;
 
@@ -175,7 +178,11 @@ EngineInfo rooted_engine() {
       .work = [](const Demand& demand, const std::string&) { return kWorkOfSend * demand.num_deliveries(); },
       .takes_seeds = false,
       .traits = kContinuousTime,
-      .most_sends = 2.4e6,
+      .most_sends =
+          [](const Demand& demand) {
+            const auto& destinations = demand.contributions().front().destinations;
+            return destinations.size() > kMostCutDestinations ? kMostSendsOfMany : kMostSends;
+          },
       .prepare = prepare_rooted};
 }
 
