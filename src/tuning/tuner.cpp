@@ -212,6 +212,7 @@ class Tuner {
   }
 
   bool has_settled() const {
+    if (moments_.empty()) return false;
     const Moment& now = moments_.back();
     const auto is_back = [&](const Moment& moment) {
       return moment.points + static_cast<std::size_t>(options_.patience) <= now.points;

