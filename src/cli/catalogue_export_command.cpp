@@ -37,11 +37,9 @@ std::string why_msccl_idle(const Settings& settings) {
 }
 
 std::vector<OptionGroup> export_groups() {
-  OptionGroup fabric = fabric_options();
-  fabric.options.front().help = "the fabric, where the catalogue has several: " + fabric.options.front().help;
   return {
       {"Input", {catalogue_option()}},
-      std::move(fabric),
+      fabric_of_catalogue(),
       {"Output",
        {{"format", "NAME", kMscclFormat, "msccl-xml, mscclpp, nccl-tuner, features"},
         {"output", "PATH", "", "a folder for programs (empty or new), a file for nccl-tuner and features"}}},

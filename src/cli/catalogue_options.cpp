@@ -32,6 +32,12 @@ Option catalogue_option() {
   return {"path", "DIR", "", "the folder of the catalogue"};
 }
 
+OptionGroup fabric_of_catalogue(Option seed) {
+  OptionGroup fabric = fabric_options(std::move(seed));
+  fabric.options.front().help = "the fabric, where the catalogue has several: " + fabric.options.front().help;
+  return fabric;
+}
+
 std::vector<Option> series_options() {
   return {{"collective", "NAME", "", "the collective"},
           {"root", "GPU", "0", "of collectives that have one"},

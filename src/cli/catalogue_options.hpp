@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "fabrics.hpp"
 #include "rondo/catalogue/catalogue.hpp"
 #include "settings.hpp"
 
@@ -11,6 +12,8 @@ namespace rondo::cli {
 
 /// The catalogue's folder, as the option without dashes.
 Option catalogue_option();
+/// Which of its fabrics, and --seed.
+OptionGroup fabric_of_catalogue(Option seed = degrading_seed());
 /// --collective, --root, --group, --relay: one series.
 std::vector<Option> series_options();
 

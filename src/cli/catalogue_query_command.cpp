@@ -30,9 +30,7 @@ std::vector<OptionGroup> list_groups() {
 }
 
 std::vector<OptionGroup> series_groups() {
-  OptionGroup fabric = fabric_options();
-  fabric.options.front().help = "the fabric, where the catalogue has several: " + fabric.options.front().help;
-  return {{"Input", {catalogue_option()}}, {"Series", series_options()}, std::move(fabric)};
+  return {{"Input", {catalogue_option()}}, {"Series", series_options()}, fabric_of_catalogue()};
 }
 
 std::vector<OptionGroup> lookup_groups() {

@@ -45,9 +45,8 @@ std::string why_batch_idle(const Settings& settings) {
 std::vector<OptionGroup> tune_groups() {
   std::vector<Option> what = series_options();
   what.push_back({"size", "SIZE", "", "as of rondo solve; {size_bytes} in the command"});
-  OptionGroup fabric = fabric_options(
+  OptionGroup fabric = fabric_of_catalogue(
       {"seed", "N", "0", "of the choice of points, the model's noise and the choice of degraded links"});
-  fabric.options.front().help = "the fabric, where the catalogue has several: " + fabric.options.front().help;
   return {
       {"Input", {catalogue_option()}},
       {"What to tune", std::move(what)},
@@ -233,11 +232,9 @@ std::string tune(const Settings& settings, const Communicator& communicator) {
 }
 
 std::vector<OptionGroup> tuned_groups() {
-  OptionGroup fabric = fabric_options();
-  fabric.options.front().help = "the fabric, where the catalogue has several: " + fabric.options.front().help;
   return {{"Input", {catalogue_option()}},
           {"Series", series_options()},
-          std::move(fabric),
+          fabric_of_catalogue(),
           {"Size", {{"size", "SIZE", "", "any size: that of the nearest tuned one counts"}}},
           {"After a call",
            {{"record", "CONFIGURATION", "", "that was used, as it is printed"},

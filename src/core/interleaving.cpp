@@ -93,9 +93,6 @@ class Interleaving {
 
   static bool is_after(double a_us, double b_us) { return a_us > b_us && !times_equal(a_us, b_us); }
 
-  LinkId link_of(const Send& send) const {
-    return before_.links.empty() ? send.link : before_.links[send.link.index()];
-  }
   std::uint64_t key_of(ChunkId chunk, GpuId gpu) const {
     return static_cast<std::uint64_t>(chunk.index()) * topology_.num_gpus() + gpu.index();
   }
@@ -106,7 +103,7 @@ class Interleaving {
       const auto& sends = items_[i].transfer.sends;
       for (std::size_t k = 0; k < sends.size(); ++k) {
         const Send& send = before_.sends[index(sends[k])];
-        const Link& link = topology_.link(link_of(send));
+        const Link& link = topology_.link(before_.link_of(send));
         const Passage passage{static_cast<int>(i), static_cast<int>(k), 0};
         if (topology_.is_gpu(link.dst)) {
           auto& in = places[key_of(send.chunk, topology_.gpu_of(link.dst))].in;

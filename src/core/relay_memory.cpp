@@ -86,6 +86,18 @@ void add_stays(const Topology& topology, std::span<const Passage> passages, std:
   }
 }
 
+/// `visit(gpu, stays)` for each GPU that has some; they are by GPU.
+template <class Visit>
+void for_each_gpu(std::span<const RelayStay> stays, const Visit& visit) {
+  while (!stays.empty()) {
+    const GpuId gpu = stays.front().gpu;
+    const auto end = std::ranges::find_if(stays, [&](const RelayStay& stay) { return stay.gpu != gpu; });
+    const auto count = static_cast<std::size_t>(end - stays.begin());
+    visit(gpu, stays.first(count));
+    stays = stays.subspan(count);
+  }
+}
+
 }  // namespace
 
 Topology with_relay_memory(const Topology& topology, double bytes) {
@@ -147,14 +159,9 @@ Overflow find_overflow(std::span<const RelayStay> of_gpu, const Demand& demand, 
 std::vector<double> peak_relay_bytes(const Topology& topology, const Demand& demand,
                                      std::span<const Send> sends) {
   std::vector<double> peaks(topology.num_gpus(), 0.0);
-  const std::vector<RelayStay> stays = relay_stays(topology, demand, sends);
-  for (std::size_t begin = 0; begin < stays.size();) {
-    std::size_t end = begin;
-    while (end < stays.size() && stays[end].gpu == stays[begin].gpu) ++end;
-    find_overflow(std::span(stays).subspan(begin, end - begin), demand, replay_internal::kNever,
-                  &peaks[stays[begin].gpu.index()]);
-    begin = end;
-  }
+  for_each_gpu(relay_stays(topology, demand, sends), [&](GpuId gpu, std::span<const RelayStay> stays) {
+    find_overflow(stays, demand, replay_internal::kNever, &peaks[gpu.index()]);
+  });
   return peaks;
 }
 
@@ -166,23 +173,19 @@ void check_relay_memory(const Execution& execution, FirstViolation& first) {
   const Topology& topology = execution.topology;
   if (!topology.limits_relay_memory()) return;
   const std::vector<RelayStay> stays = relay_stays(topology, execution.demand, execution.sends);
-  for (std::size_t begin = 0; begin < stays.size();) {
-    std::size_t end = begin;
-    while (end < stays.size() && stays[end].gpu == stays[begin].gpu) ++end;
-    const double limit = topology.node(topology.node_of(stays[begin].gpu)).relay_bytes;
-    const Overflow over =
-        find_overflow(std::span(stays).subspan(begin, end - begin), execution.demand, limit);
+  for_each_gpu(stays, [&](GpuId gpu, std::span<const RelayStay> of_gpu) {
+    const double limit = topology.node(topology.node_of(gpu)).relay_bytes;
+    const Overflow over = find_overflow(of_gpu, execution.demand, limit);
     if (over.stay != nullptr) {
       first.offer(over.stay->from_us, 12, execution.sends[over.stay->send], [&] {
         return fmt::format(
             "rule 12: {} begins to fill the memory of GPU {} at {} us and stays there until {} us: {} bytes "
             "that it only passes on are there then, its buffer_bytes are {}",
-            execution.describe(over.stay->send), over.stay->gpu.value, over.stay->from_us, over.stay->to_us,
-            over.bytes, limit);
+            execution.describe(over.stay->send), gpu.value, over.stay->from_us, over.stay->to_us, over.bytes,
+            limit);
       });
     }
-    begin = end;
-  }
+  });
 }
 
 }  // namespace rondo::replay_internal

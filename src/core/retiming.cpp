@@ -43,10 +43,6 @@ class Retiming {
     double now_us;
   };
 
-  LinkId link_of(const Send& send) const {
-    return before_.links.empty() ? send.link : before_.links[send.link.index()];
-  }
-
   /// When what leaves over `send` is there, with all that it included before.
   double available_us(const Send& send, GpuId gpu) const {
     const Contribution& part = demand_.contribution(send.chunk);
@@ -68,7 +64,7 @@ class Retiming {
     const TransferShape shape = shape_of(transfer, before_, topology_, demand_);
     double not_before_us = 0;
     for (const int s : transfer.sends) {
-      const NodeId src = topology_.link(link_of(sends_[index(s)])).src;
+      const NodeId src = topology_.link(before_.link_of(sends_[index(s)])).src;
       if (topology_.is_gpu(src))
         not_before_us = std::max(not_before_us, available_us(sends_[index(s)], topology_.gpu_of(src)));
     }

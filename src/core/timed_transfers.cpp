@@ -11,14 +11,6 @@
 #include "rondo/core/units.hpp"
 
 namespace rondo {
-namespace {
-
-LinkId link_of(const TimedSends& before, const Send& send) {
-  return before.links.empty() ? send.link : before.links[send.link.index()];
-}
-
-}  // namespace
-
 std::vector<TransferSends> transfers_by_start(const Topology& topology, const Demand& demand,
                                               std::span<const Send> sends) {
   const Transfers transfers = transfers_of(topology, demand, sends);
@@ -47,7 +39,7 @@ TransferShape shape_of(const TransferSends& transfer, const TimedSends& before, 
   std::vector<LinkId> links;
   for (const int s : transfer.sends) {
     const Send& send = before.sends[index(s)];
-    const LinkId link = link_of(before, send);
+    const LinkId link = before.link_of(send);
     if (std::ranges::find(links, link) == links.end()) links.push_back(link);
     if (std::ranges::find(shape.chunks, send.chunk) == shape.chunks.end()) {
       shape.chunks.push_back(send.chunk);
@@ -89,7 +81,7 @@ void append_transfer(const TransferSends& transfer, const TransferShape& shape, 
   for (const Send& send : timed) on_link.emplace(send.link.value, send);
   for (const int s : transfer.sends) {
     const Send& old = before.sends[index(s)];
-    Send now = on_link.at(link_of(before, old).value);
+    Send now = on_link.at(before.link_of(old).value);
     now.chunk = old.chunk;
     now.op = old.op;
     // What meets where bandwidth changes needs numbers, those of before or its own.

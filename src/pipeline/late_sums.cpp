@@ -13,6 +13,7 @@
 #include "rondo/core/replay.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/pipeline/registry.hpp"
+#include "shared_bounds.hpp"
 #include "tenants.hpp"
 #include "time_shares.hpp"
 
@@ -25,10 +26,7 @@ class LateSums {
 
   SynthesisResult run() {
     const Stopwatch clock;
-    const Toolbox tools = prepare_toolbox(problem_.options, context_);
-    SolveLimits limits = limits_of_step(problem_.options, context_, kShareOfBounds);
-    limits.interrupt = nullptr;  // signals reach some ranks earlier than others
-    const Bounds bounds = lower_bounds(problem_.instance(), tools, problem_.options.symmetry, limits);
+    const Bounds bounds = shared_bounds(problem_, prepare_toolbox(problem_.options, context_), context_);
     const double bounds_s = clock.seconds();
     const std::vector<std::string> engines = engines_to_try();
     for (std::size_t i = 0; i < engines.size(); ++i) try_engine(engines[i], engines.size() - i);
@@ -61,11 +59,7 @@ class LateSums {
   void try_engine(const std::string& name, std::size_t left) {
     Problem problem = on_time(problem_);
     problem.options.engine = name;
-    if (problem.options.time_limit_s) {
-      const double now_s = context_.seconds();
-      problem.options.time_limit_s =
-          now_s + std::max(0.0, *problem.options.time_limit_s - now_s) / static_cast<double>(left);
-    }
+    problem.options.time_limit_s = time_limit_of_part(problem_.options, context_, left);
     try {
       const Checkpoints::Prefix names(context_.checkpoints(), name + "-");
       SynthesisResult found = synthesize_as_one(problem, context_);

@@ -16,6 +16,7 @@
 #include "rondo/pipeline/kept_schedule.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "tenants.hpp"
+#include "time_shares.hpp"
 
 namespace rondo {
 namespace {
@@ -143,11 +144,8 @@ class ScenarioSynthesis {
   /// Collective.
   void solve_on(const Scenario& scenario, std::size_t number) {
     Problem part = on_fabric(problem_, scenario.topology);
-    if (problem_.options.time_limit_s) {
-      const double now_s = context_.seconds();
-      const auto left = static_cast<double>(fabrics_.size() + (worst_ ? 1 : 0) - number);
-      part.options.time_limit_s = now_s + std::max(0.0, *problem_.options.time_limit_s - now_s) / left;
-    }
+    const std::size_t left = fabrics_.size() + (worst_ ? 1 : 0) - number;
+    part.options.time_limit_s = time_limit_of_part(problem_.options, context_, left);
     const Checkpoints::Prefix names(context_.checkpoints(), fmt::format("scenario-{}-", number));
     try {
       // What nobody can reach where every link is at its worst may be reached on each fabric.

@@ -1,10 +1,13 @@
 #include "shared_bounds.hpp"
 
+#include <fmt/format.h>
+
 #include <tuple>
 #include <utility>
 
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
+#include "time_shares.hpp"
 
 namespace rondo {
 
@@ -73,8 +76,6 @@ std::vector<LowerBound> unpack(const Bytes& bytes) {
   return bounds;
 }
 
-}  // namespace
-
 void share_bounds(Bounds& bounds, const Communicator& communicator) {
   const Bytes best = on_root(communicator, [&] { return pack(bounds.best_of_each_kind()); });
   if (!communicator.is_root()) bounds.all = unpack(best);
@@ -84,6 +85,18 @@ void share_bounds(Bounds& bounds, const Communicator& communicator) {
   steady->field.reset();
   steady->why_not = "a limit came before every rank had solved the steady-state flow";
   bounds.steady = std::move(steady);
+}
+
+}  // namespace
+
+Bounds shared_bounds(const Problem& problem, const Toolbox& tools, const RunContext& context) {
+  SolveLimits limits = limits_of_step(problem.options, context, kShareOfBounds);
+  limits.interrupt = nullptr;  // signals reach some ranks earlier than others
+  Bounds bounds = lower_bounds(problem.instance(), tools, problem.options.symmetry, limits);
+  if (problem.options.time_limit_s) share_bounds(bounds, context.communicator);
+  const LowerBound& best = bounds.best();
+  context.tell(fmt::format("lower bound {:.6g} us ({})", best.us, certificate_kind(best.certificate)));
+  return bounds;
 }
 
 }  // namespace rondo

@@ -62,16 +62,6 @@ class Steps {
   std::map<std::string, double> wall_s_;
 };
 
-Bounds bound(const Problem& problem, const Toolbox& tools, const RunContext& context) {
-  SolveLimits limits = limits_of_step(problem.options, context, kShareOfBounds);
-  limits.interrupt = nullptr;  // signals reach some ranks earlier than others
-  Bounds bounds = lower_bounds(problem.instance(), tools, problem.options.symmetry, limits);
-  if (problem.options.time_limit_s) share_bounds(bounds, context.communicator);
-  const LowerBound& best = bounds.best();
-  context.tell(fmt::format("lower bound {:.6g} us ({})", best.us, certificate_kind(best.certificate)));
-  return bounds;
-}
-
 /// The incumbent with its lower bound, replayed unless the rank that found it has done so.
 ProvenSchedule prove(const Problem& problem, const LowerBound& bound, Incumbent& best) {
   Schedule& schedule = *best.found.schedule;
@@ -175,7 +165,7 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
   const Toolbox tools = prepare_toolbox(problem.options, context);
   Steps steps;
 
-  const Bounds bounds = steps.timed("bounds", [&] { return bound(problem, tools, context); });
+  const Bounds bounds = steps.timed("bounds", [&] { return shared_bounds(problem, tools, context); });
   StopRule rule(problem, bounds, context);
 
   Exploration found;

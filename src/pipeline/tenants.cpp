@@ -18,6 +18,7 @@
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
 #include "rondo/pipeline/registry.hpp"
+#include "shared_bounds.hpp"
 #include "tenant_orders.hpp"
 #include "time_shares.hpp"
 #include "weighted_cut.hpp"
@@ -49,8 +50,6 @@ class TenantSynthesis {
   SynthesisResult run();
 
  private:
-  std::optional<double> time_limit(std::size_t parts_left) const;
-  Bounds bound();
   void solve_alone();
   void add_mixture_of_parts();
   void add_joint();
@@ -77,24 +76,10 @@ class TenantSynthesis {
   std::vector<std::string> limits_hit_;
 };
 
-std::optional<double> TenantSynthesis::time_limit(std::size_t parts_left) const {
-  const std::optional<double>& limit_s = problem_.options.time_limit_s;
-  if (!limit_s) return std::nullopt;
-  const double now_s = context_.seconds();
-  return now_s + std::max(0.0, *limit_s - now_s) / static_cast<double>(parts_left);
-}
-
-Bounds TenantSynthesis::bound() {
-  const Toolbox tools = prepare_toolbox(problem_.options, context_);
-  SolveLimits limits = limits_of_step(problem_.options, context_, kShareOfBounds);
-  limits.interrupt = nullptr;  // signals reach some ranks earlier than others
-  return lower_bounds(problem_.instance(), tools, problem_.options.symmetry, limits);
-}
-
 void TenantSynthesis::solve_alone() {
   for (std::size_t t = 0; t < tenants_.size(); ++t) {
     Problem part{problem_.topology, demand_of_tenant(problem_.demand, tenants_[t]), problem_.options};
-    part.options.time_limit_s = time_limit(tenants_.size() - t + 2);
+    part.options.time_limit_s = time_limit_of_part(problem_.options, context_, tenants_.size() - t + 2);
     const Checkpoints::Prefix names(context_.checkpoints(), fmt::format("tenant-{}-", tenants_[t].number));
     SynthesisResult& solved = alone_.emplace_back(synthesize_as_one(part, context_));
     limits_hit_.insert(limits_hit_.end(), solved.limits_hit.begin(), solved.limits_hit.end());
@@ -143,7 +128,7 @@ void TenantSynthesis::add_mixture_of_parts() {
 /// All as one demand, by the engines that know it.
 void TenantSynthesis::add_joint() {
   Problem joint = problem_;
-  joint.options.time_limit_s = time_limit(2);
+  joint.options.time_limit_s = time_limit_of_part(problem_.options, context_, 2);
   try {
     const Checkpoints::Prefix names(context_.checkpoints(), "joint-");
     SynthesisResult solved = synthesize_as_one(joint, context_);
@@ -270,7 +255,7 @@ void TenantSynthesis::compare(SynthesisResult& result) const {
 
 SynthesisResult TenantSynthesis::run() {
   const Stopwatch clock;
-  const Bounds bounds = bound();
+  const Bounds bounds = shared_bounds(problem_, prepare_toolbox(problem_.options, context_), context_);
   const double bounds_s = clock.seconds();
   solve_alone();
   add_mixture_of_parts();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "rondo/model/solver.hpp"
 #include "rondo/pipeline/options.hpp"
@@ -23,6 +24,14 @@ inline SolveLimits limits_of_step(const SolveOptions& options, const RunContext&
   if (options.time_limit_s)
     limits.time_limit_s = share * std::max(0.0, *options.time_limit_s - context.clock.seconds());
   return limits;
+}
+
+/// Collective. The time limit of the next of `parts` that share what is left; absent where there is none.
+inline std::optional<double> time_limit_of_part(const SolveOptions& options, const RunContext& context,
+                                                std::size_t parts) {
+  if (!options.time_limit_s) return std::nullopt;
+  const double now_s = context.seconds();
+  return now_s + std::max(0.0, *options.time_limit_s - now_s) / static_cast<double>(parts);
 }
 
 }  // namespace rondo

@@ -292,41 +292,6 @@ TEST_F(Commands, InfoTellsWhatAFileIs) {
   EXPECT_TRUE(contains(succeed({"info", "r.json"}), "5 GPUs"));
 }
 
-TEST_F(Commands, TopologiesAreListedShownGeneratedAndChecked) {
-  const std::string list = succeed({"topology", "list"});
-  for (const char* name :
-       {"ndv2-2", "dgx1", "torus", "dragonfly", "bandwidth_GBps", "(a whole number, 2 or more)"})
-    EXPECT_TRUE(contains(list, name)) << name;
-  EXPECT_TRUE(contains(succeed({"topology", "show", "ndv2-2"}), "16 GPUs"));
-
-  succeed(
-      split("topology generate torus:dims=3x3,bandwidth_GBps=20 --degrade 0.5:0.5 --seed 3 --output t.json"));
-  EXPECT_TRUE(contains(succeed({"topology", "check", "t.json"}), "valid: "));
-  const Json topology = read_json(at("t.json"));
-  std::multiset<double> bandwidths;
-  for (const Json& link : topology["links"]) bandwidths.insert(link["bandwidth_GBps"].get<double>());
-  EXPECT_EQ(bandwidths.count(10), bandwidths.size() / 2);
-  EXPECT_EQ(bandwidths.count(20), bandwidths.size() / 2);
-}
-
-TEST_F(Commands, FabricsHaveMessageCostsAndSwitchesThatAdd) {
-  succeed(
-      split("topology generate rails:gpus=2,message_us=0.25,inter_message_us=1.5,reduce=true --degrade 1:0.5 "
-            "--output t.json"));
-  const Json topology = read_json(at("t.json"));
-  EXPECT_EQ(topology["version"], 2);
-  std::multiset<double> costs;
-  for (const Json& link : topology["links"]) costs.insert(link["message_us"].get<double>());
-  EXPECT_EQ(costs, (std::multiset<double>{0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25,  //
-                                          1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5}));
-  EXPECT_EQ(topology["links"][0]["bandwidth_GBps"], 150);
-  EXPECT_EQ(topology["nodes"][4]["reduce"], true);
-  EXPECT_TRUE(contains(succeed({"topology", "check", "t.json"}), "valid: "));
-  EXPECT_TRUE(contains(succeed({"topology", "show", "t.json"}), "a message"));
-  EXPECT_FALSE(contains(succeed({"topology", "show", "ndv2-2"}), "a message"));
-  EXPECT_TRUE(contains(succeed({"topology", "list"}), "inter_message_us"));
-}
-
 TEST_F(Commands, SumsKeepTheirDemandAndFabric) {
   write_file(at("d.json"),
              R"({"format": "rondo-demand", "version": 2, "chunks": [

@@ -16,6 +16,8 @@ struct TimedSends {
   std::span<const Send> sends;
   /// Per link of `topology`, what takes its place; empty: links of the same numbers.
   std::span<const LinkId> links = {};
+
+  LinkId link_of(const Send& send) const { return links.empty() ? send.link : links[send.link.index()]; }
 };
 
 /// Per link of `from` the one of `to` that joins the same nodes (of several the one at the same place among

@@ -16,6 +16,14 @@ Contribution of_tenant(Contribution part, int tenant, double priority = 1) {
   return part;
 }
 
+/// 0 -> 1 -> 2.
+Topology line_of_three() {
+  Fabric fabric(3);
+  fabric.link(0, 1);
+  fabric.link(1, 2);
+  return fabric.build();
+}
+
 /// Per tenant; the replay accepts the schedule.
 std::vector<double> finishes_of(const Topology& topology, const Demand& demand, const Schedule& schedule) {
   const ReplayResult result = replay(topology, demand, schedule.sends);
@@ -40,10 +48,7 @@ TEST(Interleaving, LetsTheLeastKeyGoFirst) {
 
 // What has to wait for its data leaves the link to others, though they come behind it.
 TEST(Interleaving, FillsWhatOthersLeaveFree) {
-  Fabric fabric(3);
-  fabric.link(0, 1);
-  fabric.link(1, 2);
-  const Topology topology = fabric.build();
+  const Topology topology = line_of_three();
   const Demand demand =
       custom(topology, {of_tenant(part(0, 2 * kUs, {2}), 0), of_tenant(part(1, kUs, {2}), 1),
                         of_tenant(part(1, kUs, {2}, 5), 2)});
@@ -79,10 +84,7 @@ TEST(Interleaving, KeepsSumsOfTwoTenantsApart) {
 }
 
 TEST(Tenants, HaveDemandsOfTheirOwnFromTheirStartOn) {
-  Fabric fabric(3);
-  fabric.link(0, 1);
-  fabric.link(1, 2);
-  const Topology topology = fabric.build();
+  const Topology topology = line_of_three();
   const Demand demand =
       custom(topology, {of_tenant(part(0, kUs, {2}, 7), 4, 2), of_tenant(part(1, kUs, {2}), 1),
                         of_tenant(part(1, 3 * kUs, {2}, 9), 4, 2)});
