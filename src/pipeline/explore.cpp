@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "chunk_counts.hpp"
+#include "last_resort.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
@@ -29,8 +30,8 @@ constexpr double kTimeOfRefusals = 0.25;
 constexpr double kShareOfFirst = 0.6;
 /// A gap at which a kept schedule need not be rerouted where that is more work than all else.
 constexpr double kNearWithoutRerouting = 5e-3;
-/// What list scheduling has where other engines have used up the time: a schedule a second late is of more
-/// use than none.
+/// What a last resort has where other engines have used up the time: a schedule a second late is of more use
+/// than none.
 constexpr double kSecondsOfLastResort = 1;
 
 /// Local search plans transfers at the rates of their links alone.
@@ -132,10 +133,10 @@ std::optional<double> Explorer::ends_s(const Candidate& candidate) const {
   return is_first ? now_s + kShareOfFirst * std::max(0.0, ends_s - now_s) : ends_s;
 }
 
-/// As many for each chunk as the best schedule has; 0 where there is none.
+/// As many for each chunk as the best schedule has; those of a last resort where there is none.
 double Explorer::expected_sends(const Candidate& candidate) const {
   const SearchState& state = now_.state;
-  if (state.best >= state.trials.size()) return 0;
+  if (state.best >= state.trials.size()) return last_resort(problem_).sends;
   const Trial& best = state.trials[state.best];
   return static_cast<double>(best.sends) * candidate.chunks / best.candidate.chunks;
 }
@@ -217,17 +218,18 @@ bool Explorer::ran_out_of_time(const Error& error) {
          !find_engine_or_auto(problem_.options.engine).answers && rule_.time_share() >= kTimeOfRefusals;
 }
 
-/// Collective. A time limit came before any schedule: list scheduling may take the rest of the time.
+/// Collective. A time limit came before any schedule: the quickest engine may take the rest of the time.
 void Explorer::fall_back() {
   if (!problem_.options.time_limit_s || std::isfinite(best_finish_us()) || context_.interrupted()) return;
   if (problem_.options.engine == "list" || find_engine_or_auto(problem_.options.engine).answers) return;
-  if (first_error_ && !ran_out_of_time(*first_error_)) return;
+  if (problem_.sketch || (first_error_ && !ran_out_of_time(*first_error_))) return;
   rule_.hit("time");
   falls_back_ = true;
-  run_batch({runner_.add("list")});
+  const std::string engine = last_resort(problem_).engine;
+  run_batch({runner_.add(engine)});
   if (!std::isfinite(best_finish_us()) || !now_.mine.result) return;
-  now_.mine.result->remarks.push_back(fmt::format(
-      "engine {} found no schedule in time; this is the list scheduler's", problem_.options.engine));
+  now_.mine.result->remarks.push_back(fmt::format("engine {} found no schedule in time; this is engine {}'s",
+                                                  problem_.options.engine, engine));
 }
 
 bool Explorer::improvement_follows() const {
@@ -340,6 +342,7 @@ Exploration Explorer::best_on_every_rank() {
 
 Exploration Explorer::run() {
   resume_from_checkpoint();
+  if (!std::isfinite(best_finish_us())) rule_.expect(last_resort(problem_).sends);
   search();
   fall_back();
   return best_on_every_rank();

@@ -1,8 +1,13 @@
 #include "step_rules.hpp"
 
+#include "even_parts.hpp"
 #include "rondo/pipeline/registry.hpp"
 
 namespace rondo {
+
+bool works_in_rounds(const Problem& problem) {
+  return problem.options.engine != "auto" && find_engine(problem.options.engine).works_in_rounds;
+}
 
 bool local_search_applies(const Problem& problem) {
   const DemandKind kind = problem.demand.kind();
@@ -22,6 +27,14 @@ bool may_join(const Problem& problem) {
   return problem.options.join && problem.options.improve_work > 0 && problem.topology->has_message_costs() &&
          !problem.topology->has_bandwidth_steps() && problem.demand.kind() != DemandKind::all_reduction &&
          !find_engine_or_auto(problem.options.engine).works_in_rounds;
+}
+
+Problem in_parts(const Problem& problem) {
+  Problem divided = problem;
+  // Rounds number the chunks of a custom demand.
+  if (works_in_rounds(problem) && problem.demand.collective() == Collective::custom) return divided;
+  if (std::optional<Demand> parts = in_even_parts(problem.demand)) divided.demand = *std::move(parts);
+  return divided;
 }
 
 }  // namespace rondo

@@ -5,6 +5,8 @@
 /// Which steps of the main job a problem takes.
 namespace rondo {
 
+/// Whether the engine asked for works in rounds.
+bool works_in_rounds(const Problem& problem);
 /// Whether local search knows plans of the demand: of data with one source.
 bool local_search_applies(const Problem& problem);
 /// Whether local search may follow the engine asked for.
@@ -15,5 +17,8 @@ bool may_join(const Problem& problem);
 /// Whether a kept schedule is adapted to the problem with little work, rather than used as one more candidate
 /// of a search that a gap or a time limit ends.
 bool is_adapted(const Problem& problem);
+
+/// The problem as it is solved: uneven contributions in parts of about one size.
+Problem in_parts(const Problem& problem);
 
 }  // namespace rondo

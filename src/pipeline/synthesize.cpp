@@ -6,24 +6,20 @@
 
 #include "adapt.hpp"
 #include "canonical_demand.hpp"
+#include "check_options.hpp"
 #include "combining.hpp"
-#include "even_parts.hpp"
 #include "explore.hpp"
 #include "improve.hpp"
 #include "known_algorithms.hpp"
 #include "late_sums.hpp"
 #include "replayed.hpp"
 #include "rondo/bounds/bounds.hpp"
-#include "rondo/core/error.hpp"
 #include "rondo/core/late_sums.hpp"
 #include "rondo/core/relay_memory.hpp"
 #include "rondo/core/version.hpp"
-#include "rondo/pipeline/kept_schedule.hpp"
-#include "rondo/pipeline/registry.hpp"
 #include "round_steps.hpp"
 #include "scenarios.hpp"
 #include "shared_bounds.hpp"
-#include "step_options.hpp"
 #include "step_rules.hpp"
 #include "tenants.hpp"
 #include "time_shares.hpp"
@@ -32,10 +28,6 @@
 /// The main job: bound, explore, improve, prove.
 namespace rondo {
 namespace {
-
-bool works_in_rounds(const Problem& problem) {
-  return problem.options.engine != "auto" && find_engine(problem.options.engine).works_in_rounds;
-}
 
 /// Wall time of each step, for the report.
 class Steps {
@@ -90,69 +82,6 @@ void describe(const Exploration& found, SynthesisResult& result) {
   result.by_chunks[found.best.chunks] = {schedule.finish_us, schedule.sends.size(),
                                          most_sends_on_a_link(schedule, result.proven.topology)};
   result.rounds = found.rounds;
-}
-
-void check_bandwidth_steps(const Problem& problem) {
-  const std::string& engine = problem.options.engine;
-  if (engine == "auto" || find_engine(engine).heeds_bandwidth_steps) return;
-  const auto& links = problem.topology->links();
-  const auto changing = std::ranges::find_if(links, [](const Link& l) { return !l.bandwidth_steps.empty(); });
-  if (changing == links.end()) return;
-  throw Error(ExitCode::unavailable,
-              fmt::format("link {} of '{}' has bandwidth_steps, and engine {} schedules on bandwidth that "
-                          "never changes; use --engine list, or auto",
-                          changing - links.begin(), problem.topology->name(), engine));
-}
-
-void check_relay_memory(const Problem& problem) {
-  const std::string& engine = problem.options.engine;
-  if (!has_limited_relays(*problem.topology, problem.demand)) return;
-  if (problem.start) {
-    throw Error(
-        ExitCode::unavailable,
-        fmt::format("GPUs of '{}' have little memory for what they only pass on (buffer_bytes, "
-                    "--relay-memory), which a schedule of --from does not heed; leave one of them out",
-                    problem.topology->name()));
-  }
-  const SolveOptions usual;
-  const bool searches =
-      problem.options.improve_work > 0 && problem.options.improve_work != usual.improve_work;
-  if (searches || (problem.options.improve_work > 0 && problem.options.streams != usual.streams)) {
-    throw Error(ExitCode::unavailable,
-                fmt::format("GPUs of '{}' have little memory for what they only pass on (buffer_bytes, "
-                            "--relay-memory), which large-neighbourhood search does not heed; leave {} out",
-                            problem.topology->name(), searches ? "--improve-work" : "--streams"));
-  }
-  if (engine == "auto" || find_engine(engine).heeds_relay_memory) return;
-  throw Error(ExitCode::unavailable,
-              fmt::format("GPUs of '{}' have little memory for what they only pass on (buffer_bytes, "
-                          "--relay-memory), which engine {} does not heed; use --engine list, or auto",
-                          problem.topology->name(), engine));
-}
-
-/// The problem as it is solved: uneven contributions in parts of about one size.
-Problem in_parts(const Problem& problem) {
-  Problem divided = problem;
-  // Rounds number the chunks of a custom demand.
-  if (works_in_rounds(problem) && problem.demand.collective() == Collective::custom) return divided;
-  if (std::optional<Demand> parts = in_even_parts(problem.demand)) divided.demand = *std::move(parts);
-  return divided;
-}
-
-void check_divided(const Problem& problem) {
-  check_bandwidth_steps(problem);
-  check_relay_memory(problem);
-  check_steps(problem);
-  if (problem.start) chunks_of_kept(*problem.start, problem);
-  if (problem.demand.forbids_relays()) return check_divided(on_members(problem));
-  switch (problem.demand.kind()) {
-    case DemandKind::reduction:
-      return check_divided(transposed(problem));
-    case DemandKind::all_reduction:
-      return check_all_reduction(problem);
-    default:
-      if (works_in_rounds(problem)) check_rounds(problem);
-  }
 }
 
 /// Collective. The main job for a problem as it is to be solved, in the end on all of a fabric and forwards
@@ -213,26 +142,7 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
   return result;
 }
 
-/// Rounds keep the times of the problem that they solve, and kept schedules theirs.
-void check_late_sums(const Problem& problem) {
-  if (works_in_rounds(problem) || find_engine_or_auto(problem.options.engine).answers || problem.start) {
-    throw Error(
-        ExitCode::unavailable,
-        fmt::format("parts of sums are not ready at 0 (--ready, or ready_us), which {} does not heed; "
-                    "use --engine auto, or leave one of them out",
-                    problem.start ? "a schedule of --from" : "engine " + problem.options.engine));
-  }
-  check_divided(in_parts(on_time(problem)));
-}
-
 }  // namespace
-
-void check_options(const Problem& problem) {
-  if (problem.scenarios) return check_scenarios(problem);
-  if (is_shared(problem)) return check_tenants(problem);
-  if (has_late_sums(problem.demand)) return check_late_sums(problem);
-  check_divided(in_parts(problem));
-}
 
 SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
   check_reachable(*problem.topology, problem.demand);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "chunk_counts.hpp"
+#include "last_resort.hpp"
 #include "portfolio.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
@@ -290,15 +291,23 @@ TEST(Synthesize, APolicyForOtherFabricsDoesNotEndTheEngine) {
       Error);
 }
 
-TEST(Synthesize, ATimeLimitLeavesAScheduleWhereListSchedulingEnds) {
-  // Of which building the linear program takes more; list scheduling has its second after the limit.
+TEST(LastResort, DataOfPairsGoStraight) {
+  const auto torus = generated("torus", {{"dims", "5x5"}});
+  const Demand pairs = make_demand(Collective::alltoall, 16e6, 25, 1);
+  EXPECT_EQ(last_resort({torus, pairs}).engine, "direct");
+  EXPECT_GT(last_resort({torus, pairs}).sends, 25 * 24);
+  EXPECT_EQ(last_resort({torus, make_demand(Collective::allgather, 16e6, 25, 1)}).engine, "list");
+}
+
+TEST(Synthesize, ATimeLimitLeavesAScheduleThatIsMadeSoon) {
+  // Building the linear program takes more.
   const auto torus = generated("torus", {{"dims", "5x5"}});
   SolveOptions options;
   options.engine = "lp";
   options.symmetry = false;
   options.time_limit_s = 0.01;
   const SynthesisResult result = solve(torus, Collective::alltoall, 16e6, options);
-  EXPECT_EQ(result.engine.substr(0, 4), "list");
+  EXPECT_EQ(result.engine, "direct");
   EXPECT_EQ(result.limits_hit, std::vector<std::string>{"time"});
   ASSERT_FALSE(result.remarks.empty());
   EXPECT_NE(result.remarks.front().find("engine lp found no schedule in time"), std::string::npos);
