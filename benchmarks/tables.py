@@ -14,6 +14,11 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "life"))
+sys.dont_write_bytecode = True
+
+import columns  # noqa: E402
+
 README = HERE / "README.md"
 
 
@@ -140,15 +145,6 @@ def significant(value):
     return "-" if value is None else f"{value:.6g}"
 
 
-def life(table):
-    return lambda: rows("life", table=table)
-
-
-def times(key, of_key):
-    """How many times as large one figure is as the other; '-' where there is none."""
-    return lambda row: "-" if row.get(key) is None else f"{row[key] / row[of_key]:.3f}"
-
-
 def links(table):
     return lambda: rows("links", table=table)
 
@@ -248,27 +244,7 @@ TABLES = {
     "drift": (links("drift"),
               [("case", of("case")), *FINISH, ("from scratch us", kept_finish("anew")), ("later", later_than_anew),
                ("share of its time", share_of_time), WALL]),
-    "tenants": (life("tenants"),
-                [("case", of("case")), ("finish us", of("finish_us", fixed(1))), ("gap", of("gap", percent)),
-                 ("blind, times", times("blind_finish_us", "finish_us")),
-                 ("one after the other, times", times("after_finish_us", "finish_us")),
-                 ("weighted us", of("weighted_us", fixed(0))), ("its gap", of("weighted_gap", percent)),
-                 ("blind, times", times("blind_weighted_us", "weighted_us")),
-                 ("one after the other, times", times("after_weighted_us", "weighted_us")),
-                 ("most slowed down", of("largest_slowdown", fixed(3))),
-                 ("ends first", lambda row: min(row["ends"], key=lambda end: end[2])[0]), ("engine", of("engine")),
-                 ("wall s", of("wall_s", fixed(1)))]),
-    "memory": (life("memory"),
-               [("fabric", of("fabric")), ("chunks of memory", of("memory_chunks", lambda n: "any" if n is None else str(n))),
-                ("finish us", of("finish_us", fixed(1))), ("bound us", of("lower_bound_us", fixed(1))),
-                ("gap", lambda row: "-" if "refused" in row else percent(row["gap"])),
-                ("held at most, chunks", lambda row: "-" if "refused" in row else fixed(1)(row["peak_relay_bytes"] / row["chunk_bytes"])),
-                ("engine", lambda row: row.get("engine", "no way"))]),
-    "stragglers": (life("stragglers"),
-                   [("fabric", of("fabric")), ("collective", of("collective")), ("late us", of("late_us")),
-                    ("finish us", of("finish_us", fixed(1))), ("bound us", of("lower_bound_us", fixed(1))), ("gap", of("gap", percent)),
-                    ("not knowing us", lambda row: fixed(1)(row["unaware_us"]) + ("" if row["unaware_in_order"] else ", later as a whole")),
-                    ("times", times("unaware_us", "finish_us")), ("engine", of("engine"))]),
+    **columns.tables(rows, of, fixed, percent),
     "copies": (links("copies"),
                [("case", of("case")), *FINISH, gap(2), ("no copies us", kept_finish("without")), WALL]),
     "steps": (links("steps"),

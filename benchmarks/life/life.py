@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Benchmark `life`: what happens to schedules besides their making: tenants, little memory, late GPUs.
+"""Benchmark `life`: what happens to schedules besides their making: tenants, little memory, late GPUs, failures;
+and TE-CCL's remaining tables and figures.
 
 --json FILE: where the results go; with --only rows of other cases there stay. --only SUBSTRING: these cases alone.
---ranks N (default 2), --rondo PROGRAM.
+--ranks N (default 2), --rondo PROGRAM. --failures N: random failures (default 40; the results have 500).
 """
 
 import argparse
@@ -14,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import failures
+import teccl
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -36,15 +40,18 @@ class Runs:
         done = subprocess.run([*command, str(self.rondo), *map(str, words)], capture_output=True, text=True, check=False)
         return done.returncode, time.monotonic() - begin, done.stderr
 
-    def solve(self, name, *words):
+    def fail(self, what, code, error):
+        self.failed += 1
+        print(f"FAILED ({code}): {what}: {error.strip()[-300:]}", file=sys.stderr, flush=True)
+
+    def solve(self, name, *words, ranks=None):
         """The verified report with its seconds, or nothing, which is told and counted."""
         folder = self.folder / name
-        code, seconds, error = self.run("solve", "--force", "--output", folder, *words)
+        code, seconds, error = self.run("solve", "--force", "--output", folder, *words, ranks=ranks)
         if code == 0:
             code, _, error = self.run("verify", folder, ranks=1)
         if code != 0:
-            self.failed += 1
-            print(f"FAILED ({code}): {' '.join(words)}: {error.strip()[-300:]}", file=sys.stderr, flush=True)
+            self.fail(" ".join(words), code, error)
             return None
         report = json.loads((folder / "report.json").read_text())
         report["wall_s"] = seconds
@@ -115,7 +122,7 @@ def memory(runs):
 def stragglers(runs):
     """A GPU that is late; beside the schedule that knows it the one that does not: in its own order, or where that goes
     against late parts of sums, all of it once the last part is there."""
-    for fabric, size in (("ndv2-2", "16MB"),):
+    for fabric, size in (("ndv2-2", "16MB"), ("rails:boxes=2,rails=4", "16MB")):
         for collective in ("allgather", "allreduce"):
             words = ["--topology", fabric, "--collective", collective, "--size", size, "--improve-work", "1e5"]
             unaware = None
@@ -130,8 +137,7 @@ def stragglers(runs):
                 again = runs.folder / "again.json"
                 code, _, error = runs.run("replay", runs.folder / "unaware", "--ready", f"1:{late}", "--output", again, ranks=1)
                 if code not in (0, 69):
-                    runs.failed += 1
-                    print(f"FAILED ({code}): {case}: {error.strip()[-300:]}", file=sys.stderr, flush=True)
+                    runs.fail(case, code, error)
                     continue
                 unaware_us = json.loads(again.read_text())["finish_us"] if code == 0 else unaware["finish_us"] + late
                 runs.add("stragglers", case, fabric=fabric, collective=collective, late_us=late, finish_us=report["finish_us"],
@@ -145,18 +151,25 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rondo", type=pathlib.Path, default=ROOT / "build/release/rondo")
+    parser.add_argument("--failures", type=int, default=40)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Runs(options.rondo, options.ranks, options.only, pathlib.Path(folder))
         tenants(runs)
         memory(runs)
         stragglers(runs)
+        teccl.all_of(runs)
+        failures.single_failures(runs)
+        failures.random_failures(runs, options.failures)
     rows = runs.rows
     if options.only and options.json.exists():
         made = {(row["table"], row["case"]) for row in rows}
         rows = [row for row in json.loads(options.json.read_text())["rows"] if (row["table"], row["case"]) not in made] + rows
-    options.json.write_text(json.dumps({"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-                                        "processor": platform.processor(), "ranks": options.ranks, "rows": rows}, indent=1) + "\n")
+    head = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "processor": platform.processor(),
+            "ranks": options.ranks}
+    # A row a line.
+    options.json.write_text(json.dumps(head, indent=1)[:-2] + ',\n "rows": [\n'
+                            + ",\n".join("  " + json.dumps(row) for row in rows) + "\n ]\n}\n")
     return 1 if runs.failed else 0
 
 

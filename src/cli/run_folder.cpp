@@ -18,6 +18,7 @@
 #include "rondo/io/schedule_hdf5.hpp"
 #include "rondo/io/state_files.hpp"
 #include "rondo/io/user_block.hpp"
+#include "scenario_options.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -257,7 +258,11 @@ CheckedRun check_run(const fs::path& folder) {
     }
     verify(run.proven);
   });
-  naming_file(folder / kReport, [&] { check_report(run.report, run.proven); });
+  naming_file(folder / kReport, [&] {
+    check_report(run.report, run.proven);
+    check_scenarios(run.report, run.proven, problem.scenarios.get(),
+                    problem_json.at("options").value("concurrency", kDefaultConcurrency));
+  });
   return run;
 }
 

@@ -12,9 +12,12 @@
 #include "rondo/core/nearest.hpp"
 #include "rondo/core/retiming.hpp"
 #include "rondo/core/units.hpp"
+#include "rondo/core/verify.hpp"
+#include "rondo/core/version.hpp"
 #include "rondo/io/bound_files.hpp"
 #include "rondo/io/read_as.hpp"
 #include "rondo/io/topology_files.hpp"
+#include "rondo/pipeline/kept_schedule.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -155,6 +158,40 @@ Json robustness_to_json(const Robustness& robustness) {
           {"lower_bound_us", robustness.bound_us()},
           {"own_us", std::isfinite(robustness.own_us) ? Json(robustness.own_us) : Json(nullptr)},
           {"each", std::move(each)}};
+}
+
+void check_scenarios(const Json& report, const ProvenSchedule& proven, const Scenarios* asked,
+                     int concurrency) {
+  constexpr double kSame = 1e-9;
+  if (report.contains("scenarios") != (asked != nullptr))
+    throw Error(ExitCode::bad_data, asked ? "scenarios is missing" : "scenarios are not of this problem");
+  if (!asked) return;
+  const Json& there = report.at("scenarios");
+  std::vector<Scenario> fabrics{{kOwnFabric, std::make_shared<const Topology>(proven.topology)}};
+  fabrics.insert(fabrics.end(), asked->all.begin(), asked->all.end());
+  Robustness again{.objective = asked->objective, .made_for = there.at("made_for").get<std::string>()};
+  again.own_us = there.at("own_us").is_null() ? INFINITY : there.at("own_us").get<double>();
+  const Json& each = there.at("each");
+  for (std::size_t f = 0; f < std::min(fabrics.size(), each.size()); ++f) {
+    const Topology& topology = *fabrics[f].topology;
+    ProvenSchedule timed{topology, proven.demand,
+                         replayed_elsewhere(proven, topology, proven.demand, concurrency), std::nullopt,
+                         producer()};
+    if (each[f].contains("lower_bound")) {
+      timed.lower_bound =
+          lower_bound_from_json(each[f].at("lower_bound"), fmt::format("scenarios.each[{}]", f));
+    }
+    verify(timed);
+    const double said_us = each[f].at("finish_us").get<double>();
+    const double finish_us = timed.schedule.finish_us;
+    again.each.push_back({fabrics[f].name,
+                          std::abs(said_us - finish_us) <= kSame * finish_us ? said_us : finish_us,
+                          timed.lower_bound});
+  }
+  if (const Json expected = robustness_to_json(again); expected != there) {
+    throw Error(ExitCode::bad_data, fmt::format("scenarios is not what the schedule gives: {}",
+                                                Json::diff(there, expected).front().dump()));
+  }
 }
 
 std::string scenarios_of_report(const Json& report) {

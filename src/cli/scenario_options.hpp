@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "rondo/core/schedule.hpp"
 #include "rondo/io/json_files.hpp"
 #include "rondo/pipeline/scenarios.hpp"
 #include "settings.hpp"
@@ -21,6 +22,11 @@ std::shared_ptr<const Scenarios> scenarios_from_json(const Json& json);
 
 /// `scenarios` of a report.
 Json robustness_to_json(const Robustness& robustness);
+/// Times the schedule on each fabric anew and derives the bounds from their certificates. Throws
+/// Error(bad_data) where `scenarios` of the report says anything else, or is missing or not asked for.
+/// `concurrency`: as the schedule was made with.
+void check_scenarios(const Json& report, const ProvenSchedule& proven, const Scenarios* asked,
+                     int concurrency);
 /// What the report says of them, a line each; nothing where there are none.
 std::string scenarios_of_report(const Json& report);
 

@@ -70,6 +70,10 @@ Topology star(const Parameters& parameters) {
   for (std::size_t c = 0; c < chassis; ++c) {
     if (intra == "full") {
       fabric.connect_all(members[c], inside);
+    } else if (intra == "ring") {
+      // Of two GPUs each is the next one of the other.
+      for (std::size_t g = gpus == 2 ? 1 : 0; g < gpus && gpus > 1; ++g)
+        fabric.connect(members[c][g], members[c][(g + 1) % gpus], inside);
     } else if (intra == "ndv2") {
       for (const auto& [a, b, nvlinks] : kHybridCubeMesh) {
         fabric.connect(members[c][a], members[c][b],
@@ -186,8 +190,8 @@ TopologyGenerator star_family() {
        {"intra",
         "inside a chassis: full (every GPU with every other), ndv2 (the hybrid cube mesh of 8 GPUs; double "
         "links have "
-        "intra_GBps, single ones half of it) or switch",
-        "full", one_of({"full", "ndv2", "switch"})},
+        "intra_GBps, single ones half of it), ring (both ways) or switch",
+        "full", one_of({"full", "ring", "ndv2", "switch"})},
        {"intra_GBps", "bandwidth of a link inside a chassis, GB/s", "50", positive()},
        {"intra_latency_us", "latency of a link inside a chassis, us", "0.7", not_negative()},
        {"uplinks", "GPUs of each chassis that have links to and from the central switch, the first ones", "1",

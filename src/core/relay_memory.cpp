@@ -25,13 +25,6 @@ struct Passage {
   std::size_t send;
 };
 
-bool only_relays(const Contribution& part, GpuId gpu) {
-  const auto sources = part.all_sources();
-  return std::ranges::find(sources, gpu) == sources.end() &&
-         std::ranges::find(part.held, gpu, &HeldSum::gpu) == part.held.end() &&
-         !std::ranges::binary_search(part.destinations, gpu);
-}
-
 std::vector<Passage> passages_of(const Topology& topology, const Demand& demand,
                                  std::span<const Send> sends) {
   std::vector<Passage> passages;
@@ -106,6 +99,13 @@ Topology with_relay_memory(const Topology& topology, double bytes) {
     if (node.kind == NodeKind::gpu) node.relay_bytes = bytes;
   }
   return Topology(std::move(data));
+}
+
+bool only_relays(const Contribution& part, GpuId gpu) {
+  const auto sources = part.all_sources();
+  return std::ranges::find(sources, gpu) == sources.end() &&
+         std::ranges::find(part.held, gpu, &HeldSum::gpu) == part.held.end() &&
+         !std::ranges::binary_search(part.destinations, gpu);
 }
 
 bool has_limited_relays(const Topology& topology, const Demand& demand) {

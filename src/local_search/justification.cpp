@@ -8,6 +8,7 @@
 #include "copies.hpp"
 #include "insertion_timetable.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/local_search/relay_fit.hpp"
 #include "rondo/model/linear_model.hpp"
 
 namespace rondo {
@@ -87,7 +88,7 @@ class ForwardPass {
       });
     }
     if (has_copied_) gather_copies();
-    placed_.quality = quality_of(placed_.transfers, space_);
+    settle(placed_, space_);
     return std::move(placed_);
   }
 

@@ -13,6 +13,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/local_search/justification.hpp"
+#include "rondo/local_search/relay_fit.hpp"
 #include "rondo/model/linear_model.hpp"
 
 namespace rondo {
@@ -85,7 +86,7 @@ class Placing {
 
   TransferPlan done() {
     drop_useless(plan_, space_);
-    plan_.quality = quality_of(plan_.transfers, space_);
+    settle(plan_, space_);
     return std::move(plan_);
   }
 

@@ -6,6 +6,7 @@
 #include "copies.hpp"
 #include "hops_by_path.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/relay_memory.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/transfers.hpp"
 
@@ -30,10 +31,15 @@ PlanSpace make_plan_space(const Topology& topology, const Demand& demand, int co
   PlanSpace space{&topology, demand};
   space.concurrency = concurrency;
   space.into.resize(topology.num_gpus());
+  if (has_limited_relays(topology, demand)) {
+    for (std::size_t g = 0; g < topology.num_gpus(); ++g)
+      space.relay_bytes.push_back(topology.node(topology.node_of(GpuId(g))).relay_bytes);
+  }
   if (topology.num_gpus() > kMostGpusWithTable) return space;
   // Of what a switch copies joining makes no plan, and where bandwidth changes the branches differ in time.
   const bool may_copy = !topology.has_message_costs() && !topology.has_bandwidth_steps() &&
-                        !demand.is_unicast() && std::ranges::any_of(topology.nodes(), [](const Node& n) {
+                        space.relay_bytes.empty() && !demand.is_unicast() &&
+                        std::ranges::any_of(topology.nodes(), [](const Node& n) {
                           return n.kind == NodeKind::switch_ && n.multicast;
                         });
   if (may_copy) space.between.resize(topology.num_gpus() * topology.num_gpus());
@@ -46,7 +52,7 @@ PlanSpace with_chunks(const PlanSpace& space, int chunks_per_contribution) {
   return {space.topology,    space.demand.with_chunks(chunks_per_contribution),
           space.hops,        space.into,
           space.concurrency, space.between,
-          space.deadline};
+          space.deadline,    space.relay_bytes};
 }
 
 PlanQuality quality_of(const std::vector<PlannedTransfer>& transfers, const PlanSpace& space) {

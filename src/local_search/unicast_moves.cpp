@@ -7,6 +7,7 @@
 #include "rondo/core/index.hpp"
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/neighbours.hpp"
+#include "rondo/local_search/relay_fit.hpp"
 #include "rondo/model/linear_model.hpp"
 #include "selection.hpp"
 
@@ -72,7 +73,7 @@ class Reinsertion {
       check_time();
       if (!put_back(c)) return std::nullopt;
     }
-    placed_.quality = quality_of(placed_.transfers, space_);
+    settle(placed_, space_);
     return std::move(placed_);
   }
 

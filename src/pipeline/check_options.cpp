@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "combining.hpp"
+#include "engine_runner.hpp"
 #include "late_sums.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/late_sums.hpp"
@@ -44,16 +45,7 @@ void check_relay_memory(const Problem& problem) {
                     "--relay-memory), which a schedule of --from does not heed; leave one of them out",
                     problem.topology->name()));
   }
-  const SolveOptions usual;
-  const bool searches =
-      problem.options.improve_work > 0 && problem.options.improve_work != usual.improve_work;
-  if (searches || (problem.options.improve_work > 0 && problem.options.streams != usual.streams)) {
-    throw Error(ExitCode::unavailable,
-                fmt::format("GPUs of '{}' have little memory for what they only pass on (buffer_bytes, "
-                            "--relay-memory), which large-neighbourhood search does not heed; leave {} out",
-                            problem.topology->name(), searches ? "--improve-work" : "--streams"));
-  }
-  if (engine == "auto" || find_engine(engine).heeds_relay_memory) return;
+  if (engine == "auto" || may_be_fitted(find_engine(engine))) return;
   throw Error(ExitCode::unavailable,
               fmt::format("GPUs of '{}' have little memory for what they only pass on (buffer_bytes, "
                           "--relay-memory), which engine {} does not heed; use --engine list, or auto",

@@ -8,14 +8,23 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/relay_memory.hpp"
 #include "rondo/core/transfers.hpp"
+#include "rondo/local_search/relay_fit.hpp"
 #include "rondo/pipeline/kept_schedule.hpp"
 #include "time_shares.hpp"
 
 namespace rondo {
 
+bool may_be_fitted(const EngineInfo& engine) {
+  return !engine.combines && !engine.answers && !engine.works_in_rounds && !engine.traits.branches;
+}
+
 EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
                            const RunContext& context, const std::function<bool(const EngineInfo&)>& which)
-    : problem_(problem), tools_(tools), context_(context), instance_(problem.instance()) {
+    : problem_(problem),
+      tools_(tools),
+      context_(context),
+      instance_(problem.instance()),
+      is_limited_(has_limited_relays(*problem.topology, problem.demand)) {
   const SolveOptions& asked = problem.options;
   options_.seed = asked.seed;
   options_.epochs = asked.epochs;
@@ -35,9 +44,8 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   const bool combines = problem.demand.kind() == DemandKind::all_reduction;
   for (const EngineInfo& engine : engine_registry()) {
     if (combines ? !engine.combines : !engine.spreads) continue;
-    const bool schedules =
-        (engine.heeds_bandwidth_steps || !problem.topology->has_bandwidth_steps()) &&
-        (engine.heeds_relay_memory || !has_limited_relays(*problem.topology, problem.demand));
+    const bool schedules = (engine.heeds_bandwidth_steps || !problem.topology->has_bandwidth_steps()) &&
+                           (!is_limited_ || may_be_fitted(engine));
     const bool applicable =
         asked.engine == "auto" && schedules && which(engine) && engine.applicable(instance_, options_);
     if (!applicable && asked.engine != engine.name) continue;
@@ -98,6 +106,9 @@ EngineResult EngineRunner::run(const Candidate& candidate, EngineOptions options
   // Where messages cost, transfers that meet in a switch cannot be told apart without numbers.
   if (result.schedule && problem_.topology->has_message_costs())
     number_transfers(*problem_.topology, demand, result.schedule->sends);
+  if (result.schedule && is_limited_)
+    result.schedule =
+        fitted_to_memory(*problem_.topology, demand, *std::move(result.schedule), options.concurrency);
   return result;
 }
 

@@ -12,6 +12,10 @@
 
 namespace rondo {
 
+/// Whether other starts may be given to what the engine makes, where GPUs have little memory for what they
+/// only pass on.
+bool may_be_fitted(const EngineInfo& engine);
+
 /// The engines that are tried on a problem, each prepared when it is first needed.
 class EngineRunner {
  public:
@@ -44,6 +48,7 @@ class EngineRunner {
   const Toolbox& tools_;
   const RunContext& context_;
   const Instance instance_;
+  const bool is_limited_;  ///< GPUs have little memory for what they only pass on
   EngineOptions options_;
   std::vector<EngineInfo> engines_;
   std::vector<PreparedEngine> prepared_;

@@ -186,8 +186,6 @@ void LocalSearch::run() {
 void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
              const RunContext& context) {
   const SearchState& state = exploration.state;
-  // Neighbours take other paths, and other memory of relays.
-  if (has_limited_relays(*problem.topology, problem.demand)) return;
   if (problem.options.improve_work <= 0 || best_improvable(state.trials).empty() || rule.time_share() >= 1)
     return;
   LocalSearch(problem, runner, exploration, rule, context).run();
@@ -195,6 +193,7 @@ void improve(const Problem& problem, EngineRunner& runner, Exploration& explorat
 
 void join(const Problem& problem, Incumbent& best, StopRule& rule, const RunContext& context) {
   const SolveOptions& options = problem.options;
+  // What goes together takes other memory of relays.
   if (has_limited_relays(*problem.topology, problem.demand)) return;
   if (!may_join(problem) || rule.stop(best.found.schedule->finish_us)) return;
   const Demand demand = problem.demand.with_chunks(best.chunks);

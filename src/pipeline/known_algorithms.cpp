@@ -25,7 +25,7 @@ bool may_end_before(const EngineInfo& engine, const Problem& problem, double unt
   const bool combines = problem.demand.kind() == DemandKind::all_reduction;
   if (!engine.is_known_algorithm || (combines ? !engine.combines : !engine.spreads)) return false;
   if (problem.topology->has_bandwidth_steps() && !engine.heeds_bandwidth_steps) return false;
-  if (has_limited_relays(*problem.topology, problem.demand) && !engine.heeds_relay_memory) return false;
+  if (has_limited_relays(*problem.topology, problem.demand)) return false;
   return engine.least_us(problem.instance()) < (may_join(problem) ? kInfinity : until_us * (1 - kSame));
 }
 

@@ -137,6 +137,24 @@ TEST_F(Survival, AStoppedAllReduceEndsWithTheScheduleOfAnUndisturbedOne) {
   }
 }
 
+// Tenants are solved one after another, then as one demand: each search has states of its own.
+TEST_F(Survival, AKilledSharingOfTenantsEndsWithTheScheduleOfAnUndisturbedOne) {
+  expect_the_same_after_a_kill(
+      "solve --topology ring:gpus=4 --tenant a:collective=allgather,size=4KB --tenant "
+      "b:collective=broadcast,size=4KB,priority=4 --objective weighted --improve-work 1e3 --output out "
+      "--checkpoint-every 0",
+      "joint-search", 1);
+}
+
+TEST_F(Survival, AKilledSearchOverScenariosEndsWithTheScheduleOfAnUndisturbedOne) {
+  write_file(at("s.json"), R"({"format": "rondo-scenarios", "version": 1, "scenarios": [
+      {"name": "slow", "scale-bandwidth": "0:1:0.2"}]})");
+  expect_the_same_after_a_kill(
+      "solve --topology ring:gpus=4 --collective allgather --size 4KB --improve-work 1e3 --scenarios s.json "
+      "--output out --checkpoint-every 0",
+      "scenario-1-search", 1);
+}
+
 TEST_F(Survival, TwoRoundsReplaceTheStatesOfTheirPlan) {
   const std::string solve =
       "solve --topology star:chassis=2,gpus=4 --collective allgather --size 100MB --chunks 4 --engine rounds "

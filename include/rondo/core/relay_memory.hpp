@@ -24,6 +24,9 @@ struct RelayStay {
 /// The same topology where every GPU has `bytes` for what it only passes on.
 Topology with_relay_memory(const Topology& topology, double bytes);
 
+/// Whether a GPU neither brings nor wants the data.
+bool only_relays(const Contribution& part, GpuId gpu);
+
 /// Whether some GPU that would only pass data on has little memory for that.
 bool has_limited_relays(const Topology& topology, const Demand& demand);
 

@@ -56,7 +56,6 @@ struct EngineInfo {
   std::function<int(const Demand&)> pieces = {};
   bool takes_seeds = true;             ///< other seeds give other schedules
   bool heeds_bandwidth_steps = false;  ///< schedules on links whose bandwidth changes
-  bool heeds_relay_memory = false;     ///< schedules where GPUs have little memory for what they pass on
   bool supports_local_search = false;  ///< also where it is asked for by name, not as one of `auto`
   bool answers = false;                ///< a question, where no schedule of another engine would be an answer
   EngineTraits traits;

@@ -54,6 +54,8 @@ struct PlanSpace {
   /// Hops, per source * number of GPUs + destination; empty where moves do not let switches copy.
   std::vector<std::vector<int>> between = {};
   const Deadline* deadline = nullptr;  ///< of passes on this rank; null: none
+  /// Per GPU, for what it only passes on (rule 12); empty where all have room enough.
+  std::vector<double> relay_bytes = {};
 
   bool may_copy() const { return !between.empty(); }
   const std::vector<int>& hops_between(GpuId src, GpuId dst) const {

@@ -97,7 +97,6 @@ EngineInfo list_engine() {
                 return demand.num_deliveries() * (1 + static_cast<double>(demand.num_chunks()) / 1024);
               },
           .heeds_bandwidth_steps = true,
-          .heeds_relay_memory = true,
           .supports_local_search = true,
           .traits = kContinuousTime,
           .prepare = prepare_list};

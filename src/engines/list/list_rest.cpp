@@ -17,12 +17,13 @@ ListedRest list_rest(const Topology& topology, const Demand& demand, std::span<c
   const auto tries =
       static_cast<std::size_t>(std::clamp(work / work_each, 1.0, 4 * static_cast<double>(policies.size())));
   ListedRest best;
+  Deliveries deliveries;
   for (std::size_t i = 0; i < tries; ++i) {
     const std::string& policy = policies[i % policies.size()];
     const std::uint64_t seed = i / policies.size();
     ListRules rules = list_rules(policy, seed);
     rules.concurrency = concurrency;
-    const Deliveries deliveries = plan_deliveries(topology, hops, demand, seed);
+    if (i % policies.size() == 0) deliveries = plan_deliveries(topology, hops, demand, seed);
     Schedule schedule = list_schedule(topology, hops, demand, deliveries, rules, &under_way);
     if (i == 0 || schedule.finish_us < best.schedule.finish_us) best = {std::move(schedule), policy};
   }

@@ -11,7 +11,6 @@
 #include "chunk_set.hpp"
 #include "holder_table.hpp"
 #include "joined_chunks.hpp"
-#include "relay_reservations.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/core/random.hpp"
@@ -33,7 +32,7 @@ class ListScheduler {
   std::optional<Schedule> run(const Deadline* deadline);
 
  private:
-  enum class EventKind : std::uint8_t { arrival, link_free, memory_free };
+  enum class EventKind : std::uint8_t { arrival, link_free };
   struct Event {
     double t_us;
     EventKind kind;
@@ -65,7 +64,6 @@ class ListScheduler {
   double from_us_;  ///< nothing new starts before
   Random random_;
   LinkTimetable timetable_;
-  std::optional<RelayReservations> memory_;  ///< where GPUs have little
 
   HolderTable holders_;
   WakeTable wakes_;
@@ -108,8 +106,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
   for (std::size_t g = 0; g < num_gpus_; ++g)
     in_GBps_.push_back(goodput_into_GBps(topology, GpuId{g}, smallest_bytes_));
   wake_when_bandwidth_changes();
-  if (topology.limits_relay_memory()) memory_.emplace(topology, demand, deliveries);
-  joins_ = rules.joined && topology.has_message_costs() && !memory_;
+  joins_ = rules.joined && topology.has_message_costs();
 
   holds_.assign(num_gpus_, no_chunks(num_chunks_));
   lacks_.assign(num_gpus_, no_chunks(num_chunks_));
@@ -187,10 +184,6 @@ void ListScheduler::note(const Move& move, double arrival_us) {
   events_.push({std::max(arrival_us, from_us_), EventKind::arrival, hop.dst.value, move.chunk.value});
   transfers_.push_back({move, arrival_us});
   latest_us_ = std::max(latest_us_, arrival_us);
-  if (memory_ && contains(lacks_[hop.dst.index()], move.chunk.index())) {
-    const auto free_us = memory_->enter(move.chunk.index(), hop.dst, arrival_us);
-    if (free_us) events_.push({std::max(*free_us, from_us_), EventKind::memory_free, 0, move.chunk.value});
-  }
   if (contains(lacks_[hop.dst.index()], move.chunk.index())) {
     erase(lacks_[hop.dst.index()], move.chunk.index());
     lacking_bytes_[hop.dst.index()] -= demand_.bytes(move.chunk);
@@ -243,12 +236,6 @@ void ListScheduler::apply_events_until(double t_us) {
         waiting_[static_cast<std::size_t>(g)] = 1;
       continue;
     }
-    if (event.kind == EventKind::memory_free) {
-      memory_->release(static_cast<std::size_t>(event.chunk));
-      std::ranges::fill(stalled_, 0);
-      std::ranges::fill(waiting_, 1);
-      continue;
-    }
     const GpuId gpu{event.where};
     const auto chunk = static_cast<std::size_t>(event.chunk);
     insert(holds_[gpu.index()], chunk);
@@ -270,7 +257,6 @@ std::optional<Choice> ListScheduler::best_chunk(int h, std::size_t receiver, dou
   for (std::size_t w = 0; w < wanted.size(); ++w) {
     for (std::uint64_t bits = there[w] & wanted[w]; bits != 0; bits &= bits - 1) {
       const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      if (memory_ && !memory_->may_enter(c, GpuId{receiver})) continue;
       const std::uint64_t key = holders_.key(c) | chance(c, receiver, rules_.seed);
       // Distances are looked up last: they are far apart in memory.
       if (!count && best && !best->fallback && key >= best->key) continue;

@@ -101,6 +101,22 @@ INSTANTIATE_TEST_SUITE_P(
               {6}},
         Shape{"star", {{"intra", "ndv2"}}, "star-2x8-ndv2", 16, 1, 68, {4, 5}, {2}},
         Shape{"star",
+              {{"intra", "ring"}, {"gpus", "4"}, {"uplinks", "4"}},
+              "star-2x4-ring",
+              8,
+              1,
+              32,
+              {3},
+              {8}},
+        Shape{"star",
+              {{"intra", "ring"}, {"gpus", "2"}, {"uplinks", "2"}},
+              "star-2x2-ring",
+              4,
+              1,
+              12,
+              {2},
+              {4}},
+        Shape{"star",
               {{"intra", "switch"}, {"gpus", "4"}, {"uplinks", "4"}},
               "star-2x4-switch",
               8,
@@ -228,7 +244,7 @@ TEST(Generators, RefuseBadValues) {
   refuses("mesh", {{"dims", "4x4"}, {"bandwidth_GBps", "1,2,3"}}, {"one value or 2"});
   refuses("hypercube", {{"dimensions", "20"}}, {"dimensions is '20'", "1 to 19"});
   refuses("star", {{"intra", "ndv2"}, {"gpus", "4"}}, {"gpus is '4'", "8 where intra is ndv2"});
-  refuses("star", {{"intra", "bus"}}, {"full or ndv2 or switch"});
+  refuses("star", {{"intra", "bus"}}, {"full or ring or ndv2 or switch"});
   refuses("star", {{"uplinks", "9"}}, {"uplinks is '9'", "at most gpus (8)"});
   refuses("rails", {{"rails", "9"}}, {"rails is '9'"});
   refuses("fat_tree", {{"leaves", "1"}, {"gpus", "1"}}, {"2 or more"});

@@ -105,37 +105,41 @@ TEST(Sharing, IsRefusedByWhatIsForOneCollective) {
 }
 
 // Corners of a torus exchange data over GPUs that take no part: less memory, later.
-TEST(RelayMemory, IsHeededByListScheduling) {
+TEST(RelayMemory, IsHeededByEnginesAndLocalSearch) {
   const Fabric torus = generated("torus", {{"dims", "4x4"}});
   const Demand demand = make_demand(Collective::alltoall, 16e6, 16, 1, GpuId{0},
                                     {.group = {GpuId{0}, GpuId{2}, GpuId{8}, GpuId{10}}});
   SolveOptions options;
-  options.chunks = 4;
-  options.improve_work = 0;
+  options.chunks = 2;
   const double chunk_bytes = demand.contributions().front().bytes / options.chunks;
-  double before_us = 0;
-  for (const double chunks : {8.0, 2.0, 1.0}) {
-    const auto limited = std::make_shared<const Topology>(with_relay_memory(*torus, chunks * chunk_bytes));
-    const SynthesisResult result = solve(limited, demand, options);
-    const std::vector<double> peaks =
-        peak_relay_bytes(*torus, result.proven.demand, result.proven.schedule.sends);
-    EXPECT_LE(*std::ranges::max_element(peaks), chunks * chunk_bytes * (1 + 1e-9));
-    EXPECT_GE(result.proven.schedule.finish_us, before_us);
-    before_us = 0.98 * result.proven.schedule.finish_us;
+  for (const std::string engine : {"list", "flow"}) {
+    options.engine = engine;
+    double before_us = 0;
+    for (const double chunks : {2.0, 1.0}) {
+      const auto limited = std::make_shared<const Topology>(with_relay_memory(*torus, chunks * chunk_bytes));
+      options.improve_work = 0;
+      const SynthesisResult result = solve(limited, demand, options);
+      const std::vector<double> peaks =
+          peak_relay_bytes(*torus, result.proven.demand, result.proven.schedule.sends);
+      EXPECT_LE(*std::ranges::max_element(peaks), chunks * chunk_bytes * (1 + 1e-9));
+      EXPECT_GE(result.proven.schedule.finish_us, before_us) << engine << chunks;
+      before_us = 0.98 * result.proven.schedule.finish_us;
+      options.improve_work = 3e3;
+      const SynthesisResult improved = solve(limited, demand, options);
+      EXPECT_LE(improved.proven.schedule.finish_us, result.proven.schedule.finish_us) << engine << chunks;
+    }
   }
+  options.engine = "auto";
   const auto without = std::make_shared<const Topology>(with_relay_memory(*torus, 0));
   expect_error(ExitCode::unavailable, {"GPU 0", "GPU 2", "--relay-memory", "--chunks"},
                [&] { solve(without, demand, options); });
-  options.engine = "flow";
   const auto little = std::make_shared<const Topology>(with_relay_memory(*torus, chunk_bytes));
-  expect_error(ExitCode::unavailable, {"engine flow", "buffer_bytes"}, [&] {
-    check_options({little, demand, options});
-  });
-  options.engine = "list";
-  options.improve_work = 1e5;
-  expect_error(ExitCode::unavailable, {"buffer_bytes", "--improve-work"}, [&] {
-    check_options({little, demand, options});
-  });
+  for (const std::string engine : {"milp", "rounds"}) {
+    options.engine = engine;
+    expect_error(ExitCode::unavailable, {"engine " + engine, "buffer_bytes"}, [&] {
+      check_options({little, demand, options});
+    });
+  }
   // Everybody wants everything: nobody only passes on.
   solve(without, make_demand(Collective::allgather, 16e6, 16, 1));
 }
