@@ -48,15 +48,17 @@ def kill_session(leader):
             pass
 
 
-def build_with_kills(command, kills, longest_s):
-    """Kills after random times; counts those that came before the end, and the seconds until then."""
+def build_with_kills(command, folder, kills, cells, cell_s):
+    """Kills as equal shares of the cells are there, the last time as all are, each up to a cell's time later; counts
+    the kills that came before the end."""
     chance = random.Random(0)
     done = 0
-    for _ in range(kills):
+    for kill in range(1, kills + 1):
         process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while process.poll() is None and len(cell_files(folder)) < kill * cells // kills:
+            time.sleep(0.02)
         try:
-            process.wait(chance.uniform(0.5, longest_s))
-            break
+            process.wait(chance.uniform(0, cell_s))
         except subprocess.TimeoutExpired:
             kill_session(process.pid)
             process.wait()
@@ -71,7 +73,7 @@ def kill_often(options, scratch):
     _, seconds, _ = run(build + [str(whole)])
     expected = content(whole)
     chance = random.Random(0)
-    row = {"fabric": "kills", "kills": 0, "builds": 0, "cells": len(expected) - len(list(whole.glob("cells/*/bins.json"))), "wrong": 0}
+    row = {"fabric": "kills", "kills": 0, "builds": 0, "cells": len(cell_files(whole)), "wrong": 0}
     while row["kills"] < 20 * options.kills:
         killed = scratch / f"killed-{row['builds']}"
         ranks = 1 + row["builds"] % options.ranks
@@ -90,6 +92,10 @@ def kill_often(options, scratch):
         row["builds"] += 1
         shutil.rmtree(killed)
     return row
+
+
+def cell_files(folder):
+    return [path for path in folder.glob("cells/*/*.json") if path.name != "bins.json"]
 
 
 def content(folder):
@@ -132,8 +138,9 @@ class Case:
 
     def build_killed(self):
         killed = self.scratch / "killed"
-        longest_s = 2 * self.row["wall_s"] / max(1, self.options.kills)
-        self.row["kills"] = build_with_kills(self.build + [str(killed)], self.options.kills, longest_s)
+        cell_s = self.options.ranks * self.row["wall_s"] / self.row["cells"]
+        self.row["kills"] = build_with_kills(self.build + [str(killed)], killed, self.options.kills,
+                                             self.row["cells"], cell_s)
         run(self.build + [str(killed)])
         self.row["same_after_kills"] = content(self.built) == content(killed)
 

@@ -48,6 +48,13 @@ double work_of(const Series& series) {
   return series.collective == Collective::allreduce ? kSumsForAll : 1;
 }
 
+/// When cells of one size are made, one turn after another, so that later ones can be made from earlier ones.
+constexpr int kTurns = 3;
+int turn_of(const Series& series) {
+  if (series.collective == Collective::allreduce) return 2;
+  return series.collective == Collective::reduce_scatter ? 1 : 0;
+}
+
 /// What a rank tells the others of a cell.
 struct Told {
   int way = 0;
@@ -81,11 +88,25 @@ class Wave {
   Wave(const Folder& folder, const BuildTask& task, const RunContext& context, const std::vector<Step>& steps)
       : folder_(folder), task_(task), context_(context), steps_(steps) {}
 
+  /// Sums may be made from what spreads them, and sums for several GPUs from both.
   void make(BuildSummary& summary) const {
+    const bool is_refreshed = !task_.older.empty();
+    for (int turn = 0; turn < (is_refreshed ? kTurns : 1); ++turn) {
+      std::vector<std::size_t> cells;
+      for (std::size_t i = 0; i < num_cells(); ++i) {
+        if (!is_refreshed || turn_of(series(i)) == turn) cells.push_back(i);
+      }
+      make(cells, summary);
+    }
+  }
+  std::size_t num_cells() const { return task_.series.size() * steps_.size(); }
+
+ private:
+  void make(const std::vector<std::size_t>& cells, BuildSummary& summary) const {
     std::vector<double> work;
-    for (std::size_t i = 0; i < num_cells(); ++i) work.push_back(work_of(series(i)));
-    const auto outcomes =
-        map_parts(context_.communicator, work, [this](std::size_t i) { return to_message(make_cell(i)); });
+    for (const std::size_t i : cells) work.push_back(work_of(series(i)));
+    const auto outcomes = map_parts(context_.communicator, work,
+                                    [&](std::size_t i) { return to_message(make_cell(cells[i])); });
     throw_errors(outcomes);
     for (const PartOutcome& outcome : outcomes) {
       const Told told = from_message<Told>(outcome.value);
@@ -97,9 +118,7 @@ class Wave {
       if (!told.damaged.empty()) summary.damaged.push_back(told.damaged);
     }
   }
-  std::size_t num_cells() const { return task_.series.size() * steps_.size(); }
 
- private:
   const Series& series(std::size_t i) const { return task_.series[i / steps_.size()]; }
 
   Told make_cell(std::size_t i) const {
@@ -120,6 +139,10 @@ class Wave {
                   .smaller = neighbour(i, step.smaller),
                   .larger = neighbour(i, step.larger),
                   .older = older(i, size_bytes)};
+    if (cell.older && turn_of(series(i)) > 0) {
+      cell.spreading = other(i, size_bytes, Collective::allgather);
+      if (turn_of(series(i)) > 1) cell.gathering = other(i, size_bytes, Collective::reduce_scatter);
+    }
     const Cell made = catalogue::make_cell(cell, context_.interrupt);
     throw_if_interrupted(context_);
     folder_.write(series(i), made);
@@ -154,6 +177,14 @@ class Wave {
   std::optional<Cell> neighbour(std::size_t i, int size) const {
     if (size < 0) return std::nullopt;
     return folder_.made_cell(series(i), task_.sizes[static_cast<std::size_t>(size)]);
+  }
+
+  /// This size of a collective among the same GPUs.
+  std::optional<Cell> other(std::size_t i, double size_bytes, Collective collective) const {
+    Series wanted = series(i);
+    wanted.collective = collective;
+    if (std::ranges::find(task_.series, wanted) == task_.series.end()) return std::nullopt;
+    return folder_.made_cell(wanted, size_bytes);
   }
 
   std::optional<Cell> older(std::size_t i, double size_bytes) const {

@@ -7,6 +7,7 @@
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/io/schedule_hdf5.hpp"
+#include "rondo/pipeline/halves.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 
 namespace rondo::catalogue {
@@ -32,7 +33,11 @@ class CellMaker {
     for (const auto* candidate : {&smaller, &larger, &older}) {
       if (*candidate && (*candidate)->schedule) take_over(**candidate);
     }
-    if (!is_good_enough(older)) solve(older);
+    if (!is_good_enough()) {
+      if (older) make_from_others();
+      if (!is_as_good_as(older)) solve(older);
+    }
+    if (made_) keep_made();
     cell_.loss_of_smaller = loss_of(smaller);
     cell_.loss_of_larger = loss_of(larger);
     cell_.wall_s = clock.seconds();
@@ -56,15 +61,49 @@ class CellMaker {
   }
 
   /// Whether what was taken over may stay.
-  bool is_good_enough(const std::optional<Replayed>& older) {
+  bool is_good_enough() {
     if (cell_.is_refused()) return false;
     cell_.bound = bound_at(task_.topology, demand_);
-    const double tolerance = task_.options.tolerance;
-    if (cell_.gap() <= tolerance) return true;
-    // On its own figures it was as far from the bound.
-    if (older && older->schedule && 1 + cell_.gap() <= (1 + task_.older->gap()) * (1 + tolerance))
-      return true;
-    return is_settled();
+    return cell_.gap() <= task_.options.tolerance || is_settled();
+  }
+
+  /// Whether the older schedule was as far from the bound on its own figures.
+  bool is_as_good_as(const std::optional<Replayed>& older) const {
+    if (cell_.is_refused() || !older || !older->schedule) return false;
+    return 1 + cell_.gap() <= (1 + task_.older->gap()) * (1 + task_.options.tolerance);
+  }
+
+  /// Sums for one GPU each from what spreads, backwards; for several, from both in two halves.
+  void make_from_others() {
+    const std::optional<Replayed> spreading = replayed(task_.spreading);
+    const std::optional<Replayed> gathering = replayed(task_.gathering);
+    const auto there = [](const std::optional<Replayed>& other) {
+      return other && other->schedule ? &*other->schedule : nullptr;
+    };
+    if (there(spreading) == nullptr && there(gathering) == nullptr) return;
+    const bool is_whole = demand_.kind() == DemandKind::all_reduction;
+    std::optional<ProvenSchedule> made =
+        is_whole ? in_halves(demand_, there(gathering), there(spreading)) : backwards(*there(spreading));
+    if (!made) return;
+    if (is_whole) halves_ = std::make_shared<const ProvenSchedule>(*made);
+    if (!cell_.is_refused() && !is_earlier(made->schedule.finish_us, cell_.finish_us)) return;
+    if (!cell_.bound) cell_.bound = bound_at(task_.topology, demand_);
+    made->lower_bound = cell_.bound;
+    cell_.way = Way::adapted;
+    cell_.finish_us = made->schedule.finish_us;
+    cell_.engine = is_whole ? "halves/kept" : "backwards/kept";
+    cell_.made_from = (is_whole && gathering ? *gathering : *spreading).name;
+    made_ = std::move(made);
+  }
+
+  std::optional<ProvenSchedule> backwards(const ProvenSchedule& spreading) const {
+    const std::size_t chunks = spreading.demand.num_chunks() / demand_.num_chunks();
+    return sums_backwards(spreading, demand_.with_chunks(static_cast<int>(chunks)));
+  }
+
+  void keep_made() {
+    cell_.schedule = task_.folder.add_schedule(*made_);
+    cell_.digest = schedule_digest(made_->demand, made_->schedule);
   }
 
   /// Whether one schedule is near the best at both neighbouring sizes, and in between no farther from the
@@ -92,11 +131,13 @@ class CellMaker {
     const double tolerance = task_.options.tolerance;
     Problem problem{task_.topology, demand_, task_.options.solve};
     if (older) {
-      problem.options.from = cell_.is_refused() ? older->name : cell_.schedule;
+      problem.halves = halves_;
+      problem.options.from = cell_.is_refused() || made_ ? older->name : cell_.schedule;
       problem.start = task_.folder.schedule(problem.options.from);
       problem.options.enough_gap = std::max(tolerance, (1 + task_.older->gap()) * (1 + tolerance) - 1);
       if (try_solving(problem, Way::adapted)) return;
       problem.start = nullptr;
+      problem.halves = nullptr;
       problem.options.from.clear();
     }
     problem.options.enough_gap = tolerance;
@@ -124,6 +165,7 @@ class CellMaker {
     cell_.bound = result.proven.lower_bound;
     const Schedule& schedule = result.proven.schedule;
     if (!cell_.is_refused() && !is_earlier(schedule.finish_us, cell_.finish_us)) return;
+    made_.reset();
     cell_.way = way;
     cell_.schedule = task_.folder.add_schedule(result.proven);
     cell_.finish_us = schedule.finish_us;
@@ -138,6 +180,8 @@ class CellMaker {
   const std::atomic<bool>* interrupt_;
   Demand demand_;
   Cell cell_;
+  std::optional<ProvenSchedule> made_ = std::nullopt;  ///< from others, of no file as yet
+  std::shared_ptr<const ProvenSchedule> halves_ = nullptr;
 };
 
 }  // namespace

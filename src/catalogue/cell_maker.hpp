@@ -18,6 +18,9 @@ struct CellTask {
   std::optional<Cell> smaller = std::nullopt;  ///< the nearest that are made
   std::optional<Cell> larger = std::nullopt;
   std::optional<Cell> older = std::nullopt;  ///< of another fabric
+  /// Of the collectives that this one is made of, backwards or in halves, this size.
+  std::optional<Cell> spreading = std::nullopt;
+  std::optional<Cell> gathering = std::nullopt;
 };
 
 /// Keeps the schedule that it makes; the caller keeps the cell. What an interrupt cut short is no cell.

@@ -219,20 +219,21 @@ Command catalogue_build_command() {
 }
 
 Command catalogue_refresh_command() {
-  return {.name = "catalogue refresh",
-          .arguments = "DIR --topology NEW [--degrade ...] [--without ...]",
-          .summary = "the same cells on other figures: kept where they do as well there, else adapted",
-          .positional = "path",
-          .notes =
-              "The cells of the new fabric stand beside the old ones (rondo catalogue prune --keep removes "
-              "those). What\nrondo catalogue check calls kept stays, timed anew; the rest is adapted from "
-              "the old "
-              "schedule, or solved\nwhere that is not possible. Stops and goes on as rondo catalogue build "
-              "does.\n\n"
-              "Example:\n"
-              "  mpirun -n 2 rondo catalogue refresh ndv2 --topology ndv2-2 --degrade 0.05:0.5\n",
-          .options = refresh_groups,
-          .run = refresh};
+  return {
+      .name = "catalogue refresh",
+      .arguments = "DIR --topology NEW [--degrade ...] [--without ...]",
+      .summary = "the same cells on other figures: kept where they do as well there, else adapted",
+      .positional = "path",
+      .notes =
+          "The cells of the new fabric stand beside the old ones (rondo catalogue prune --keep removes "
+          "those). What\nrondo catalogue check calls kept stays, timed anew; the rest is adapted from "
+          "the old schedule (sums\nalso from what was found for AllGather, backwards or in two halves), or "
+          "solved where that is not possible.\nStops and goes on as rondo catalogue build "
+          "does.\n\n"
+          "Example:\n"
+          "  mpirun -n 2 rondo catalogue refresh ndv2 --topology ndv2-2 --degrade 0.05:0.5\n",
+      .options = refresh_groups,
+      .run = refresh};
 }
 
 }  // namespace rondo::cli

@@ -29,7 +29,7 @@ class Interleaving {
                std::span<const double> keys, int concurrency)
       : before_(before), topology_(topology), demand_(demand), timetable_(topology, concurrency) {
     for (const Send& send : before.sends) next_number_ = std::max(next_number_, send.transfer + 1);
-    for (TransferSends& transfer : transfers_by_start(before.topology, demand, before.sends)) {
+    for (TransferSends& transfer : transfers_by_start(before.topology, before.sends)) {
       Item& item = items_.emplace_back();
       item.shape = shape_of(transfer, before, topology, demand);
       item.key = keys[index(transfer.sends.front())];

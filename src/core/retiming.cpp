@@ -31,8 +31,7 @@ class Retiming {
 
   Schedule run() {
     for (const Send& send : sends_) next_number_ = std::max(next_number_, send.transfer + 1);
-    for (const TransferSends& transfer : transfers_by_start(before_.topology, demand_, sends_))
-      place(transfer);
+    for (const TransferSends& transfer : transfers_by_start(before_.topology, sends_)) place(transfer);
     canonicalise(schedule_);
     return std::move(schedule_);
   }

@@ -1,32 +1,36 @@
 #include "timed_transfers.hpp"
 
 #include <algorithm>
-#include <map>
+#include <limits>
 #include <numeric>
 #include <unordered_map>
 #include <utility>
 
+#include "continued_sends.hpp"
 #include "rondo/core/index.hpp"
-#include "rondo/core/transfers.hpp"
 #include "rondo/core/units.hpp"
 
 namespace rondo {
-std::vector<TransferSends> transfers_by_start(const Topology& topology, const Demand& demand,
-                                              std::span<const Send> sends) {
-  const Transfers transfers = transfers_of(topology, demand, sends);
-  std::map<std::pair<std::int32_t, int>, std::size_t> known;
+std::vector<TransferSends> transfers_by_start(const Topology& topology, std::span<const Send> sends) {
+  const std::vector<int> continued = continued_sends(topology, sends);
+  constexpr auto kNew = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> of_first(sends.size(), kNew);
+  std::unordered_map<std::int32_t, std::size_t> of_number;
   std::vector<TransferSends> groups;
   std::vector<int> by_start(sends.size());
   std::iota(by_start.begin(), by_start.end(), 0);
   std::ranges::stable_sort(by_start, {}, [&](int s) { return sends[index(s)].start_us; });
   for (const int s : by_start) {
     int first = s;
-    while (transfers.continued[index(first)] >= 0) first = transfers.continued[index(first)];
+    while (continued[index(first)] >= 0) first = continued[index(first)];
     const std::int32_t number = sends[index(first)].transfer;
-    const auto [at, is_new] = known.try_emplace(
-        number == kNoTransfer ? std::pair(kNoTransfer, first) : std::pair(number, -1), groups.size());
-    if (is_new) groups.push_back({{}, sends[index(s)].start_us});
-    groups[at->second].sends.push_back(s);
+    std::size_t& at =
+        number == kNoTransfer ? of_first[index(first)] : of_number.try_emplace(number, kNew).first->second;
+    if (at == kNew) {
+      at = groups.size();
+      groups.push_back({{}, sends[index(s)].start_us});
+    }
+    groups[at].sends.push_back(s);
   }
   // In the order of starts: what a transfer rests on has started before.
   std::ranges::stable_sort(groups, {}, &TransferSends::start_us);
@@ -77,11 +81,9 @@ void append_transfer(const TransferSends& transfer, const TransferShape& shape, 
                      std::vector<Send>& sends) {
   std::vector<Send> timed;
   timetable.reserve(shape.hop, shape.chunks.front(), shape.bytes, start_us, timed);
-  std::unordered_map<int, Send> on_link;
-  for (const Send& send : timed) on_link.emplace(send.link.value, send);
   for (const int s : transfer.sends) {
     const Send& old = before.sends[index(s)];
-    Send now = on_link.at(before.link_of(old).value);
+    Send now = *std::ranges::find(timed, before.link_of(old), &Send::link);
     now.chunk = old.chunk;
     now.op = old.op;
     // What meets where bandwidth changes needs numbers, those of before or its own.

@@ -18,8 +18,7 @@ struct TransferSends {
 };
 
 /// In the order of starts: what a transfer rests on has started before.
-std::vector<TransferSends> transfers_by_start(const Topology& topology, const Demand& demand,
-                                              std::span<const Send> sends);
+std::vector<TransferSends> transfers_by_start(const Topology& topology, std::span<const Send> sends);
 
 /// The links of a transfer as a hop, and its chunks.
 struct TransferShape {

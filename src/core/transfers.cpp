@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "continued_sends.hpp"
 #include "partial_sums.hpp"
 #include "rondo/core/replay.hpp"
 
@@ -216,6 +217,10 @@ void find_causes_of_copies(const Demand& demand, std::vector<Delivery>& deliveri
 }
 
 }  // namespace
+
+std::vector<int> continued_sends(const Topology& topology, std::span<const Send> sends) {
+  return SwitchPairing(topology, sends).take_continued();
+}
 
 Transfers transfers_of(const Topology& topology, const Demand& demand, std::span<const Send> sends) {
   SwitchPairing pairing(topology, sends);

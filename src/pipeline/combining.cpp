@@ -11,10 +11,8 @@
 #include "mirrored_sums.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/core/replay.hpp"
-#include "rondo/core/retiming.hpp"
-#include "rondo/core/transfers.hpp"
 #include "rondo/core/transposition.hpp"
+#include "rondo/pipeline/halves.hpp"
 #include "rondo/pipeline/kept_schedule.hpp"
 #include "rondo/pipeline/registry.hpp"
 
@@ -34,41 +32,6 @@ constexpr std::size_t kManyGpus = 64;
 /// What halves do not better by enough for their time.
 constexpr double kNothingBetter = 1e-4;
 
-/// One half of a problem: sums of GPUs for one of them each, or what that one then has for the others.
-struct Halves {
-  Demand gathering;
-  Demand spreading;
-  int parts = 0;  ///< of a contribution, one for each GPU that wants it
-};
-
-/// Every GPU that wants a sum adds up one part of it and spreads that. Nothing where other shapes are asked.
-std::optional<Halves> halves_of(const Demand& demand) {
-  const std::size_t parts = demand.contributions().front().destinations.size();
-  std::vector<Contribution> sums;
-  std::vector<Contribution> results;
-  for (const Contribution& whole : demand.contributions()) {
-    if (!whole.reduce || !whole.held.empty() || whole.destinations.size() != parts || parts < 2)
-      return std::nullopt;
-    for (const GpuId root : whole.destinations) {
-      Contribution sum = whole;
-      sum.bytes = whole.bytes / static_cast<double>(parts);
-      sum.destinations = {root};
-      Contribution result{.origin = root, .bytes = sum.bytes};
-      std::ranges::copy_if(whole.destinations, std::back_inserter(result.destinations),
-                           [&](GpuId g) { return g != root; });
-      sums.push_back(std::move(sum));
-      results.push_back(std::move(result));
-    }
-  }
-  const bool is_named = demand.collective() == Collective::allreduce;
-  const auto make = [&](Collective named, std::vector<Contribution> contributions) {
-    return Demand(is_named ? named : Collective::custom, demand.size_bytes(), demand.num_gpus(),
-                  std::move(contributions), 1, demand.shape());
-  };
-  return Halves{make(Collective::reduce_scatter, std::move(sums)),
-                make(Collective::allgather, std::move(results)), static_cast<int>(parts)};
-}
-
 /// The problem of a half; whole numbers of chunks a part only.
 std::optional<Problem> half(const Problem& problem, const Demand& demand, int parts, double share,
                             const RunContext& context) {
@@ -83,35 +46,6 @@ std::optional<Problem> half(const Problem& problem, const Demand& demand, int pa
     options.time_limit_s = now_s + share * std::max(0.0, *options.time_limit_s - now_s);
   }
   return half;
-}
-
-/// `first`, and then `second`, each transfer as early as their order allows.
-Schedule one_after_the_other(const Topology& topology, const Demand& demand, std::vector<Send> first,
-                             const ProvenSchedule& second, const std::string& whose) {
-  double end_us = 0;
-  std::int32_t next_number = 0;
-  for (const Send& send : first) {
-    end_us = std::max(end_us, send.arrival_us);
-    next_number = std::max(next_number, send.transfer + 1);
-  }
-  std::vector<Send> spreading = second.schedule.sends;
-  number_transfers(second.topology, second.demand, spreading);
-  for (Send send : spreading) {
-    const double latency_us = topology.link(send.link).latency_us;
-    send.end_us = end_us + send.end_us;
-    send.start_us += end_us;
-    send.arrival_us = send.end_us + latency_us;
-    if (send.transfer != kNoTransfer) send.transfer += next_number;
-    first.push_back(send);
-  }
-  Schedule appended{std::move(first)};
-  canonicalise(appended);
-  appended.finish_us = replayed_finish_us(topology, demand, appended.sends, whose);
-  Schedule earlier = retimed({topology, appended.sends}, topology, demand);
-  const ReplayResult replayed = replay(topology, demand, earlier.sends);
-  if (!replayed.valid() || replayed.finish_us >= appended.finish_us) return appended;
-  earlier.finish_us = replayed.finish_us;
-  return earlier;
 }
 
 /// Collective.
@@ -178,6 +112,10 @@ class AllReduction {
 
   Exploration run() {
     const bool is_auto = problem_.options.engine == "auto";
+    if (problem_.halves) {
+      keep_better(of_halves_there());
+      if (rule_.stop(finish_us())) return std::move(found_);
+    }
     if (problem_.start) {
       if (is_auto) {
         try_engines(
@@ -192,7 +130,8 @@ class AllReduction {
       if (is_within(kNothingBetter)) return std::move(found_);
     }
     // Sums are transposed in halves, which bandwidth that changes does not allow.
-    if (is_asked(problem_, false) && !problem_.topology->has_bandwidth_steps()) try_halves();
+    if (is_asked(problem_, false) && !problem_.halves && !problem_.topology->has_bandwidth_steps())
+      try_halves();
     const double near = problem_.topology->num_gpus() > kManyGpus ? kNearEnoughOfMany : kNearEnough;
     if (is_asked(problem_, true) && !problem_.start && !is_within(near))
       try_engines(
@@ -225,6 +164,14 @@ class AllReduction {
     }
     const Checkpoints::Prefix names(context_.checkpoints(), "quick-");
     try_engines(quick, &EngineInfo::goes_first, true);
+  }
+
+  Exploration of_halves_there() const {
+    const ProvenSchedule& there = *problem_.halves;
+    Incumbent halves{.chunks = there.demand.chunks_per_contribution(), .engine = "halves/kept"};
+    halves.found.schedule = there.schedule;
+    const SynthesisResult::Candidate candidate{halves.engine, halves.chunks, there.schedule.finish_us};
+    return {{}, std::move(halves), {candidate}};
   }
 
   void try_halves() {

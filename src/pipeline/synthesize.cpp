@@ -157,7 +157,7 @@ SynthesisResult synthesize_as_one(const Problem& problem, const RunContext& cont
     return synthesize_late_sums(problem, context);
   }
   // Rounds and kept schedules are stored with the chunks that are asked for.
-  const bool is_free = !works_in_rounds(problem) && !problem.start;
+  const bool is_free = !works_in_rounds(problem) && !problem.start && !problem.halves;
   if (const auto form = is_free ? canonical(problem.demand) : std::nullopt) {
     const Problem in_form{problem.topology, form->demand, problem.options, nullptr, problem.sketch};
     return as_asked(problem.demand, *form, synthesize_as_one(in_form, context));

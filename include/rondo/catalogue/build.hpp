@@ -31,7 +31,8 @@ struct BuildTask {
   BuildOptions options = {};
   bool anew = false;  ///< cells that are there count for nothing
   /// To begin with, of each series, the cells of an older one by size: kept where they do as well here, else
-  /// adapted. Empty, or one table a series.
+  /// adapted; ReduceScatter also from AllGather's new cell backwards, AllReduce from both in halves. Empty,
+  /// or one table a series.
   std::vector<Table> older = {};
 };
 

@@ -37,7 +37,7 @@ Demand demand_of(const Series& series, double size_bytes, std::size_t num_gpus);
 /// How the schedule of a cell came to be.
 enum class Way {
   solved,    ///< made for this size and fabric
-  adapted,   ///< made from an older schedule, as `rondo solve --from` does
+  adapted,   ///< made from an older schedule, as `rondo solve --from` does, or from other collectives' cells
   replayed,  ///< another cell's, timed anew
   refused    ///< there is none; `refusal` says why
 };
@@ -53,7 +53,7 @@ struct Cell {
   std::string digest = {};  ///< of the schedule as timed here
   std::string engine = {};
   std::uint64_t seed = 0;
-  std::string made_from = {};  ///< digest of the schedule that it was adapted from
+  std::string made_from = {};  ///< digest of the (first) schedule that it was adapted from
   std::string settings = {};   ///< of the build
   std::string producer = {};
   double wall_s = 0;

@@ -31,6 +31,9 @@ struct Problem {
   std::shared_ptr<const Sketch> sketch = nullptr;
   /// Other fabrics that the schedule is to be good on too; null: none.
   std::shared_ptr<const Scenarios> scenarios = nullptr;
+  /// Of sums for several GPUs each, a schedule in halves (halves.hpp) that is there already, in place of one
+  /// that would be made of halves.
+  std::shared_ptr<const ProvenSchedule> halves = nullptr;
 
   Instance instance() const { return {topology, demand}; }
 };

@@ -10,8 +10,11 @@
 #include "rondo/catalogue/catalogue.hpp"
 #include "rondo/catalogue/upkeep.hpp"
 #include "rondo/core/generators.hpp"
+#include "rondo/core/replay.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/json_files.hpp"
+#include "rondo/pipeline/halves.hpp"
+#include "rondo/pipeline/synthesize.hpp"
 
 namespace rondo::catalogue {
 namespace {
@@ -242,6 +245,63 @@ TEST_F(CatalogueTest, CheckAndRefreshOnOtherFigures) {
   EXPECT_EQ(folder.fabrics().size(), 1U);
   EXPECT_EQ(verify(folder, {*alone_}).faults, std::vector<std::string>());
   EXPECT_EQ(prune(folder, {}).schedules, 0U);
+}
+
+TEST_F(CatalogueTest, RefreshedSumsEndNoLaterThanWhatTheirHalvesGive) {
+  const auto topology = fabric();
+  const auto slower = std::make_shared<const Topology>(degrade(*topology, 0.1, 0.5, 0));
+  BuildTask all = task(topology);
+  all.series.pop_back();
+  for (const Collective sums : {Collective::reduce_scatter, Collective::allreduce})
+    all.series.push_back({fingerprint(*topology), sums});
+  all.sizes = {65536, 1048576};
+  const Folder folder = build_in("a", all);
+  BuildTask refresh = all;
+  refresh.topology = slower;
+  for (Series& series : refresh.series) {
+    refresh.older.push_back(folder.table(series));
+    series.fabric = fingerprint(*slower);
+  }
+  build_in("a", refresh);
+  const auto finish_us = [&](Collective collective, double size_bytes) {
+    return folder.made_cell({fingerprint(*slower), collective}, size_bytes)->finish_us;
+  };
+  for (const double size_bytes : refresh.sizes) {
+    const double spreading_us = finish_us(Collective::allgather, size_bytes);
+    const double gathering_us = finish_us(Collective::reduce_scatter, size_bytes);
+    EXPECT_LE(finish_us(Collective::allreduce, size_bytes), 1.0001 * (spreading_us + gathering_us));
+  }
+  EXPECT_EQ(verify(folder, {*alone_}).faults, std::vector<std::string>());
+}
+
+TEST_F(CatalogueTest, SumsAreMadeOfHalvesInOtherNumbersOfChunksOrBackwards) {
+  const auto topology = fabric();
+  const auto solved = [&](Collective collective, int chunks) {
+    SolveOptions options;
+    options.chunks = chunks;
+    options.improve_work = 0;
+    return synthesize({topology, make_demand(collective, 1e6, 4, 1), options}, {*alone_}).proven;
+  };
+  const ProvenSchedule spreading = solved(Collective::allgather, 1);
+  const ProvenSchedule gathering = solved(Collective::reduce_scatter, 2);
+  const Demand whole = make_demand(Collective::allreduce, 1e6, 4, 1);
+  const auto both = in_halves(whole, &gathering, &spreading);
+  const auto of_spreading = in_halves(whole, nullptr, &spreading);
+  const auto of_gathering = in_halves(whole, &gathering, nullptr);
+  ASSERT_TRUE(both && of_spreading && of_gathering);
+  for (const auto& made : {both, of_spreading, of_gathering}) {
+    const ReplayResult replayed = replay(*topology, made->demand, made->schedule.sends);
+    EXPECT_TRUE(replayed.valid());
+    EXPECT_NEAR(replayed.finish_us, made->schedule.finish_us, 1e-9 * replayed.finish_us);
+  }
+  EXPECT_EQ(of_spreading->demand.num_chunks(), 4U);
+  EXPECT_EQ(of_gathering->demand.num_chunks(), 8U);
+  EXPECT_LE(of_spreading->schedule.finish_us, 2.0001 * spreading.schedule.finish_us);
+  EXPECT_EQ(both->schedule.finish_us,
+            std::min(of_spreading->schedule.finish_us, of_gathering->schedule.finish_us));
+  const ProvenSchedule other = solved(Collective::broadcast, 1);
+  EXPECT_FALSE(in_halves(whole, nullptr, &other));
+  EXPECT_FALSE(in_halves(make_demand(Collective::allgather, 1e6, 4, 1), &gathering, &spreading));
 }
 
 TEST_F(CatalogueTest, MergeTakesWhatIsNewAndRefusesTwoOfTheSame) {
