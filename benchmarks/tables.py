@@ -291,7 +291,7 @@ def table(name):
     lines = ["| " + " | ".join(heading for heading, _ in columns) + " |", "|" + "---|" * len(columns)]
     for row in content():
         done = any(key in row for key in ("report", "ways", "gain", "route", "worst", "order", "replayed_s", "near", "cells",
-                                          "finish_us", "refused"))
+                                          "finish_us", "refused", "small_us", "star_us"))
         cells = [show(row) if done else "failed" for _, show in columns]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -53,7 +53,7 @@ def tables(rows, of, fixed, percent):
                              ("median gap of the rest", of("gap", percent)), ("worst", of("worst_gap", percent)),
                              ("slowest s", of("slowest_s", fixed(2))), ("CPU s", of("cpu_s", fixed(0))), ("wall s", of("wall_s", fixed(0)))]),
         "teccl_7": (life("teccl_7"),
-                    [("(chunks, epochs)", of("case")), ("TE-CCL us", of("epochs", fixed(1))), ("auto us", of("finish_us", fixed(3))),
+                    [("(chunks, epochs)", of("case")), ("TE-CCL us", of("teccl_us", fixed(1))), ("auto us", of("finish_us", fixed(3))),
                      ("bound us", of("lower_bound_us", fixed(3))), ("engine", of("engine")), ("milp us", of("milp_us", fixed(3))),
                      ("SCCL s", of("sccl_s", fixed(1))), ("TE-CCL s", of("teccl_s", fixed(2))), ("auto CPU s", of("cpu_s", fixed(2))),
                      ("milp CPU s", of("milp_cpu_s", fixed(2)))]),

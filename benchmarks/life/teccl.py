@@ -38,7 +38,9 @@ def table_7(runs):
         auto = solved(runs, *words)
         exact = solved(runs, *words, "--engine", "milp") if chunks <= (3 if collective == "allgather" else 1) else None
         if auto:
+            # Of 8 chunks 30 is the horizon; section 6.1 has 21 us.
             runs.add("teccl_7", case, collective=collective, chunks=chunks, epochs=epochs, sccl_s=sccl_s, teccl_s=teccl_s,
+                     teccl_us=21 if epochs == 30 else epochs,
                      finish_us=auto["finish_us"], lower_bound_us=auto["lower_bound_us"], cpu_s=auto["cpu_s"], engine=auto["engine"],
                      milp_us=exact and exact["finish_us"], milp_cpu_s=exact and exact["cpu_s"])
 
