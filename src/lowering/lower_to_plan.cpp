@@ -49,6 +49,13 @@ int most_ops(const mscclpp::Plan& plan) {
   return static_cast<int>(most);
 }
 
+void refuse_beyond_caps(const mscclpp::Plan& plan) {
+  const auto excess = mscclpp::beyond_caps(plan);
+  if (!excess) return;
+  throw Error(ExitCode::unavailable,
+              *excess + "; use fewer chunks (--chunks of rondo solve), fewer --instances or another engine");
+}
+
 }  // namespace
 
 mscclpp::Plan lower_to_plan(const ProvenSchedule& proven, const PlanOptions& options) {
@@ -77,12 +84,14 @@ mscclpp::Plan lower_to_plan(const ProvenSchedule& proven, const PlanOptions& opt
       steps = std::max(1, std::min(steps - 1, steps * (mscclpp::kCaps.ops - 8) / ops));
       continue;
     }
-    if (const auto excess = mscclpp::beyond_caps(plan)) {
-      throw Error(
-          ExitCode::unavailable,
-          *excess + "; use fewer chunks (--chunks of rondo solve), fewer --instances or another engine");
+    refuse_beyond_caps(plan);
+    mscclpp::CheckResult result = mscclpp::check(plan);
+    if (!result.valid()) {
+      // A sender may not hear when the place of what it sends has been read for the last time.
+      plan = make_plan(lowered, nodes, {}, options, Landing::apart);
+      refuse_beyond_caps(plan);
+      result = mscclpp::check(plan);
     }
-    const mscclpp::CheckResult result = mscclpp::check(plan);
     if (!result.valid()) {
       throw Error(ExitCode::internal,
                   "the plan made from the schedule is wrong: " + result.findings.front().where + ": " +

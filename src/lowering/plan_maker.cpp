@@ -28,15 +28,19 @@ Operand local(const Range& range, int count) {
   return {.buffer = range.buffer, .index = range.offset, .size = count};
 }
 
+Op copying(const Range& from, const Range& to, int count) {
+  return {.type = OpType::copy, .src = {local(from, count)}, .dst = {local(to, count)}};
+}
+
 class PlanMaker {
  public:
   /// `multicasts`: sends that switches may make of one.
   PlanMaker(const lowering::Lowered& lowered, const std::vector<int>& node_of,
-            const lowering::MulticastSteps& multicasts)
+            const lowering::MulticastSteps& multicasts, Landing landing)
       : program_(lowered.program),
         sums_(lowered.sums),
         node_of_(node_of),
-        messages_(messages_of(program_)),
+        messages_(messages_of(program_, landing)),
         multicasts_(multicasts_of(program_, multicasts, node_of, messages_)),
         channels_(channels_of(program_, messages_.all, node_of)) {}
 
@@ -160,7 +164,7 @@ class PlanMaker {
                               channels_.receive.at({tb.recv_peer, g, channel})),
                    1);
     }
-    for (int s = 0; s < static_cast<int>(tbs(g)[index(t)].steps.size()); ++s) {
+    for (int s = 0; s < static_cast<int>(tb.steps.size()); ++s) {
       const Key key{g, t, s};
       if (const auto it = acquires_.find(key); it != acquires_.end())
         waits.insert(waits.end(), it->second.begin(), it->second.end());
@@ -207,6 +211,8 @@ class PlanMaker {
       if (adds) {
         add.src = {local(now.src, now.count), local(message.landing, now.count)};
         add.dst = {local(source, now.count)};
+      } else if (message.landing != now.dst) {
+        emit.move(copying(message.landing, now.dst, now.count), false);
       }
     }
     if (now.type == StepType::copy) copy_rest(emit, g, now);
@@ -281,8 +287,7 @@ class PlanMaker {
       Range from = now.src, to = now.dst;
       from.offset += begin;
       to.offset += begin;
-      emit.move({.type = OpType::copy, .src = {local(from, end - begin)}, .dst = {local(to, end - begin)}},
-                false);
+      emit.move(copying(from, to, end - begin), false);
     };
     int begin = 0;
     for (const auto& [offset, count] : multicasts_.stored_here[index(g)]) {
@@ -340,8 +345,9 @@ class PlanMaker {
 }  // namespace
 
 mscclpp::Plan make_plan(const lowering::Lowered& lowered, const std::vector<int>& node_of,
-                        const lowering::MulticastSteps& multicasts, const PlanOptions& options) {
-  return PlanMaker(lowered, node_of, multicasts).run(options);
+                        const lowering::MulticastSteps& multicasts, const PlanOptions& options,
+                        Landing landing) {
+  return PlanMaker(lowered, node_of, multicasts, landing).run(options);
 }
 
 }  // namespace rondo

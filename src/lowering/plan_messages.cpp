@@ -20,10 +20,39 @@ void for_each_step(const msccl::Program& program, const Visit& visit) {
   }
 }
 
+/// By GPU, how many steps write a chunk of its output or scratch, in place its input too; what it begins with
+/// counts as written.
+class WriteCounts {
+ public:
+  explicit WriteCounts(const msccl::Program& program)
+      : in_place_(program.in_place), counts_(program.gpus.size()) {
+    for_each_step(program, [&](int g, int, int, const msccl::ThreadBlock&, const msccl::Step& step) {
+      if (!msccl::writes_destination(step.type)) return;
+      for (int i = 0; i < step.count; ++i) ++counts_[index(g)][place(step.dst, i)];
+    });
+  }
+
+  bool is_shared(int g, const msccl::Step& step) const {
+    if (in_place_ && step.dst.buffer != msccl::Buffer::scratch) return true;
+    for (int i = 0; i < step.count; ++i) {
+      if (counts_[index(g)].at(place(step.dst, i)) > 1) return true;
+    }
+    return false;
+  }
+
+ private:
+  using Place = std::pair<msccl::Buffer, int>;
+  static Place place(const msccl::Range& range, int i) { return {range.buffer, range.offset + i}; }
+
+  bool in_place_;
+  std::vector<std::map<Place, int>> counts_;
+};
+
 }  // namespace
 
-PlanMessages messages_of(const msccl::Program& program) {
+PlanMessages messages_of(const msccl::Program& program, Landing landing) {
   using msccl::Step, msccl::ThreadBlock;
+  const WriteCounts writes(program);
   PlanMessages messages;
   for (const auto& gpu : program.gpus) messages.scratch.push_back(gpu.scratch_chunks);
   std::map<PlanChannels::Connection, std::vector<int>> open;
@@ -45,7 +74,8 @@ PlanMessages messages_of(const msccl::Program& program) {
     message.dst_tb = t;
     message.dst_step = s;
     message.landing = step.dst;
-    if (!msccl::reads_source(step.type)) return;
+    const bool is_apart = landing == Landing::apart && writes.is_shared(g, step);
+    if (!msccl::reads_source(step.type) && !is_apart) return;
     int& scratch = messages.scratch[index(g)];
     message.landing = {.buffer = msccl::Buffer::scratch, .offset = scratch};
     scratch += step.count;

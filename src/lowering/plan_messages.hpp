@@ -20,6 +20,12 @@ struct Message {
   std::tuple<int, int, int> connection() const { return {src, dst, channel}; }
 };
 
+/// Where messages land that nothing is added to.
+enum class Landing {
+  in_place,  ///< where they belong: whatever was there before is of no use any more once they can be sent
+  apart,  ///< in scratch, where another step of the receiver writes to the same place: it copies them itself
+};
+
 /// The messages of a program: the n-th send of a connection meets its n-th receive.
 struct PlanMessages {
   using Step = std::tuple<int, int, int>;  ///< GPU, threadblock and number
@@ -29,7 +35,7 @@ struct PlanMessages {
   std::map<Step, int> received_by = {};
   std::vector<int> scratch = {};  ///< per GPU: chunks, with those where sums await what they are added to
 };
-PlanMessages messages_of(const msccl::Program& program);
+PlanMessages messages_of(const msccl::Program& program, Landing landing);
 
 /// The channels of a plan: a connection has one of its own, on which its receiver says that it has begun and
 /// its sender that data is there.

@@ -2,11 +2,15 @@
 #include <iostream>
 
 #include "random_plan_run.hpp"
+#include "rondo/engines/engine_row.hpp"
 #include "rondo/mscclpp/check.hpp"
 #include "rondo/mscclpp/plan_files.hpp"
 #include "schedules.hpp"
 
 /// Schedules as execution plans of MSCCL++: what is made is right, and damaged it is refused.
+namespace rondo {
+EngineInfo exchange_engine();
+}
 namespace rondo::test {
 namespace {
 
@@ -64,6 +68,22 @@ TEST(PlanLowering, InPlaceAndRootedOnes) {
   }
   for (const Collective collective : {Collective::scatter, Collective::gather}) {
     EXPECT_TRUE(mscclpp::check(planned(schedule_of(dgx1, collective))).valid());
+  }
+}
+
+// GPUs that exchange sums of sums send what they have over ports and get the result into the same place, from
+// a sender that does not hear when the port has read it.
+TEST(PlanLowering, ResultsLandApartWhereSumsAreStillRead) {
+  const auto topology = std::make_shared<const Topology>(shipped("ndv2-2"));
+  const Demand demand = make_demand(Collective::allreduce, 16e6, topology->num_gpus(), 1);
+  const EngineResult result = exchange_engine().prepare({topology, demand}, {}, {})(demand, {});
+  const ProvenSchedule proven{.topology = *topology, .demand = demand, .schedule = *result.schedule};
+  Random random(7);
+  for (const bool in_place : {false, true}) {
+    const Plan plan = planned(proven, {.in_place = in_place});
+    const auto outputs = run_at_random(plan, random);
+    ASSERT_TRUE(outputs);
+    EXPECT_EQ(run_at_random(plan, random), outputs);
   }
 }
 
