@@ -6,6 +6,8 @@
 #include "improve.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/relay_memory.hpp"
+#include "rondo/engines/synchronous.hpp"
+#include "rondo/pipeline/frontier.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "step_rules.hpp"
 
@@ -18,6 +20,12 @@ constexpr std::size_t kMostGpus = 256;
 constexpr double kSame = 1e-9;
 /// With a time limit, of an engine in one chunk, since it goes on to its end.
 constexpr double kMostWorkInTime = 2e4;
+/// Of synchronous algorithms: GPUs; rounds beyond the steps, and steps beyond the fewest; conflicts of one
+/// question.
+constexpr std::size_t kMostGpusOfSteps = 8;
+constexpr int kMoreRounds = 6;
+constexpr int kMoreSteps = 2;
+constexpr std::int64_t kMostConflicts = 100'000;
 
 /// Whether the engine's algorithm may end before `until_us`, or once its transfers are joined, which may take
 /// other paths.
@@ -33,6 +41,41 @@ bool is_in_time(const EngineInfo& engine, const Problem& problem, const StopRule
   if (!problem.options.time_limit_s) return true;
   const double share = may_improve(problem) || may_join(problem) ? kShareOfPortfolio : 1;
   return rule.time_share() < share && engine.work(problem.demand, "") <= kMostWorkInTime;
+}
+
+/// SCCL's algorithms (rondo/pipeline/frontier.hpp) send few messages for as much bandwidth as there is, which
+/// pays where messages cost: the one of least cost, if that is before `until_us`. Nothing where
+/// satisfiability takes long: many GPUs, or one that all data comes from.
+std::optional<FrontierTrial> best_synchronous(const Problem& problem, const Bounds& bounds, double until_us,
+                                              const RunContext& context) {
+  const Topology& topology = *problem.topology;
+  const Demand& demand = problem.demand;
+  if (problem.options.chunks > 0 || problem.options.time_limit_s || !topology.has_message_costs())
+    return std::nullopt;
+  if (demand.kind() == DemandKind::all_reduction || topology.num_gpus() > kMostGpusOfSteps ||
+      demand.contributions().size() < topology.num_gpus() || has_limited_relays(topology, demand))
+    return std::nullopt;
+  std::optional<FrontierTrial> best;
+  try {
+    const int least = least_steps(make_step_instance(topology, demand, 1, 1));
+    // Where latencies decide, others find schedules as good.
+    if (bounds.best().us < 2 * step_cost_us(topology, demand, least, 0)) return std::nullopt;
+    const Frontier frontier = walk_frontier(
+        problem,
+        {.extra_rounds = kMoreRounds, .most_steps = least + kMoreSteps, .max_conflicts = kMostConflicts},
+        context);
+    for (const FrontierPoint& point : frontier.points) {
+      const double cost_us = step_cost_us(topology, demand.with_chunks(point.trial.chunks), point.trial.steps,
+                                          point.trial.rounds);
+      if (cost_us >= until_us * (1 - kSame)) continue;
+      until_us = cost_us;
+      best = point.trial;
+    }
+  } catch (const Error& error) {
+    // Fabrics that have none, or an interrupt, which whoever calls sees too.
+    if (error.code() != ExitCode::unavailable && error.code() != ExitCode::stopped) throw;
+  }
+  return best;
 }
 
 }  // namespace
@@ -68,6 +111,19 @@ std::optional<Incumbent> better_known_algorithm(const Problem& problem, const Bo
       // It does not fit the chunks that are asked for, or a limit came first.
       if (error.code() != ExitCode::unavailable) throw;
     }
+  }
+  if (rule.stop(best_us)) return best;
+  const std::optional<FrontierTrial> point = best_synchronous(problem, bounds, best_us, context);
+  if (!point) return best;
+  const Checkpoints::Prefix names(context.checkpoints(), "known-steps-");
+  const Problem asked = problem_of(problem, *point);
+  EngineRunner runner(asked, bounds, tools, context);
+  try {
+    Exploration known = explore(asked, runner, rule, context);
+    std::ranges::move(known.candidates, std::back_inserter(found.candidates));
+    if (known.best.found.schedule->finish_us < best_us) best = std::move(known.best);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::unavailable) throw;  // an interrupt
   }
   return best;
 }

@@ -58,6 +58,12 @@ TEST(Auto, IsNoLaterThanKnownAlgorithmsWhereMessagesCost) {
   expect_no_later_than_known(generated("full", {{"gpus", "6"}, {"message_us", "0.5"}}));
 }
 
+// In 3 steps, and 9 rounds for 2 chunks a pair: 3 x 0.7 us and 4.5 times 50 KB over 50 GB/s.
+TEST(Auto, IsNoLaterThanSynchronousAlgorithmsWhereMessagesCost) {
+  const Fabric ring = generated("ring", {{"gpus", "6"}, {"message_us", "0.7"}, {"latency_us", "0"}});
+  EXPECT_LE(*finish_us(ring, make_demand(Collective::alltoall, 3e5, 6, 1), "auto"), 6.6 + 1e-9);
+}
+
 TEST(Auto, IsNoLaterThanKnownAlgorithmsOverSwitches) {
   expect_no_later_than_known(star(5));
 }
