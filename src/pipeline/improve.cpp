@@ -87,7 +87,8 @@ void LocalSearch::offer_restarts(ImprovementTask& task) const {
     return rule_.least_us(chunks) + transmission_us(chunk_bytes, slowest_GBps);
   };
   task.restart_chunks =
-      restart_counts(problem_.demand, problem_.options, trials, rule_.bound().us, expected_us);
+      restart_counts(problem_.demand, problem_.options, trials, rule_.bound().us,
+                     restart_of(problem_.demand.chunks_per_contribution(), 0).work, expected_us);
   if (!task.restart_chunks.empty()) {
     double work = 0;
     for (const Trial& trial : trials) work += std::isfinite(trial.finish_us) ? trial.candidate.work : 0;

@@ -256,15 +256,16 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
 }
 
 std::vector<int> restart_counts(const Demand& demand, const SolveOptions& options,
-                                const std::vector<Trial>& trials, double bound_us,
+                                const std::vector<Trial>& trials, double bound_us, double work,
                                 const std::function<double(int)>& expected_us) {
   const Trial* best = nullptr;
   for (const Trial& trial : trials) {
     if (trial.improvable && (!best || trial.finish_us < best->finish_us)) best = &trial;
   }
-  const int most =
-      std::min(most_chunks_of_improvement(demand, options),
-               static_cast<int>(std::min(kMostRestartDeliveries / demand.num_deliveries(), 1e6)));
+  // What makes its work a little more than its deliveries is not counted.
+  const double each = std::max(1.0, std::floor(work / demand.num_deliveries())) * demand.num_deliveries();
+  const int most = std::min(most_chunks_of_improvement(demand, options),
+                            static_cast<int>(std::min(kMostRestartDeliveries / each, 1e6)));
   // Powers of two go evenly over links and rails; another count has to promise more.
   const auto best_within = [&](int below, int until) {
     const bool is_power = std::has_single_bit(static_cast<unsigned>(until));

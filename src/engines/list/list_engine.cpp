@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -17,6 +18,7 @@ constexpr std::size_t kFewContributions = 300;
 /// Where messages cost, what goes together counts for more than the best routes.
 constexpr std::size_t kFewContributionsJoined = 3000;
 constexpr std::size_t kFewGpus = 64;
+constexpr double kUsualHops = 16;  ///< into a GPU
 
 bool may_join(const Instance& instance, const EngineOptions& options) {
   return options.join && instance.topology->has_message_costs() &&
@@ -99,7 +101,16 @@ EngineInfo list_engine() {
           .heeds_bandwidth_steps = true,
           .supports_local_search = true,
           .traits = kContinuousTime,
-          .prepare = prepare_list};
+          .prepare = prepare_list,
+          // Behind a switch of many GPUs all of them look at all hops whenever one has sent.
+          .work_share =
+              [](const Instance& instance, const EngineOptions&) {
+                const std::size_t gpus = instance.topology->num_gpus();
+                if (gpus <= kFewGpus) return 1.0;
+                const std::size_t hops = HopTable(*instance.topology).hops().size() / gpus;
+                const double many = static_cast<double>(hops) / kUsualHops;
+                return hops > kFewGpus ? many * many : 1.0;
+              }};
 }
 
 }  // namespace rondo
