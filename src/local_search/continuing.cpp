@@ -54,6 +54,9 @@ class Continuing {
         copy(left.chunk, left.plan->dst, left.hop, left.plan->arrival_us - rest_.state.at_us);
       } else if (is_broken_[left.chunk.index()] != 0) {
         add_up_anew(left.chunk);
+      } else if (std::isfinite(rules_.due_scale) && left.plan->op == SendOp::copy &&
+                 has_all(left.chunk, left.plan->src)) {
+        copy(left.chunk, left.plan->dst, left.hop, left.plan->arrival_us - rest_.state.at_us);
       } else {
         go_on(left);
       }

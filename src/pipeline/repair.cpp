@@ -194,20 +194,23 @@ class Repairing {
     if (has_sums) {
       attempt("continued/broken-first",
               [&] { return continued(rest, {.broken_first = true, .due_scale = INFINITY}); });
-      return;
+    } else {
+      std::string policy;
+      attempt("list", [&] {
+        ListedRest listed =
+            list_rest(*left_.topology, demand_->demand, on_links, kDefaultConcurrency, kListWork);
+        policy = listed.policy;
+        return std::move(listed.schedule);
+      });
+      if (made_by_ == "list") made_by_ += "/" + policy;
     }
-    std::string policy;
-    attempt("list", [&] {
-      ListedRest listed =
-          list_rest(*left_.topology, demand_->demand, on_links, kDefaultConcurrency, kListWork);
-      policy = listed.policy;
-      return std::move(listed.schedule);
-    });
-    if (made_by_ == "list") made_by_ += "/" + policy;
     if (!best_) return;
     // Nothing has to be earlier than the best schedule ends.
     const double due_scale = std::max(1.0, best_->finish_us / planned_us);
     attempt("continued/in-time", [&] { return continued(rest, {.due_scale = due_scale}); });
+    if (!has_sums) return;
+    attempt("continued/broken-first/in-time",
+            [&] { return continued(rest, {.broken_first = true, .due_scale = due_scale}); });
   }
 
   /// Keeps the schedule if the replay accepts it, by itself and after what has happened, and it ends first.

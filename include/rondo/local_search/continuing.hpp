@@ -23,8 +23,8 @@ struct RestToDo {
 struct ContinuingRules {
   /// Sums whose plan is broken are placed before all else, rather than when their plan would have gone on.
   bool broken_first = false;
-  /// A copy keeps to its planned path where that brings it by its planned arrival times this; else it takes
-  /// the soonest.
+  /// A copy, also of a sum that is complete, keeps to its planned path where that brings it by its planned
+  /// arrival times this; else it takes the soonest.
   double due_scale = 1;
 };
 
