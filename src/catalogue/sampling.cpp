@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <map>
+#include <span>
 #include <tuple>
 
 #include "replaying.hpp"
@@ -14,6 +15,9 @@
 namespace rondo::catalogue {
 namespace {
 
+/// Ranges of sizes of a series, which are dealt over the ranks.
+constexpr std::size_t kParts = 8;
+
 struct ToldSample {
   std::uint64_t sizes = 0;
   std::uint64_t best = 0;
@@ -23,30 +27,47 @@ struct ToldSample {
   double lookup_s = 0;
 };
 
-ToldSample sample_series(const Folder& folder, const Table& table, std::size_t sizes, std::uint64_t seed) {
-  const Catalogue index(folder.path());
-  const auto topology = folder.fabric(table.series.fabric);
-  std::set<std::string> schedules;
-  for (const Bin& bin : table.bins) schedules.insert(bin.schedule);
+/// Ascending, spread evenly by ratio over the cells.
+std::vector<double> sizes_of(const Table& table, std::size_t number, std::uint64_t seed) {
   Random random(seed);
   const double least = table.cells.front().size_bytes;
   const double ratio = table.cells.back().size_bytes / least;
+  std::vector<double> sizes(number);
+  for (double& size_bytes : sizes) size_bytes = std::floor(least * std::pow(ratio, random.unit()));
+  std::ranges::sort(sizes);
+  return sizes;
+}
+
+/// Of ascending sizes. More bytes in the same order do not end earlier: what took longer at a smaller size is
+/// not replayed again.
+ToldSample sample_sizes(const Folder& folder, const Table& table, std::span<const double> sizes) {
+  const Catalogue index(folder.path());
+  const auto topology = folder.fabric(table.series.fabric);
+  std::map<std::string, double> not_before_us;
+  for (const Bin& bin : table.bins) not_before_us[bin.schedule] = 0;
   ToldSample told;
-  for (std::size_t i = 0; i < sizes; ++i) {
-    const double size_bytes = std::floor(least * std::pow(ratio, random.unit()));
+  for (const double size_bytes : sizes) {
     const Stopwatch clock;
     const Found found = index.lookup({table.series.collective, size_bytes, table.series.fabric,
                                       table.series.root, table.series.group, table.series.relays});
     told.lookup_s += clock.seconds();
-    double own_us = 0;
-    double best_us = std::numeric_limits<double>::infinity();
-    for (const std::string& name : schedules) {
-      const double finish_us = replayed_at(name, *folder.schedule(name), *topology, size_bytes).finish_us();
-      best_us = std::min(best_us, finish_us);
-      if (found.schedule == folder.schedule_path(name)) own_us = finish_us;
+    const auto finish_us = [&](const std::string& name) {
+      return replayed_at(name, *folder.schedule(name), *topology, size_bytes).finish_us();
+    };
+    double own_us = std::numeric_limits<double>::infinity();
+    for (const auto& [name, us] : not_before_us) {
+      if (found.schedule == folder.schedule_path(name)) own_us = finish_us(name);
     }
-    if (!std::isfinite(own_us)) own_us = std::numeric_limits<double>::max();
+    double best_us = own_us;
+    for (auto& [name, us] : not_before_us) {
+      if (us >= own_us || found.schedule == folder.schedule_path(name)) continue;
+      const double there_us = finish_us(name);
+      best_us = std::min(best_us, there_us);
+      // An order of sums that does not work at this size may at the next one.
+      if (std::isfinite(there_us)) us = there_us;
+    }
     if (!std::isfinite(best_us)) continue;
+    if (!std::isfinite(own_us)) own_us = std::numeric_limits<double>::max();
     const double loss = own_us / best_us - 1;
     ++told.sizes;
     told.best += is_earlier(best_us, own_us) ? 0 : 1;
@@ -68,11 +89,20 @@ Sampled sample(const Folder& folder, std::size_t sizes, std::uint64_t seed, cons
     std::erase_if(table.cells, [](const Cell& cell) { return cell.is_refused(); });
     if (!table.bins.empty()) tables.push_back(std::move(table));
   }
-  std::vector<double> work;
-  for (const Table& table : tables) work.push_back(static_cast<double>(table.bins.size()));
-  const auto outcomes = map_parts(context.communicator, work, [&](std::size_t i) {
+  std::vector<std::vector<double>> sizes_of_table;
+  for (std::size_t i = 0; i < tables.size(); ++i) {
     const std::size_t share = sizes / tables.size() + (i < sizes % tables.size() ? 1 : 0);
-    return to_message(sample_series(folder, tables[i], share, seed + i));
+    sizes_of_table.push_back(sizes_of(tables[i], share, seed + i));
+  }
+  // Larger sizes have schedules of more sends.
+  std::vector<double> work;
+  for (std::size_t part = 0; part < tables.size() * kParts; ++part)
+    work.push_back(static_cast<double>(1 + part % kParts));
+  const auto outcomes = map_parts(context.communicator, work, [&](std::size_t part) {
+    const std::span<const double> all = sizes_of_table[part / kParts];
+    const std::size_t first = all.size() * (part % kParts) / kParts;
+    const std::size_t end = all.size() * (part % kParts + 1) / kParts;
+    return to_message(sample_sizes(folder, tables[part / kParts], all.subspan(first, end - first)));
   });
   Sampled all;
   for (const PartOutcome& outcome : outcomes) {

@@ -18,7 +18,8 @@ struct Sampled {
 };
 
 /// Collective. Looks `sizes` random sizes up, dealt evenly over the series of the catalogue, each between its
-/// least and its largest cell (by the logarithm), and replays all schedules of the series' bins there.
+/// least and its largest cell (by the logarithm), and replays all schedules of the series' bins there, but
+/// those that took longer than this at a smaller size.
 Sampled sample(const Folder& folder, std::size_t sizes, std::uint64_t seed, const RunContext& context);
 
 }  // namespace rondo::catalogue
