@@ -25,21 +25,23 @@
 #   life             tenants, relay memory and late GPUs (takes --only, --ranks and --json)
 #   profile          rondo profile's sources under SimGrid's SMPI (Debian: libsimgrid-dev) on four platforms of known figures
 #   simgrid          schedules of ten fabrics in SimGrid's network model by their dependencies alone (Debian: libsimgrid-dev)
-#   execution        every fabric's schedules and MSCCL XML with real bytes, each where the collective wants it
+#   execution        every fabric's schedules, MSCCL XML and MSCCL++ plans with real bytes, each where the collective wants it
 # Afterwards benchmarks/tables.py writes the tables of benchmarks/README.md.
 # Of all:
 #   --ranks N        MPI ranks of each solve (default 2)
 #   --json FILE      where the results go (default benchmarks/results/NAME.json)
-# Of sccl:
+# Of sccl (with --only the other rows of FILE stay; so they do of taccl):
 #   --only SUBSTRING only the cases with this in their name
-#   --z3 S           also z3, where it is installed, for S seconds a row at most (default 0: not at all)
+#   --z3 S           also z3, where it is installed, for S processor seconds a row at most (default 0: not at all, earlier ones stay)
 # Of allgather, combining, rounds, linear, links, demands, taccl and sizes:
 #   --only SUBSTRING only the cases with this in their name, e.g. dgx1, rails, ncflow, --chunks
 #   --timeout S      ends a case after S seconds (default 600)
 # Of linear (of it, of links, of demands and of sizes, with --only the other rows of FILE stay):
 #   --repeat N       runs of each case (default 1)
-# Of execution:
+# Of execution (rows of other cases stay in the file of results):
 #   --only FABRIC    only the cases of this fabric, e.g. dgx1
+#   --programs KIND  only xml (and schedules) or only plans
+#   --plans FOLDER   instead, every plan (*.json) of others in FOLDER, as in test/execution-files of microsoft/mscclpp
 #   --executed-on N,N,...  ranks (default 1,2,4); solved, exported and checked on one
 # Of allgather:
 #   --gpus N         only fabrics of at most N GPUs

@@ -90,8 +90,8 @@ CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
     // In the foreground Ctrl-C still reaches mpirun; mpirun passes TERM on and gives its ranks time to go.
     command = {"timeout", "--foreground", "--kill-after=30", std::to_string(timeout_s)};
   }
-  command.insert(command.end(), {"mpirun", "-n", std::to_string(ranks), rondo.string(), "solve", "--force",
-                                 "--output", folder.string()});
+  if (ranks > 0) command.insert(command.end(), {"mpirun", "-n", std::to_string(ranks)});
+  command.insert(command.end(), {rondo.string(), "solve", "--force", "--output", folder.string()});
   command.insert(command.end(), arguments.begin(), arguments.end());
   CaseResult result;
   result.exit_code = run_command(command, &result.wall_s, &result.cpu_s);

@@ -29,8 +29,8 @@ struct CaseResult {
 int run_command(const std::vector<std::string>& command, double* wall_s, double* cpu_s = nullptr);
 
 /// `mpirun -n ranks rondo solve --force --output SCRATCH arguments...`, then `rondo verify SCRATCH`. A solve
-/// of more than `timeout_s` seconds is ended; 0: it may take for ever. The schedule is copied to `keep`
-/// unless that is empty.
+/// of more than `timeout_s` seconds is ended; 0: it may take for ever. No ranks: without mpirun. The schedule
+/// is copied to `keep` unless that is empty.
 CaseResult solve_case(const std::filesystem::path& rondo, int ranks,
                       const std::vector<std::string>& arguments, int timeout_s = 0,
                       const std::filesystem::path& keep = {});

@@ -1,6 +1,6 @@
-// Schedules and their MSCCL XML with real bytes: every shipped topology up to 32 GPUs and some of 64; the XML
-// accepted by the checker, and both executed on several numbers of ranks, every byte where the collective
-// wants it.
+// Schedules, their MSCCL XML and MSCCL++ plans with real bytes: every shipped topology up to 32 GPUs and some
+// of 64 as XML, eight fabrics as plans; each program accepted by its checker and executed on several numbers
+// of ranks, every byte where the collective wants it. Plans of other producers likewise.
 
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -27,9 +28,11 @@ struct Case {
   std::string fabric;
   std::string collective;
   Words export_options = {};  ///< what keeps the XML within the executor's caps
+  bool as_plan = false;       ///< of MSCCL++, instead of the schedule and its XML
+  std::string file = {};      ///< a plan of another producer
 };
 
-std::vector<Case> cases() {
+std::vector<Case> cases_of_xml() {
   Words shipped;
   for (const auto& entry : std::filesystem::directory_iterator(RONDO_SOURCE_DIR "/jobs/topologies")) {
     std::ifstream file(entry.path());
@@ -48,6 +51,29 @@ std::vector<Case> cases() {
     all.push_back({of_64, "allgather"});
     all.push_back({of_64, "alltoall", {"--max-peers", "16"}});
   }
+  return all;
+}
+
+std::vector<Case> cases_of_plans() {
+  std::vector<Case> all;
+  for (const char* fabric : {"ring:gpus=8", "full:gpus=8", "torus:dims=3x3", "mesh:dims=3x3",
+                             "rails:boxes=2,rails=2", "dgx1", "amd-1", "ndv2-2"}) {
+    for (const char* collective : {"allgather", "reducescatter", "allreduce", "alltoall"})
+      all.push_back({fabric, collective, {}, true});
+  }
+  return all;
+}
+
+/// Every JSON file of `folder`, as a plan.
+std::vector<Case> cases_of_others(const std::string& folder) {
+  std::vector<Case> all;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() != ".json") continue;
+    std::ifstream file(entry.path());
+    all.push_back(
+        {entry.path().filename().string(), Json::parse(file).at("collective"), {}, true, entry.path()});
+  }
+  std::ranges::sort(all, {}, &Case::fabric);
   return all;
 }
 
@@ -71,8 +97,15 @@ class CaseRun {
   CaseRun(const CaseRun&) = delete;
   CaseRun& operator=(const CaseRun&) = delete;
 
-  /// One row a program: the schedule, and the XML of each placement.
+  /// One row a program: the schedule and the XML of each placement, or the plans.
   Json rows() {
+    if (!case_.file.empty()) return rows_of_file();
+    return case_.as_plan ? rows_of_plans() : rows_of_xml();
+  }
+  const std::string& failure() const { return failure_; }
+
+ private:
+  Json rows_of_xml() {
     const std::string run = folder_.string();
     const bool all_gather = case_.collective == "allgather";
     Json rows = Json::array();
@@ -94,9 +127,39 @@ class CaseRun {
     }
     return rows;
   }
-  const std::string& failure() const { return failure_; }
 
- private:
+  /// In few chunks: a plan has at most 108 threadblocks a GPU.
+  Json rows_of_plans() {
+    const std::string run = folder_.string();
+    Json rows = Json::array();
+    rondo({"solve", "--topology", case_.fabric, "--collective", case_.collective, "--size", "16MB",
+           "--chunks", "1", "--gap", "25%", "--output", run});
+    Words placements = {"out-of-place"};
+    if (case_.collective != "alltoall") placements.push_back("in-place");
+    for (const std::string& placement : placements) {
+      const std::string file = run + "/" + placement + ".plan.json";
+      const double export_s =
+          rondo({"export", run, "--format", "mscclpp", "--placement", placement, "--output", file});
+      const double check_s = rondo({"check-plan", file});
+      Json row = executed("plan " + placement, file);
+      row["export_s"] = export_s;
+      row["check_s"] = check_s;
+      rows.push_back(row);
+    }
+    return rows;
+  }
+
+  /// What others wrote may have races that the checker finds, and end right all the same.
+  Json rows_of_file() {
+    constexpr int kRefused = 65;
+    const int answer = run_command({options_.rondo.string(), "check-plan", case_.file}, nullptr);
+    if (answer != 0 && answer != kRefused)
+      failure_ = "exit code " + std::to_string(answer) + " of check-plan";
+    Json row = executed("plan of others", case_.file);
+    row["check"] = answer == 0 ? "accepted" : "refused";
+    return Json::array({row});
+  }
+
   double rondo(Words words, const std::string& ranks = "1") {
     if (!failure_.empty()) return 0;
     words.insert(words.begin(), {"mpirun", "-n", ranks, options_.rondo.string()});
@@ -125,16 +188,47 @@ class CaseRun {
   std::string failure_;
 };
 
+bool is_plan(const Json& row) {
+  return row.at("program").get<std::string>().starts_with("plan");
+}
+
+/// Rows in the file of results, but those of these cases.
+Json rows_of_others(const std::filesystem::path& results, const std::vector<Case>& cases) {
+  Json kept = Json::array();
+  std::ifstream file(results);
+  if (!file) return kept;
+  const Json earlier = Json::parse(file);
+  for (const Json& row : earlier.at("rows")) {
+    const bool is_made = std::ranges::any_of(cases, [&](const Case& of) {
+      return row.at("fabric") == of.fabric && row.at("collective") == of.collective &&
+             is_plan(row) == of.as_plan;
+    });
+    if (!is_made) kept.push_back(row);
+  }
+  return kept;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const BenchmarkOptions options =
-      parse_options(argc, argv, "execution", {{"--only", ""}, {"--executed-on", "1,2,4"}});
+      parse_options(argc, argv, "execution",
+                    {{"--only", ""}, {"--programs", ""}, {"--plans", ""}, {"--executed-on", "1,2,4"}});
   const std::string& only = options.own.at("--only");
-  Json rows = Json::array();
+  const std::string& programs = options.own.at("--programs");
+  const std::string& others = options.own.at("--plans");
+  if (!programs.empty() && programs != "xml" && programs != "plans") {
+    std::cerr << "--programs is '" << programs << "'; give xml or plans, or leave it out for both\n";
+    return 64;
+  }
+  std::vector<Case> cases;
+  if (programs != "plans") cases = cases_of_xml();
+  if (programs != "xml") std::ranges::move(cases_of_plans(), std::back_inserter(cases));
+  if (!others.empty()) cases = cases_of_others(others);
+  std::erase_if(cases, [&](const Case& of) { return !only.empty() && of.fabric != only; });
+  Json rows = rows_of_others(options.json, cases);
   int failed = 0, ran = 0;
-  for (const Case& of : cases()) {
-    if (!only.empty() && of.fabric != only) continue;
+  for (const Case& of : cases) {
     ++ran;
     CaseRun run(options, of);
     const Json of_case = run.rows();
@@ -146,10 +240,9 @@ int main(int argc, char** argv) {
     for (const Json& row : of_case) {
       std::printf("%-26s %-9s %-16s equal on %s ranks", of.fabric.c_str(), of.collective.c_str(),
                   row["program"].get<std::string>().c_str(), options.own.at("--executed-on").c_str());
-      if (row.contains("check_s")) {
-        std::printf(", export %.2f s, check-xml %.2f s", row["export_s"].get<double>(),
-                    row["check_s"].get<double>());
-      }
+      if (row.contains("export_s")) std::printf(", export %.2f s", row["export_s"].get<double>());
+      if (row.contains("check_s")) std::printf(", check %.2f s", row["check_s"].get<double>());
+      if (row.contains("check")) std::printf(", check: %s", row["check"].get<std::string>().c_str());
       std::printf("\n");
       rows.push_back(row);
     }

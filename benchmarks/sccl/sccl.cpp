@@ -1,11 +1,13 @@
 // SCCL's synthesis (PPoPP 2021): every row of its tables 4 (DGX-1) and 5 (Gigabyte Z52, a ring of 8),
 // answered by engine steps, with the seconds that the paper gives; what the frontier of AllGather rules out;
-// and z3 on the paper's own encoding on this machine.
+// and z3 on the paper's own encoding on this machine. Commands run without mpirun, whose start takes longer
+// than most of them.
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -82,8 +84,8 @@ std::vector<Case> cases() {
   add(kDgx1, Collective::allgather, {{3, 2, 4, 0}, {4, 2, 5, 0}, {5, 2, 6, 0}, {2, 2, 2, 0}}, false);
   add(kZ52, Collective::allgather, {{1, 3, 7, 0}, {2, 4, 6, 0}}, false);
   for (Case& c : all) {
-    c.by_z3 =
-        (c.collective == Collective::allgather && c.chunks >= 2) || c.collective == Collective::alltoall;
+    c.by_z3 = c.paper_s > 0 || (c.collective == Collective::allgather && c.chunks >= 2) ||
+              c.collective == Collective::alltoall;
   }
   return all;
 }
@@ -99,22 +101,49 @@ int chunks_of(const Case& c) {
   return c.collective == Collective::alltoall ? c.chunks / gpus : c.chunks;
 }
 
-/// Seconds that z3 takes, or `cap_s` where that is not enough; its answer in `answer`.
-double z3_seconds(const Case& c, int cap_s, std::string& answer) {
-  const Topology topology = load_topology(c.fabric);
-  const Demand demand = make_demand(c.collective, 1e9, topology.num_gpus(), chunks_of(c));
-  const std::string file = fmt::format("{}/rondo_sccl_{}.smt2", P_tmpdir, getpid());
-  std::ofstream(file) << paper_formula(make_step_instance(topology, demand, c.steps, c.rounds));
-  double wall_s = 0;
-  const std::string said = file + ".out";
-  run_command({"/bin/sh", "-c", fmt::format("z3 -T:{} {} > {}", cap_s, file, said)}, &wall_s);
-  std::ifstream(said) >> answer;
-  std::remove(file.c_str());
-  std::remove(said.c_str());
-  return wall_s;
+/// The AllGather that follows a ReduceScatter, the same backwards, in an AllReduce.
+Case half_of(const Case& c) {
+  Case half = c;
+  half.collective = Collective::allgather;
+  half.chunks /= static_cast<int>(load_topology(c.fabric).num_gpus());
+  half.steps /= 2;
+  half.rounds /= 2;
+  return half;
 }
 
-nlohmann::ordered_json run(const BenchmarkOptions& options, const Case& c) {
+StepInstance instance_of(const Case& c) {
+  if (c.collective == Collective::allreduce) return instance_of(half_of(c));
+  const Topology topology = load_topology(c.fabric);
+  const Demand demand = make_demand(c.collective, 1e9, topology.num_gpus(), chunks_of(c));
+  return make_step_instance(topology, demand, c.steps, c.rounds);
+}
+
+/// z3's processor seconds and answer, "timeout" after `cap_s` of them.
+void add_z3(nlohmann::ordered_json& row, const Case& c, int cap_s) {
+  const std::string file = fmt::format("{}/rondo_sccl_{}.smt2", P_tmpdir, getpid());
+  std::ofstream(file) << paper_formula(instance_of(c));
+  const std::string said = file + ".out";
+  double wall_s = 0, cpu_s = 0;
+  run_command({"/bin/sh", "-c", fmt::format("ulimit -t {}; z3 {} > {}", cap_s, file, said)}, &wall_s, &cpu_s);
+  std::string answer;
+  std::ifstream(said) >> answer;
+  row["z3_s"] = cpu_s;
+  row["z3_answer"] = answer.empty() ? "timeout" : answer;
+  row["z3_cap_s"] = cap_s;
+  std::remove(file.c_str());
+  std::remove(said.c_str());
+}
+
+/// The row of a case; null where there is none.
+nlohmann::ordered_json row_of(const nlohmann::ordered_json& rows, const std::string& name) {
+  for (const auto& row : rows)
+    if (!row.is_null() && row["case"] == name) return row;
+  return nullptr;
+}
+
+/// `earlier`: the row of the case in the file of results, if any; `rows`: of the cases before this one.
+nlohmann::ordered_json run(const BenchmarkOptions& options, const Case& c,
+                           const nlohmann::ordered_json& earlier, const nlohmann::ordered_json& rows) {
   const std::vector<std::string> arguments{"--topology",   c.fabric,
                                            "--collective", std::string(to_string(c.collective)),
                                            "--size",       "1GB",
@@ -123,7 +152,7 @@ nlohmann::ordered_json run(const BenchmarkOptions& options, const Case& c) {
                                            "--steps",      std::to_string(c.steps),
                                            "--rounds",     std::to_string(c.rounds)};
   constexpr int kRefused = 69;
-  const CaseResult r = solve_case(options.rondo, 1, arguments, 600);
+  const CaseResult r = solve_case(options.rondo, 0, arguments, 600);
   nlohmann::ordered_json row{{"case", name_of(c)},
                              {"fabric", c.fabric},
                              {"collective", std::string(to_string(c.collective))},
@@ -131,7 +160,8 @@ nlohmann::ordered_json run(const BenchmarkOptions& options, const Case& c) {
                              {"steps", c.steps},
                              {"rounds", c.rounds},
                              {"paper_s", c.paper_s > 0 ? nlohmann::ordered_json(c.paper_s) : nullptr},
-                             {"wall_s", r.wall_s}};
+                             {"wall_s", r.wall_s},
+                             {"cpu_s", r.cpu_s}};
   const std::string failure = r.failure();
   if (failure.empty()) {
     row["answer"] = "schedule";
@@ -143,16 +173,36 @@ nlohmann::ordered_json run(const BenchmarkOptions& options, const Case& c) {
     row["report"] = nullptr;
   }
   const int cap_s = options.number("--z3", 0);
-  if (cap_s > 0 && c.by_z3) {
-    std::string answer;
-    row["z3_s"] = z3_seconds(c, cap_s, answer);
-    row["z3_answer"] = answer;
+  nlohmann::ordered_json half;  // of AllReduce z3 would get the formula of an AllGather once more
+  if (c.collective == Collective::allreduce) half = row_of(rows, name_of(half_of(c)));
+  const nlohmann::ordered_json& by_z3 = half.contains("z3_s") ? half : earlier;
+  if (cap_s > 0 && c.by_z3 && !half.contains("z3_s")) {
+    add_z3(row, c, cap_s);
+  } else {
+    for (const char* key : {"z3_s", "z3_answer", "z3_cap_s"})
+      if (by_z3.contains(key)) row[key] = by_z3[key];
   }
-  std::printf("%-40s %-10s %8.3f s  paper %6.1f s  z3 %8.3f s %s\n", name_of(c).c_str(),
-              row["answer"].get<std::string>().c_str(), r.wall_s, c.paper_s, row.value("z3_s", 0.0),
+  std::printf("%-40s %-10s %8.3f s (CPU %8.3f s)  paper %6.1f s  z3 %8.3f s %s\n", name_of(c).c_str(),
+              row["answer"].get<std::string>().c_str(), r.wall_s, r.cpu_s, c.paper_s, row.value("z3_s", 0.0),
               row.value("z3_answer", "").c_str());
   std::fflush(stdout);
   return row;
+}
+
+/// Of the rows of the paper that z3 was given: how many times as long as Rondo's `key` it takes, where it met
+/// its cap at least. The start of a command is part of it, of z3's and of Rondo's alike.
+void print_speed(const nlohmann::ordered_json& rows, const char* key) {
+  double logarithms = 0;
+  int count = 0, capped = 0;
+  for (const auto& row : rows) {
+    if (!row.contains("z3_s") || row["paper_s"].is_null() || !row[key].is_number()) continue;
+    logarithms += std::log(row["z3_s"].get<double>() / row[key].get<double>());
+    capped += row["z3_answer"] == "timeout" ? 1 : 0;
+    ++count;
+  }
+  if (count == 0) return;
+  std::printf("z3 over %s, geometric mean of %d rows of the paper (%d of them capped): %.1f\n", key, count,
+              capped, std::exp(logarithms / count));
 }
 
 }  // namespace
@@ -161,13 +211,25 @@ nlohmann::ordered_json run(const BenchmarkOptions& options, const Case& c) {
 int main(int argc, char** argv) {
   using namespace rondo::benchmarks;
   const BenchmarkOptions options = parse_options(argc, argv, "sccl", {{"--only", ""}, {"--z3", "0"}});
-  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  nlohmann::ordered_json earlier = nlohmann::ordered_json::array();
+  if (std::ifstream file(options.json); file) earlier = nlohmann::ordered_json::parse(file)["rows"];
+  const std::vector<Case> all = cases();
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();  // null: not measured yet
+  for (const Case& c : all) rows.push_back(row_of(earlier, name_of(c)));
+  const auto measured = [&rows] {
+    nlohmann::ordered_json found = nlohmann::ordered_json::array();
+    for (const auto& row : rows)
+      if (!row.is_null()) found.push_back(row);
+    return found;
+  };
   bool all_as_expected = true;
-  for (const Case& c : cases()) {
-    if (name_of(c).find(options.own.at("--only")) == std::string::npos) continue;
-    rows.push_back(run(options, c));
-    all_as_expected = all_as_expected && rows.back()["answer"] == (c.exists ? "schedule" : "none");
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (name_of(all[i]).find(options.own.at("--only")) == std::string::npos) continue;
+    rows[i] = run(options, all[i], rows[i], rows);
+    save_results(options, measured());
+    all_as_expected = all_as_expected && rows[i]["answer"] == (all[i].exists ? "schedule" : "none");
   }
-  write_results(options, rows, {{"z3_cap_s", options.number("--z3", 0)}});
+  for (const char* key : {"search_s", "wall_s", "cpu_s"}) print_speed(measured(), key);
+  write_results(options, measured());
   return all_as_expected ? 0 : 1;
 }

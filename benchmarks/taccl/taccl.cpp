@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,7 @@ nlohmann::ordered_json run(const BenchmarkOptions& options, const Case& c) {
     const std::string failure = r.failure();
     row[engine]["parts"] = links ? "links" : "all";
     row[engine]["wall_s"] = r.wall_s;
+    row[engine]["cpu_s"] = r.cpu_s;
     row[engine]["failure"] = failure;
     row[engine]["report"] = failure.empty() ? r.report : nlohmann::ordered_json();
     std::printf("%-24s %-6s %-6s %10.3f us %8.2f s  paper %7.1f s %s\n", name_of(c).c_str(), c.size,
@@ -74,9 +76,16 @@ nlohmann::ordered_json run(const BenchmarkOptions& options, const Case& c) {
 int main(int argc, char** argv) {
   using namespace rondo::benchmarks;
   const BenchmarkOptions options = parse_options(argc, argv, "taccl", {{"--only", ""}, {"--timeout", "600"}});
+  nlohmann::ordered_json earlier = nlohmann::ordered_json::array();
+  if (std::ifstream file(options.json); file) earlier = nlohmann::ordered_json::parse(file)["rows"];
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Case& c : kCases) {
-    if (name_of(c).find(options.own.at("--only")) != std::string::npos) rows.push_back(run(options, c));
+    if (name_of(c).find(options.own.at("--only")) != std::string::npos) {
+      rows.push_back(run(options, c));
+      continue;
+    }
+    for (const auto& row : earlier)
+      if (row["case"] == name_of(c)) rows.push_back(row);
   }
   write_results(options, rows);
   return 0;
