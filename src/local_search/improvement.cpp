@@ -176,10 +176,16 @@ class Improver {
   /// Makes a start the incumbent; returns false where no plan can be made of it.
   bool take(const ImprovementTask::Start& start) {
     PlanSpace space = with_chunks(space_, start.chunks);
-    std::optional<TransferPlan> plan = plan_of(start.schedule(), space);
-    if (!plan) return false;
-    if (!ends_in_time([&] { plan = justified(*plan, space); })) return false;
-    if (!enter_level(std::move(space), *std::move(plan))) return false;
+    std::optional<PlannedOrder> order = order_of(start.schedule(), space);
+    if (!order) return false;
+    TransferPlan& plan = order->plan;
+    const auto prepare = [&] {
+      // Where chunks wait, in the same order without waiting.
+      plan = order->waits ? placed_forward(plan, space, starts_of(plan)) : plan;
+      plan.quality = quality_of(plan.transfers, space);
+      plan = justified(plan, space);
+    };
+    if (!ends_in_time(prepare) || !enter_level(std::move(space), std::move(plan))) return false;
     state_.origin = {start.chunks, start.variant};
     return true;
   }
@@ -245,9 +251,8 @@ class Improver {
     if (can_split()) {
       PlanSpace halves = with_chunks(space_, 2 * state_.chunks);
       TransferPlan split = split_in_halves(incumbent_.plan, halves);
-      std::vector<double> key;
-      for (const PlannedTransfer& t : split.transfers) key.push_back(t.start_us);
-      if (!ends_in_time([&] { split = justified(placed_forward(split, halves, key), halves); })) return false;
+      if (!ends_in_time([&] { split = justified(placed_forward(split, halves, starts_of(split)), halves); }))
+        return false;
       const bool earlier = closes_gap(split.quality);
       if (!(start && start->finish_us < split.quality.finish_us) && earlier) {
         return enter_level(std::move(halves), std::move(split));

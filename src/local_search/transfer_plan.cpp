@@ -17,6 +17,18 @@ namespace {
 /// enough.
 constexpr std::size_t kMostGpusWithTable = 128;
 
+/// Copies that take longer or shorter than their originals, and those after them, become transfers of their
+/// own: a switch copies at the rate of the slowest link, where plans let every hop have its own.
+void part_at_other_rates(TransferPlan& plan, const PlanSpace& space) {
+  int parted = -1;  // whose copies are by themselves from here on
+  for (PlannedTransfer& t : plan.transfers) {
+    if (t.copy_of < 0) continue;
+    const PlannedTransfer& original = plan.transfers[index(t.copy_of)];
+    if (!times_equal(space.duration_us(t), space.duration_us(original))) parted = t.copy_of;
+    if (t.copy_of == parted) t.copy_of = -1;
+  }
+}
+
 }  // namespace
 
 int PlanSpace::add(Hop hop) {
@@ -90,9 +102,10 @@ PlanQuality quality_of(const std::vector<PlannedTransfer>& transfers, const Plan
   return quality;
 }
 
-std::optional<TransferPlan> plan_of(const Schedule& schedule, PlanSpace& space) {
+std::optional<PlannedOrder> order_of(const Schedule& schedule, PlanSpace& space) {
   HopsByPath hops(space);
-  TransferPlan plan;
+  PlannedOrder order;
+  TransferPlan& plan = order.plan;
   const Transfers transfers = transfers_of(*space.topology, space.demand, schedule.sends);
   std::vector<char> is_used(schedule.sends.size(), 0);
   int before = -1;  // the first send of the transfer before
@@ -105,12 +118,19 @@ std::optional<TransferPlan> plan_of(const Schedule& schedule, PlanSpace& space) 
     before = delivery.first_send;
     plan.transfers.push_back(
         {delivery.chunk, hop, delivery.cause, is_copy ? original : -1, delivery.start_us});
-    if (!times_equal(space.arrival_us(plan.transfers.back()), delivery.arrival_us)) return std::nullopt;
+    if (!times_equal(space.arrival_us(plan.transfers.back()), delivery.arrival_us)) order.waits = true;
   }
   if (std::ranges::find(is_used, 0) != is_used.end()) return std::nullopt;
   drop_useless(plan, space);
-  plan.quality = quality_of(plan.transfers, space);
-  return plan;
+  if (order.waits) part_at_other_rates(plan, space);
+  return order;
+}
+
+std::optional<TransferPlan> plan_of(const Schedule& schedule, PlanSpace& space) {
+  std::optional<PlannedOrder> order = order_of(schedule, space);
+  if (!order || order->waits) return std::nullopt;
+  order->plan.quality = quality_of(order->plan.transfers, space);
+  return std::move(order->plan);
 }
 
 Schedule schedule_of(const TransferPlan& plan, const PlanSpace& space) {
@@ -130,6 +150,12 @@ Schedule schedule_of(const TransferPlan& plan, const PlanSpace& space) {
   schedule.finish_us = plan.quality.finish_us;
   canonicalise(schedule);
   return schedule;
+}
+
+std::vector<double> starts_of(const TransferPlan& plan) {
+  std::vector<double> starts_us;
+  for (const PlannedTransfer& t : plan.transfers) starts_us.push_back(t.start_us);
+  return starts_us;
 }
 
 TransferPlan split_in_halves(const TransferPlan& plan, const PlanSpace& halves) {

@@ -103,11 +103,25 @@ PlanSpace with_chunks(const PlanSpace& space, int chunks_per_contribution);
 /// The quality of transfers at their given starts.
 PlanQuality quality_of(const std::vector<PlannedTransfer>& transfers, const PlanSpace& space);
 
+/// The transfers of a schedule that the replay accepts, at their starts; its quality is not known.
+struct PlannedOrder {
+  TransferPlan plan;
+  bool waits = false;  ///< in switches, or for the slowest of copies: some arrive later than their hops take
+};
+
+/// Without transfers that serve no destination. Adds hops that the schedule uses and `space` lacks. Nothing
+/// where a send is part of no delivery.
+std::optional<PlannedOrder> order_of(const Schedule& schedule, PlanSpace& space);
+
 /// The plan of a schedule that the replay accepts, without transfers that serve no destination. Adds hops
-/// that the schedule uses and `space` lacks. Nothing where a chunk waits in a switch.
+/// that the schedule uses and `space` lacks. Nothing where a chunk waits in a switch, or order_of() has
+/// nothing.
 std::optional<TransferPlan> plan_of(const Schedule& schedule, PlanSpace& space);
 
 Schedule schedule_of(const TransferPlan& plan, const PlanSpace& space);
+
+/// In us, one a transfer.
+std::vector<double> starts_of(const TransferPlan& plan);
 
 /// The plan in chunks of half the bytes: both halves take the path of the whole chunk, one directly after the
 /// other. Their starts only define an order. `halves`: the space with twice as many chunks.

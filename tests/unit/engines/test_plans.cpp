@@ -217,6 +217,32 @@ TEST(Neighbours, LetASwitchCopy) {
   }
 }
 
+TEST(TransferPlan, OfACopyAtTheRateOfItsSlowestLinkHasTheOrderAlone) {
+  std::vector<Node> nodes(3);
+  nodes.push_back({.kind = NodeKind::switch_, .multicast = true});
+  const Topology topology{TopologyData{
+      "star",
+      "",
+      nodes,
+      {{NodeId{0}, NodeId{3}, 1, 1}, {NodeId{3}, NodeId{1}, 1, 1}, {NodeId{3}, NodeId{2}, 0.5, 1}}}};
+  const Demand demand = make_demand(Collective::broadcast, 1e3, 3, 1);
+  const Schedule copied{
+      {{ChunkId{0}, LinkId{0}, 0, 2, 3}, {ChunkId{0}, LinkId{1}, 1, 3, 4}, {ChunkId{0}, LinkId{2}, 1, 3, 4}},
+      4};
+  ASSERT_TRUE(replay(topology, demand, copied.sends).valid());
+  PlanSpace space = make_plan_space(topology, demand);
+  EXPECT_FALSE(plan_of(copied, space));
+  const auto order = order_of(copied, space);
+  ASSERT_TRUE(order);
+  EXPECT_TRUE(order->waits);
+  // One after the other: 1 us at 1 GB/s, then 2 us at 0.5 GB/s and both latencies.
+  const TransferPlan placed = placed_forward(order->plan, space, starts_of(order->plan));
+  EXPECT_DOUBLE_EQ(placed.quality.finish_us, 5);
+  const ReplayResult replayed = replay(topology, demand, schedule_of(placed, space).sends);
+  ASSERT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_DOUBLE_EQ(replayed.finish_us, 5);
+}
+
 /// Neighbours of neighbours, whatever they are worth, split in halves in the end.
 TEST(Neighbours, StaySchedulesWhereSwitchesCopy) {
   for (const auto& [family, parameters] :
@@ -246,9 +272,7 @@ TEST(Neighbours, StaySchedulesWhereSwitchesCopy) {
     EXPECT_GT(copies, 0U) << family;
     const PlanSpace halves = with_chunks(space, 4);
     const TransferPlan split = split_in_halves(incumbent.plan, halves);
-    std::vector<double> key;
-    for (const PlannedTransfer& t : split.transfers) key.push_back(t.start_us);
-    const TransferPlan placed = placed_forward(split, halves, key);
+    const TransferPlan placed = placed_forward(split, halves, starts_of(split));
     EXPECT_NEAR(replay(*topology, halves.demand, schedule_of(placed, halves).sends).finish_us,
                 placed.quality.finish_us, 1e-6);
   }
