@@ -180,12 +180,17 @@ class Improver {
     if (!order) return false;
     TransferPlan& plan = order->plan;
     const auto prepare = [&] {
-      // Where chunks wait, in the same order without waiting.
-      plan = order->waits ? placed_forward(plan, space, starts_of(plan)) : plan;
-      plan.quality = quality_of(plan.transfers, space);
+      if (order->waits) {
+        // In the same order without waiting.
+        plan = placed_forward(plan, space, starts_of(plan));
+      } else {
+        plan.quality = quality_of(plan.transfers, space);
+      }
       plan = justified(plan, space);
     };
-    if (!ends_in_time(prepare) || !enter_level(std::move(space), std::move(plan))) return false;
+    // Relays with little memory may have no room for a chunk.
+    if (!ends_in_time(prepare) || !std::isfinite(plan.quality.finish_us)) return false;
+    if (!enter_level(std::move(space), std::move(plan))) return false;
     state_.origin = {start.chunks, start.variant};
     return true;
   }

@@ -33,6 +33,8 @@ constexpr double kNearWithoutRerouting = 5e-3;
 /// What a last resort has where other engines have used up the time: a schedule a second late is of more use
 /// than none.
 constexpr double kSecondsOfLastResort = 1;
+/// What list scheduling takes, in times of another last resort.
+constexpr double kTimesOfList = 10;
 
 /// Local search plans transfers at the rates of their links alone.
 bool has_rates(const Schedule& schedule) {
@@ -124,7 +126,10 @@ std::optional<double> Explorer::ends_s(const Candidate& candidate) const {
   if (!limit_s) return std::nullopt;
   const double now_s = context_.clock.seconds();
   const bool is_first = !std::isfinite(best_finish_us()) && now_.mine.trial == kNoTrial;
-  if (falls_back_) return std::max(*limit_s, now_s + kSecondsOfLastResort);
+  if (falls_back_) {
+    return is_first ? std::max(*limit_s, now_s + kSecondsOfLastResort)
+                    : *limit_s - kClosingSecondsPerSend * expected_sends(candidate);
+  }
   if (is_first && runner_.engines().size() == 1 && runner_.engine_of(candidate).supports_local_search)
     return *limit_s;
   const double ends_s = *limit_s * (may_improve(problem_) || may_join(problem_) ? kShareOfPortfolio : 1) -
@@ -133,10 +138,10 @@ std::optional<double> Explorer::ends_s(const Candidate& candidate) const {
   return is_first ? now_s + kShareOfFirst * std::max(0.0, ends_s - now_s) : ends_s;
 }
 
-/// As many for each chunk as the best schedule has; those of a last resort where there is none.
+/// As many for each chunk as the best schedule has; 0 where there is none.
 double Explorer::expected_sends(const Candidate& candidate) const {
   const SearchState& state = now_.state;
-  if (state.best >= state.trials.size()) return last_resort(problem_).sends;
+  if (state.best >= state.trials.size()) return 0;
   const Trial& best = state.trials[state.best];
   return static_cast<double>(best.sends) * candidate.chunks / best.candidate.chunks;
 }
@@ -226,10 +231,15 @@ void Explorer::fall_back() {
   rule_.hit("time");
   falls_back_ = true;
   const std::string engine = last_resort(problem_).engine;
+  const double began_s = context_.seconds();
   run_batch({runner_.add(engine)});
+  const double now_s = context_.seconds();
+  if (engine != "list" && *problem_.options.time_limit_s - now_s > kTimesOfList * (now_s - began_s))
+    run_batch({runner_.add("list")});
   if (!std::isfinite(best_finish_us()) || !now_.mine.result) return;
+  const std::string& found_by = runner_.engine_of(now_.state.trials[now_.state.best].candidate).name;
   now_.mine.result->remarks.push_back(fmt::format("engine {} found no schedule in time; this is engine {}'s",
-                                                  problem_.options.engine, engine));
+                                                  problem_.options.engine, found_by));
 }
 
 bool Explorer::improvement_follows() const {
