@@ -106,47 +106,47 @@ class CaseRun {
 
  private:
   Json rows_of_xml() {
-    const std::string run = folder_.string();
     const bool all_gather = case_.collective == "allgather";
-    Json rows = Json::array();
-    rondo({"solve", "--topology", case_.fabric, "--collective", case_.collective, "--size", "16MB",
-           "--chunks", all_gather ? "4" : "1", "--gap", "25%", "--output", run});
-    rows.push_back(executed("schedule", run));
-    Words placements = {"out-of-place"};
-    if (all_gather) placements.push_back("in-place");
-    for (const std::string& placement : placements) {
-      const std::string file = run + "/" + placement + ".xml";
-      Words words = {"export", run, "--format", "msccl-xml", "--placement", placement, "--output", file};
-      words.insert(words.end(), case_.export_options.begin(), case_.export_options.end());
-      const double export_s = rondo(words);
-      const double check_s = rondo({"check-xml", file});
-      Json row = executed("xml " + placement, file);
-      row["export_s"] = export_s;
-      row["check_s"] = check_s;
-      rows.push_back(row);
-    }
+    solve(all_gather ? "4" : "1");
+    Json rows = Json::array({executed("schedule", folder_.string())});
+    add_programs({"xml", "msccl-xml", ".xml", "check-xml", case_.export_options}, all_gather, rows);
     return rows;
   }
 
   /// In few chunks: a plan has at most 108 threadblocks a GPU.
   Json rows_of_plans() {
-    const std::string run = folder_.string();
     Json rows = Json::array();
+    solve("1");
+    add_programs({"plan", "mscclpp", ".plan.json", "check-plan"}, case_.collective != "alltoall", rows);
+    return rows;
+  }
+
+  void solve(const std::string& chunks) {
     rondo({"solve", "--topology", case_.fabric, "--collective", case_.collective, "--size", "16MB",
-           "--chunks", "1", "--gap", "25%", "--output", run});
+           "--chunks", chunks, "--gap", "25%", "--output", folder_.string()});
+  }
+
+  struct ProgramKind {
+    std::string name, format, extension, check;
+    Words export_options = {};
+  };
+
+  /// The schedule's program, out of place and, where it may be, in place: exported, checked and executed.
+  void add_programs(const ProgramKind& kind, bool in_place_too, Json& rows) {
+    const std::string run = folder_.string();
     Words placements = {"out-of-place"};
-    if (case_.collective != "alltoall") placements.push_back("in-place");
+    if (in_place_too) placements.push_back("in-place");
     for (const std::string& placement : placements) {
-      const std::string file = run + "/" + placement + ".plan.json";
-      const double export_s =
-          rondo({"export", run, "--format", "mscclpp", "--placement", placement, "--output", file});
-      const double check_s = rondo({"check-plan", file});
-      Json row = executed("plan " + placement, file);
+      const std::string file = run + "/" + placement + kind.extension;
+      Words words = {"export", run, "--format", kind.format, "--placement", placement, "--output", file};
+      words.insert(words.end(), kind.export_options.begin(), kind.export_options.end());
+      const double export_s = rondo(words);
+      const double check_s = rondo({kind.check, file});
+      Json row = executed(kind.name + " " + placement, file);
       row["export_s"] = export_s;
       row["check_s"] = check_s;
       rows.push_back(row);
     }
-    return rows;
   }
 
   /// What others wrote may have races that the checker finds, and end right all the same.

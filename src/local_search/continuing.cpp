@@ -50,12 +50,13 @@ class Continuing {
       for (std::size_t c = 0; c < is_broken_.size(); ++c) add_up_anew(ChunkId{c});
     }
     for (const Left& left : left_) {
-      if (!demand_.contribution(left.chunk).reduce) {
-        copy(left.chunk, left.plan->dst, left.hop, left.plan->arrival_us - rest_.state.at_us);
-      } else if (is_broken_[left.chunk.index()] != 0) {
+      const bool is_sum = demand_.contribution(left.chunk).reduce;
+      // A copy of all of a sum may take another path, as a datum may.
+      const bool is_whole = !is_sum || (std::isfinite(rules_.due_scale) && left.plan->op == SendOp::copy &&
+                                        has_all(left.chunk, left.plan->src));
+      if (is_sum && is_broken_[left.chunk.index()] != 0) {
         add_up_anew(left.chunk);
-      } else if (std::isfinite(rules_.due_scale) && left.plan->op == SendOp::copy &&
-                 has_all(left.chunk, left.plan->src)) {
+      } else if (is_whole) {
         copy(left.chunk, left.plan->dst, left.hop, left.plan->arrival_us - rest_.state.at_us);
       } else {
         go_on(left);
