@@ -18,6 +18,7 @@ constexpr int kChunksWithoutPlan = 4;
 constexpr double kShareOfSearch = 0.5;   ///< of the time limit, where rounds repair what the search finds
 constexpr double kShareOfRounds = 0.75;  ///< of the time that is left; the rest is for the files
 constexpr double kShareOfWindows = 0.9;
+constexpr double kAtLeast = 1 + 1e-9;         ///< finish times nearer to the least one are the least one
 constexpr double kWorthOfFewerChunks = 0.01;  ///< of the finish time
 
 Decomposition decompose(const Problem& problem, const Demand& demand) {
@@ -146,14 +147,15 @@ void improve_by_rounds(const Problem& problem, const Toolbox& tools, Exploration
   RoundsNotes notes;
   const MeteredCommunicator metered(context.communicator);
   if (in_windows) {
-    const WindowsProblem windows{.topology = *problem.topology,
-                                 .demand = demand,
-                                 .seed = options.seed,
-                                 .concurrency = options.concurrency,
-                                 .bound_us = rounds.bound_us,
-                                 .stop_at_us = rounds.stop_at_us,
-                                 .model_work = options.rounds.model_work,
-                                 .limits = rounds.engine.limits};
+    const WindowsProblem windows{
+        .topology = *problem.topology,
+        .demand = demand,
+        .seed = options.seed,
+        .concurrency = options.concurrency,
+        .bound_us = rounds.bound_us,
+        .stop_at_us = std::max(rounds.stop_at_us, rule.least_us(best.chunks) * kAtLeast),
+        .model_work = options.rounds.model_work,
+        .limits = rounds.engine.limits};
     best.found.schedule =
         repair_in_windows(windows, *tools.milp, metered, store.finished, plan, finish_round, notes);
   } else {

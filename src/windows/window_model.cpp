@@ -128,6 +128,7 @@ class Builder {
     for (std::size_t m = 0; m < window_.members.size(); ++m) {
       const std::size_t i = index(window_.members[m]);
       const PlannedTransfer& t = transfers_[i];
+      if (view_.is_free[i] == 0) continue;
       std::vector<Found> found;
       for (const int h : view_.space.into[view_.space.hop(t).dst.index()]) {
         const Hop& hop = view_.space.hops[index(h)];
@@ -178,6 +179,12 @@ class Builder {
     } else {
       const double held = t.cause < 0 ? view_.space.demand.ready_us(t.chunk) : arrival_us(index(t.cause));
       add_detours(row(held, kInfinity, {{start_of(m), 1}}), m, longest);
+    }
+    if (t.copy_of >= 0) {
+      // They start together.
+      const auto original = static_cast<std::size_t>(member_of_[index(t.copy_of)]);
+      add_detours(row(0, kInfinity, {{start_of(m), 1}, {start_of(original), -1}}), m, longest);
+      add_detours(row(0, kInfinity, {{start_of(original), 1}, {start_of(m), -1}}), m, longest);
     }
     const double duration = view_.space.duration_us(t);
     add_detours(row(duration, kInfinity, {{arrival_of(m), 1}, {start_of(m), -1}}), m, longest);
@@ -295,6 +302,8 @@ PlanView::PlanView(const SurveyedPlan& surveyed_plan, const PlanSpace& plan_spac
   on_link.resize(space.topology->num_links());
   children.resize(transfers.size());
   is_wanted.resize(transfers.size());
+  is_free.assign(transfers.size(), 1);
+  std::vector<int> listed(space.topology->num_links(), -1);  // an original and its copies stand in a row
   bringer_.assign(space.demand.num_chunks() * gpus_, -2);
   std::vector<char> wanted(bringer_.size(), 0);
   for (std::size_t c = 0; c < space.demand.num_chunks(); ++c) {
@@ -307,8 +316,17 @@ PlanView::PlanView(const SurveyedPlan& surveyed_plan, const PlanSpace& plan_spac
     bringer_[at] = static_cast<int>(i);
     is_wanted[i] = wanted[at];
     if (t.cause >= 0) children[index(t.cause)].push_back(static_cast<int>(i));
+    const int original = t.copy_of >= 0 ? t.copy_of : static_cast<int>(i);
     for (const HopLink& part : space.hop(t).links) {
-      if (!carries_several(part)) on_link[part.link.index()].push_back(static_cast<int>(i));
+      if (carries_several(part)) continue;
+      int& last = listed[part.link.index()];
+      const bool is_shared = last >= 0 && (transfers[index(last)].copy_of == original || last == original);
+      if (is_shared) {
+        is_free[index(last)] = 0;
+        continue;
+      }
+      last = static_cast<int>(i);
+      on_link[part.link.index()].push_back(last);
     }
   }
   for (std::vector<int>& those : on_link)

@@ -38,9 +38,11 @@ struct PlanView {
   const PlanSpace& space;
   double most_us = 0;  ///< by which a window may move what follows it
   std::vector<std::vector<int>> on_link =
-      {};  ///< transfers, by latest start; none on links that carry several
+      {};  ///< transfers, by latest start; of copies one; none on links that carry several
   std::vector<std::vector<int>> children = {};  ///< per transfer, those that it causes
   std::vector<char> is_wanted = {};             ///< per transfer: its GPU wants the chunk
+  /// Per transfer: no copy, nor its original, needs a link that on_link has it for.
+  std::vector<char> is_free = {};
 
   /// The transfer that brings the chunk; -1 at its origin, -2 where nothing does.
   int bringer(ChunkId c, GpuId g) const { return bringer_[c.index() * gpus_ + g.index()]; }

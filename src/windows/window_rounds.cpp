@@ -15,19 +15,22 @@
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/neighbours.hpp"
 #include "rondo/parallel/best_of_parts.hpp"
+#include "window_choice.hpp"
+#include "window_placing.hpp"
 #include "window_records.hpp"
 #include "window_solver.hpp"
 
 namespace rondo {
 namespace {
 
-constexpr std::size_t kWindows = 8;  ///< of a round, at most
-constexpr std::size_t kAlone = 4;    ///< windows whose answers are placed alone where not all fit together
-constexpr std::size_t kFewestMembers = 100;
-constexpr std::size_t kMostMembers = 400;
-constexpr int kIdleRounds = 16;  ///< in a row without an earlier finish, after which the rounds end
-/// Of the finish time: transfers with less slack are critical.
-constexpr double kNoSlack = 1e-6;
+constexpr std::size_t kAlone = 4;  ///< windows whose answers are placed alone where not all fit together
+constexpr std::size_t kShareOfBest =
+    4;  ///< of many answers, one in so many is also placed without the others
+/// Rounds in a row without an earlier finish, after which the rounds end, once they have taken this share of
+/// the work of all models.
+constexpr int kIdleRounds = 16;
+constexpr double kIdleShare = 0.25;
+constexpr int kIdleRoundsInTime = 100;  ///< with a time limit
 /// Finish times that differ by less, as a share, are the same.
 constexpr double kSameFinish = 1e-9;
 
@@ -37,6 +40,7 @@ struct Quality {
   friend auto operator<=>(const Quality&, const Quality&) = default;
 };
 
+/// Sent between ranks.
 struct Placed {
   std::vector<PlannedTransfer> transfers = {};
   PlanQuality quality = {};
@@ -45,14 +49,9 @@ auto members_of(SameAs<Placed> auto& p) {
   return std::tie(p.transfers, p.quality);
 }
 
-/// In which order transfers are placed that no window has moved.
-enum class Order : std::uint8_t { early_between_windows, late };
-
-/// Which windows' answers to place, and how.
-struct Attempt {
-  std::vector<char> which;
-  Order order;
-};
+bool touch(const Window& a, const Window& b) {
+  return a.from_us < b.until_us && b.from_us < a.until_us;
+}
 
 class WindowRounds {
  public:
@@ -73,13 +72,13 @@ class WindowRounds {
   bool goes_on();
   RoundRecord round();
   RoundRecord empty_record() const;
-  std::vector<Window> choose(double& most_us);
-  std::vector<char> improve(const std::vector<Window>& windows, const std::vector<WindowAnswer>& answers);
-  bool try_attempts(const std::vector<Window>& windows, const std::vector<WindowAnswer>& answers,
-                    const std::vector<Attempt>& attempts, std::vector<char>& taken);
-  Placed placed(const std::vector<Window>& windows, const std::vector<WindowAnswer>& answers,
-                const Attempt& attempt) const;
+  std::vector<char> improve(const PlanView& view, const std::vector<Window>& windows,
+                            const std::vector<WindowAnswer>& answers);
+  bool try_attempts(const PlanView& view, const std::vector<Window>& windows,
+                    const std::vector<WindowAnswer>& answers, const std::vector<Attempt>& attempts,
+                    std::vector<char>& taken);
   double critical(const SurveyedPlan& plan) const;
+  void count_idle(const RoundRecord& record);
   void check_signal() const;
   void hit(const std::string& limit);
   double seconds_left() const { return problem_.limits.time_limit_s - clock_.seconds(); }
@@ -99,6 +98,7 @@ class WindowRounds {
   std::int64_t next_round_ = 0;
   int idle_rounds_ = 0;
   double model_work_ = 0;
+  double idle_from_ = 0;  ///< model work when the rounds that now are idle began
   double longest_round_s_ = 0;
   Stopwatch clock_;
 };
@@ -108,12 +108,19 @@ void WindowRounds::take(Schedule schedule) {
   schedule_ = std::move(schedule);
   is_new_ = true;
   space_ = fabric_;
-  std::optional<TransferPlan> plan = plan_of(schedule_, space_);
-  // Windows move transfers one by one, and what switches copy moves together.
-  has_plan_ =
-      plan && std::ranges::none_of(plan->transfers, [](const PlannedTransfer& t) { return t.copy_of >= 0; });
+  std::optional<PlannedOrder> order = order_of(schedule_, space_);
+  has_plan_ = order.has_value();
   if (!has_plan_) return;
-  incumbent_ = survey(*std::move(plan), space_);
+  TransferPlan& plan = order->plan;
+  if (order->waits) {
+    // In the same order without waiting, where that costs nothing.
+    plan = justified(placed_forward(plan, space_, starts_of(plan)), space_);
+    has_plan_ = plan.quality.finish_us <= schedule_.finish_us * (1 + kSameFinish);
+    if (!has_plan_) return;
+  } else {
+    plan.quality = quality_of(plan.transfers, space_);
+  }
+  incumbent_ = survey(std::move(plan), space_);
 }
 
 /// Returns whether the rounds have committed their schedule.
@@ -124,7 +131,7 @@ bool WindowRounds::resume(const std::vector<RoundRecord>& finished, const std::o
     if (!record.sends.empty()) newest = &record.sends;
     for (const RoundPart& part : record.parts)
       model_work_ += static_cast<double>(part.rows) * static_cast<double>(part.iterations + part.columns);
-    idle_rounds_ = record.finish_after_us < record.finish_before_us ? 0 : idle_rounds_ + 1;
+    count_idle(record);
     next_round_ = record.round + 1;
   }
   if (newest == nullptr && !start)
@@ -132,6 +139,13 @@ bool WindowRounds::resume(const std::vector<RoundRecord>& finished, const std::o
   take(newest != nullptr ? Schedule{*newest, finished.back().finish_after_us} : *start);
   is_new_ = newest == nullptr;
   return newest != nullptr && !finished.back().sends.empty();
+}
+
+void WindowRounds::count_idle(const RoundRecord& record) {
+  ++idle_rounds_;
+  if (record.finish_after_us >= record.finish_before_us) return;
+  idle_rounds_ = 0;
+  idle_from_ = model_work_;
 }
 
 void WindowRounds::check_signal() const {
@@ -156,7 +170,11 @@ bool WindowRounds::goes_on() {
         "is");
     return false;
   }
-  if (finish_us() <= problem_.stop_at_us || idle_rounds_ >= kIdleRounds) return false;
+  const bool is_long = problem_.limits.time_limit_s >= 0
+                           ? idle_rounds_ >= kIdleRoundsInTime
+                           : model_work_ - idle_from_ >= kIdleShare * problem_.model_work;
+  const bool is_idle = idle_rounds_ >= kIdleRounds && is_long;
+  if (finish_us() <= problem_.stop_at_us || is_idle) return false;
   if (problem_.limits.time_limit_s < 0) {
     if (model_work_ < problem_.model_work) return true;
     hit("work");
@@ -183,7 +201,7 @@ Schedule WindowRounds::run(const std::vector<RoundRecord>& finished, const std::
   if (!finished.empty() || !has_plan_) {
     // A record's schedule is tight already.
   } else if (TransferPlan tight = justified(incumbent_.plan, space_);
-             tight.quality.finish_us < finish_us() * (1 - kSameFinish)) {
+             tight.quality.finish_us < schedule_.finish_us * (1 - kSameFinish)) {
     take(schedule_of(tight, space_));
   }
   for (;;) {
@@ -193,7 +211,7 @@ Schedule WindowRounds::run(const std::vector<RoundRecord>& finished, const std::
     RoundRecord record = round();
     check_signal();  // a signal may have cut a model short, whose result then would depend on time
     longest_round_s_ = std::max(longest_round_s_, clock.seconds());
-    idle_rounds_ = record.finish_after_us < record.finish_before_us ? 0 : idle_rounds_ + 1;
+    count_idle(record);
     finish_round(record);
     ++next_round_;
   }
@@ -212,84 +230,17 @@ double WindowRounds::critical(const SurveyedPlan& plan) const {
   return sum;
 }
 
-/// Windows at random around critical transfers, in the order of time. `most_us`: what critical transfers
-/// take of their links, the median, which is what leading one of them elsewhere gains.
-std::vector<Window> WindowRounds::choose(double& most_us) {
-  const auto& transfers = incumbent_.plan.transfers;
-  std::vector<double> starts;
-  std::vector<double> occupied;
-  for (std::size_t i = 0; i < transfers.size(); ++i) {
-    const PlannedTransfer& t = transfers[i];
-    if (incumbent_.latest_start_us[i] - t.start_us > kNoSlack * finish_us()) continue;
-    starts.push_back(t.start_us);
-    for (const HopLink& part : space_.hop(t).links) occupied.push_back(part.occupied_us(space_.bytes(t)));
-  }
-  if (starts.empty()) return {};
-  std::ranges::sort(starts);
-  const auto middle = occupied.begin() + static_cast<std::ptrdiff_t>(occupied.size() / 2);
-  std::ranges::nth_element(occupied, middle);
-  most_us = *middle;
-
-  Random random(mix_bits(problem_.seed + 1) + static_cast<std::uint64_t>(next_round_));
-  const std::size_t members = kFewestMembers + random.below(kMostMembers - kFewestMembers + 1);
-  const WindowChooser chooser(incumbent_);
-  std::vector<Window> windows;
-  for (std::size_t w = 0; w < kWindows; ++w) {
-    const double share = (static_cast<double>(w) + random.unit()) / static_cast<double>(kWindows);
-    const double from_us = starts[static_cast<std::size_t>(share * static_cast<double>(starts.size()))];
-    if (!windows.empty() && from_us < windows.back().until_us) continue;
-    Window window = chooser.from(from_us, members);
-    if (!window.members.empty()) windows.push_back(std::move(window));
-  }
-  return windows;
-}
-
-Placed WindowRounds::placed(const std::vector<Window>& windows, const std::vector<WindowAnswer>& answers,
-                            const Attempt& attempt) const {
-  TransferPlan plan = incumbent_.plan;
-  std::vector<double> key = incumbent_.latest_start_us;
-  if (attempt.order == Order::early_between_windows) {
-    // In a window and as long again after it others give way.
-    std::vector<char> gives_way(key.size(), 0);
-    for (std::size_t w = 0; w < windows.size(); ++w) {
-      if (attempt.which[w] == 0) continue;
-      const double until_us = 2 * windows[w].until_us - windows[w].from_us;
-      for (std::size_t i = 0; i < key.size(); ++i) {
-        const double start_us = plan.transfers[i].start_us;
-        if (start_us >= windows[w].from_us && start_us < until_us) gives_way[i] = 1;
-      }
-    }
-    for (std::size_t i = 0; i < key.size(); ++i) {
-      if (gives_way[i] == 0) key[i] = plan.transfers[i].start_us;
-    }
-  }
-  for (std::size_t w = 0; w < windows.size(); ++w) {
-    if (attempt.which[w] == 0) continue;
-    for (const WindowAnswer::Member& member : answers[w].members) {
-      PlannedTransfer& t = plan.transfers[index(member.transfer)];
-      const bool is_moved = member.hop != t.hop || member.cause != t.cause;
-      if (is_moved || attempt.order == Order::early_between_windows)
-        key[index(member.transfer)] = member.start_us;
-      t.hop = member.hop;
-      t.cause = member.cause;
-    }
-  }
-  TransferPlan tight = placed_forward(plan, space_, key);
-  if (tight.quality.finish_us < finish_us() + most_us_) tight = justified(tight, space_);
-  return {std::move(tight.transfers), tight.quality};
-}
-
 /// Collective. Makes the best of the attempts the incumbent if it is better.
-bool WindowRounds::try_attempts(const std::vector<Window>& windows, const std::vector<WindowAnswer>& answers,
+bool WindowRounds::try_attempts(const PlanView& view, const std::vector<Window>& windows,
+                                const std::vector<WindowAnswer>& answers,
                                 const std::vector<Attempt>& attempts, std::vector<char>& taken) {
   if (attempts.empty()) return false;
   const Quality before{finish_us(), critical(incumbent_)};
   auto found = best_of_parts(communicator_, attempts.size(), [&](std::size_t i) {
-    Placed plan = placed(windows, answers, attempts[i]);
+    TransferPlan plan = placed(view, windows, answers, attempts[i]);
     Quality quality{plan.quality.finish_us, kInfinity};
-    if (quality.finish_us <= before.finish_us)
-      quality.critical = critical(survey({plan.transfers, plan.quality}, space_));
-    return std::pair(quality, std::move(plan));
+    if (quality.finish_us <= before.finish_us) quality.critical = critical(survey(plan, space_));
+    return std::pair(quality, Placed{std::move(plan.transfers), plan.quality});
   });
   if (found.quality >= before) return false;
   const auto best = std::ranges::find(found.qualities, found.quality) - found.qualities.begin();
@@ -299,35 +250,47 @@ bool WindowRounds::try_attempts(const std::vector<Window>& windows, const std::v
   return true;
 }
 
-/// Collective. Places what the windows have found: all of it, else parts of it. Returns the windows whose
-/// answers the incumbent now has.
-std::vector<char> WindowRounds::improve(const std::vector<Window>& windows,
+/// Collective. Places what the windows have found: those that do not touch together, else each alone. Returns
+/// the windows whose answers the incumbent now has.
+std::vector<char> WindowRounds::improve(const PlanView& view, const std::vector<Window>& windows,
                                         const std::vector<WindowAnswer>& answers) {
   std::vector<char> taken(windows.size(), 0);
-  std::vector<std::size_t> useful;  // by lambda
+  std::vector<std::size_t> useful;
   for (std::size_t w = 0; w < windows.size(); ++w) {
     if (!answers[w].members.empty()) useful.push_back(w);
   }
-  const auto of = [&](std::span<const std::size_t> those, Order order) {
-    Attempt attempt{std::vector<char>(windows.size(), 0), order};
-    for (const std::size_t w : those) attempt.which[w] = 1;
-    return attempt;
+  std::vector<Attempt> attempts;
+  const auto try_ways = [&](std::span<const std::size_t> those) {
+    std::vector<char> which(windows.size(), 0);
+    for (const std::size_t w : those) which[w] = 1;
+    for (const Free free : {Free::none, Free::moved, Free::members}) {
+      for (const Order order : {Order::early_between_windows, Order::late})
+        attempts.push_back({which, order, free});
+    }
   };
   if (useful.empty()) return taken;
-  std::vector<Attempt> attempts{of(useful, Order::early_between_windows), of(useful, Order::late)};
-  if (try_attempts(windows, answers, attempts, taken) || useful.size() == 1) return taken;
   std::ranges::stable_sort(
       useful, [&](std::size_t a, std::size_t b) { return answers[a].lambda_us > answers[b].lambda_us; });
+  std::vector<std::size_t> together;
+  for (const std::size_t w : useful) {
+    if (std::ranges::none_of(together, [&](std::size_t other) { return touch(windows[w], windows[other]); }))
+      together.push_back(w);
+  }
+  try_ways(together);
+  if (together.size() > kShareOfBest) try_ways(std::span(together).first(together.size() / kShareOfBest));
+  if (try_attempts(view, windows, answers, attempts, taken) || useful.size() == 1) return taken;
   attempts.clear();
-  for (std::size_t k = 0; k < std::min(useful.size(), kAlone); ++k)
-    attempts.push_back(of({&useful[k], 1}, Order::early_between_windows));
-  try_attempts(windows, answers, attempts, taken);
+  for (std::size_t k = 0; k < std::min(useful.size(), kAlone); ++k) try_ways({&useful[k], 1});
+  try_attempts(view, windows, answers, attempts, taken);
   return taken;
 }
 
 RoundRecord WindowRounds::round() {
   RoundRecord record = empty_record();
-  const std::vector<Window> windows = choose(most_us_);
+  Random random(mix_bits(problem_.seed + 1) + static_cast<std::uint64_t>(next_round_));
+  const ChosenWindows chosen = choose_windows(incumbent_, space_, problem_.windows, random);
+  const std::vector<Window>& windows = chosen.windows;
+  most_us_ = chosen.most_us;
   const PlanView view(incumbent_, space_, most_us_);
   SolveLimits limits = problem_.limits;
   if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, seconds_left());
@@ -344,7 +307,7 @@ RoundRecord WindowRounds::round() {
     model_work_ += static_cast<double>(part.rows) * static_cast<double>(part.iterations + part.columns);
     record.parts.push_back(std::move(part));
   }
-  const std::vector<char> taken = improve(windows, answers);
+  const std::vector<char> taken = improve(view, windows, answers);
   for (std::size_t w = 0; w < windows.size(); ++w) {
     if (taken[w] != 0) record.parts[w].transfers_changed = answers[w].detours;
   }

@@ -23,7 +23,8 @@ class WindowRanks : public testing::Test {
   }
 
   Schedule repair(const Communicator& communicator, const std::vector<RoundRecord>& finished = {}) {
-    const WindowsProblem problem{.topology = *torus_, .demand = demand_, .seed = 1, .model_work = 2e7};
+    const WindowsProblem problem{
+        .topology = *torus_, .demand = demand_, .seed = 1, .windows = 2, .model_work = 1.5e7};
     const std::optional<Schedule> start = finished.empty() ? std::optional(start_) : std::nullopt;
     RoundsNotes notes;
     records_ = finished;

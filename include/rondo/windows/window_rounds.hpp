@@ -21,24 +21,26 @@ struct WindowsProblem {
   const Demand& demand;  ///< in the schedule's chunks
   std::uint64_t seed = 0;
   int concurrency = kAnyConcurrency;  ///< transfers at a time on a link of a GPU
+  std::size_t windows = 8;            ///< of a round, at most
   double bound_us = 0;
-  double stop_at_us = 0;  ///< a schedule that ends by then is good enough
+  double stop_at_us = 0;  ///< a schedule that ends by then is good enough; in whole chunks none is earlier
   /// Work of all models together, the sum of rows x (simplex iterations + columns); with a time limit the
   /// clock ends the rounds instead.
   double model_work = 0;
   SolveLimits limits = {};  ///< of each call of the solver; its seconds are for all rounds together
 };
 
-/// Collective. Repairs the schedule in windows, round by round. A round is a set of windows, stretches of
-/// time that do not touch, around transfers without slack. In each one a MILP looks for other ways of its
-/// transfers such that every arrival that the rest of the plan uses comes by its due time minus lambda and
-/// every link is free by its own minus lambda, for the greatest lambda (window_model.hpp); all that follows
-/// then moves forward by it. The ranks share the windows of a round. What they find is placed and taken where
-/// the schedule ends earlier, or at the same time with fewer transfers without slack. Every round calls
-/// `finish_round` with the schedule as it then is, if it is new, as the record's plan; the last one commits
-/// it. Goes on after the rounds that are `finished`, else begins with `start`. A schedule that has no plan
-/// (see plan_of) stays as it is. The result never ends later than the start, and is the same on any number of
-/// ranks. Throws Error(stopped) when a signal came: the rounds finished so far are whole.
+/// Collective. Repairs the schedule in windows, round by round. A round is a set of windows: stretches
+/// of time that do not touch, around transfers without slack, and what starts last, of several lengths. In
+/// each one a MILP looks for other ways of its transfers such that every arrival that the rest of the plan
+/// uses comes by its due time minus lambda and every link is free by its own minus lambda, for the greatest
+/// lambda (window_model.hpp); all that follows then moves forward by it. The ranks share the windows of a
+/// round. What they find is placed and taken where the schedule ends earlier, or at the same time with fewer
+/// transfers without slack. Every round calls `finish_round` with the schedule as it then is, if it is new,
+/// as the record's plan; the last one commits it. Goes on after the rounds that are `finished`, else begins
+/// with `start`. A schedule that has no plan (see plan_of) stays as it is. The result never ends later than
+/// the start, and is the same on any number of ranks. Throws Error(stopped) when a signal came: the rounds
+/// finished so far are whole.
 Schedule repair_in_windows(const WindowsProblem& problem, const Solver& milp,
                            const Communicator& communicator, const std::vector<RoundRecord>& finished,
                            const std::optional<Schedule>& start, const FinishRound& finish_round,
