@@ -21,6 +21,8 @@ namespace {
 /// A round has kTriesPerRound streams, or as many more, up to those asked for, as leave kRoundsLeft rounds in
 /// the work or time that a level may take.
 constexpr double kRoundsLeft = 4;
+/// Of all work or time, what counts as left at the end: rounds of few streams would keep few ranks at work.
+constexpr double kLeastLeft = 0.25;
 /// Variants of list scheduling that the first restart round tries, in the fewest chunks.
 constexpr double kRestartVariants = 32;
 /// Share of the remaining work or time that this first round may take.
@@ -33,6 +35,7 @@ constexpr double kEasyTransfers = 4e4;
 /// many tries as the least streams make.
 constexpr std::uint64_t kIdleTries = 32;
 constexpr std::uint64_t kIdleTriesInMostChunks = 192;
+constexpr std::uint64_t kIdleRoundsOfStreams = 4;  ///< at least, of more than kTriesPerRound streams
 constexpr std::uint64_t kMostTries = 1024;
 constexpr double kShareOfGap = 0.005;
 constexpr double kShareOfPressure = 1e-4;
@@ -153,7 +156,8 @@ class Improver {
   std::size_t streams() const {
     const double by_time = try_share_ / communicator_.size();
     const double each = std::max(by_time, 1 / task_.work_limit) * transfers(state_.chunks);
-    const double most = each > 0 ? kShareOfWork * (1 - spent()) / kRoundsLeft / each : 0;
+    const double left = std::max(1 - spent(), kLeastLeft);
+    const double most = each > 0 ? kShareOfWork * left / kRoundsLeft / each : 0;
     std::size_t count = kTriesPerRound;
     while (2 * count <= task_.most_streams && static_cast<double>(2 * count) <= most) count *= 2;
     return count;
@@ -169,7 +173,8 @@ class Improver {
   }
   std::uint64_t most_idle_tries() const {
     const double rounds = task_.idle_work / (kTriesPerRound * transfers(state_.chunks));
-    return std::max(kIdleTriesInMostChunks, kTriesPerRound * static_cast<std::uint64_t>(rounds));
+    const std::uint64_t few = streams() > kTriesPerRound ? kIdleRoundsOfStreams * streams() : 0;
+    return std::max({kIdleTriesInMostChunks, few, kTriesPerRound * static_cast<std::uint64_t>(rounds)});
   }
   double transfers(int chunks) const { return task_.demand.with_chunks(chunks).num_deliveries(); }
 

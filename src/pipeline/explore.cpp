@@ -35,6 +35,8 @@ constexpr double kNearWithoutRerouting = 5e-3;
 constexpr double kSecondsOfLastResort = 1;
 /// What list scheduling takes, in times of another last resort.
 constexpr double kTimesOfList = 10;
+/// Of variants of the best candidates, where there are streams for many ranks.
+constexpr std::int64_t kMostRoundsInBatch = 6;
 
 /// Local search plans transfers at the rates of their links alone.
 bool has_rates(const Schedule& schedule) {
@@ -74,6 +76,8 @@ class Explorer {
   void fall_back();
   bool work_is_done(std::size_t num_first_batches);
   bool improvement_follows() const;
+  int rounds_in_batch() const;
+  std::vector<Candidate> further_batch(std::size_t number) const;
   bool is_vain_rerouting(const std::vector<Candidate>& batch) const;
   void show_progress() const;
   void search();
@@ -286,6 +290,28 @@ void Explorer::show_progress() const {
                             100 * (best_finish_us() / rule_.bound().us - 1)));
 }
 
+/// Few candidates at a time keep few ranks at work.
+int Explorer::rounds_in_batch() const {
+  return static_cast<int>(
+      std::clamp(problem_.options.streams / kLeastStreams, std::int64_t{1}, kMostRoundsInBatch));
+}
+
+std::vector<Candidate> Explorer::further_batch(std::size_t number) const {
+  std::vector<Candidate> batch;
+  for (int r = 1; r <= rounds_in_batch(); ++r) {
+    const int round = static_cast<int>(number) * rounds_in_batch() + r;
+    for (Candidate& candidate :
+         next_batch(runner_.engines(), problem_.demand, problem_.options, now_.state.trials, round)) {
+      const bool is_known = std::ranges::any_of(batch, [&](const Candidate& other) {
+        return std::tie(other.engine, other.chunks, other.policy, other.seed) ==
+               std::tie(candidate.engine, candidate.chunks, candidate.policy, candidate.seed);
+      });
+      if (!is_known) batch.push_back(std::move(candidate));
+    }
+  }
+  return batch;
+}
+
 /// Collective.
 void Explorer::search() {
   const std::vector<EngineInfo>& engines = runner_.engines();
@@ -297,15 +323,13 @@ void Explorer::search() {
     const std::size_t done = now_.state.batches;
     if (done > 0 && (rule_.stop(best_finish_us()) || work_is_done(first_ones.size()))) return;
     const bool varies = done >= first_ones.size();
-    const auto round = varies ? static_cast<int>(done - first_ones.size()) + 1 : 0;
-    const auto batch =
-        varies ? next_batch(engines, problem_.demand, options, now_.state.trials, round) : first_ones[done];
+    const auto batch = varies ? further_batch(done - first_ones.size()) : first_ones[done];
     if (batch.empty() || (done + 1 == first_ones.size() && is_vain_rerouting(batch))) return;
     const SearchSnapshot before = now_;
     run_batch(batch);
     if (varies) {
       const bool better = best_finish_us() < before.state.best_finish_us();
-      now_.state.idle_batches = better ? 0 : now_.state.idle_batches + 1;
+      now_.state.idle_batches = better ? 0 : now_.state.idle_batches + rounds_in_batch();
     }
     show_progress();
     if (!context_.interrupted()) {

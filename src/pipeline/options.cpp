@@ -139,8 +139,8 @@ std::vector<SolveOption> make_options() {
        [](const EngineInfo& engine) { return engine.supports_local_search || engine.works_in_rounds; },
        why_improve_work_idle},
       {"streams", "streams", kSearch, "N",
-       "streams of large-neighbourhood search between two synchronisations, at most; from 16 on their "
-       "changes "
+       "streams of large-neighbourhood search between two synchronisations, at most, and windows of a round; "
+       "from 16 on changes of streams "
        "are merged. Several for each rank keep all ranks at work; the number of ranks changes nothing",
        whole_field(
            [](auto& o) -> auto& { return o.streams; }, kLeastStreams, kMostStreams),
