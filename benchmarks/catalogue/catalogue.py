@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """benchmarks/run.sh catalogue [--only SUBSTRING] [--json FILE] [--ranks N] [--kills N] [--sizes RANGE] [--random-sizes N]
+                                [--steps NAME,...]
 
 Builds the catalogue of four fabrics (five collectives, 21 sizes); verifies it, looks random sizes up (10,000) beside the best
 that the catalogue has, exports it, and then, with a twentieth of the links at half their bandwidth, compares catalogue check
@@ -174,7 +175,7 @@ class Case:
         self.row["refreshed_over_fresh"] = {"least": min(ratios), "most": max(ratios), "mean": sum(ratios) / len(ratios)}
 
 
-STEPS = [Case.build_whole, Case.build_killed, Case.look_up, Case.export, Case.refresh]
+STEPS = {"kills": Case.build_killed, "look-up": Case.look_up, "export": Case.export, "refresh": Case.refresh}
 
 
 def main():
@@ -186,6 +187,7 @@ def main():
     parser.add_argument("--kills", type=int, default=10)
     parser.add_argument("--sizes", default="1KiB..1GiB")
     parser.add_argument("--random-sizes", type=int, default=10000)
+    parser.add_argument("--steps", default=",".join(STEPS), help="what to do with the catalogue that was built (default: all)")
     options = parser.parse_args()
     rows = json.loads(options.json.read_text())["rows"] if options.json.exists() else []
     for fabric in FABRICS + ["kills"]:
@@ -197,8 +199,9 @@ def main():
                 row = kill_often(options, scratch)
             else:
                 case = Case(fabric, options, scratch)
-                for step in STEPS:
-                    step(case)
+                case.build_whole()
+                for step in options.steps.split(","):
+                    STEPS[step](case)
                 row = case.row
         finally:
             shutil.rmtree(scratch)

@@ -1,9 +1,11 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 
+#include "finding_bins.hpp"
 #include "replaying.hpp"
 #include "rondo/catalogue/build.hpp"
 #include "rondo/catalogue/times.hpp"
@@ -27,23 +29,30 @@ struct Probe {
 /// The bins of one series.
 class BinFinder {
  public:
-  BinFinder(const Folder& folder, const Series& series)
+  BinFinder(const Folder& folder, const Series& series, const KnownTimes& known)
       : folder_(folder), table_(folder.table(series)), topology_(folder.fabric(series.fabric)) {
     std::erase_if(table_.cells, [&](const Cell& cell) {
       if (cell.is_refused()) refused_.push_back(cell);
       return cell.is_refused();
     });
-    for (const Cell& cell : table_.cells) made_.push_back(cell.schedule);
+    for (const Cell& cell : table_.cells) {
+      made_.push_back(cell.schedule);
+      known_[cell.schedule].emplace_back(cell.size_bytes, cell.finish_us);
+      times_.remember(cell.schedule, cell.size_bytes, cell.finish_us);
+    }
+    for (const auto& [at, finish_us] : known) times_.remember(at.first, at.second, finish_us);
   }
 
   const std::vector<Cell>& cells() const { return table_.cells; }
   Times& times() { return times_; }
 
-  /// What every cell is compared with at first.
+  /// What every cell is compared with at first, and is not known.
   std::vector<Probe> probes() const {
     std::vector<Probe> all;
     for (std::size_t i = 0; i < table_.cells.size(); ++i) {
-      for (std::string& name : near(i)) all.push_back({i, std::move(name)});
+      for (std::string& name : near(i)) {
+        if (!times_.is_known(name, table_.cells[i].size_bytes)) all.push_back({i, std::move(name)});
+      }
     }
     return all;
   }
@@ -113,7 +122,8 @@ class BinFinder {
   }
 
  private:
-  /// Other schedules of the nearest cells on both sides.
+  /// Other schedules of the nearest cells on both sides, but for those that are later here by what is known;
+  /// borders need the two next to it in any case.
   std::vector<std::string> near(std::size_t i) const {
     std::vector<std::string> names;
     const auto add = [&](std::size_t j, std::size_t most) {
@@ -125,7 +135,30 @@ class BinFinder {
     for (std::size_t j = i; j-- > 0;) add(j, kNear);
     const std::size_t smaller = names.size();
     for (std::size_t j = i + 1; j < table_.cells.size(); ++j) add(j, smaller + kNear);
+    std::erase_if(names, [&](const std::string& name) { return !is_next_to(i, name) && is_later(i, name); });
     return names;
+  }
+
+  bool is_next_to(std::size_t i, const std::string& name) const {
+    return (i > 0 && table_.cells[i - 1].schedule == name) ||
+           (i + 1 < table_.cells.size() && table_.cells[i + 1].schedule == name);
+  }
+
+  /// The time of transfers in one order is about convex in the size: not less than a line through two of its
+  /// points says outside them.
+  bool is_later(std::size_t i, const std::string& name) const {
+    const Cell& cell = table_.cells[i];
+    const auto known = known_.find(name);
+    if (known == known_.end()) return false;
+    double least_us = 0;
+    for (std::size_t k = 1; k < known->second.size(); ++k) {
+      const auto [from_bytes, from_us] = known->second[k - 1];
+      const auto [to_bytes, to_us] = known->second[k];
+      if (from_bytes <= cell.size_bytes && cell.size_bytes <= to_bytes) continue;
+      const double slope = (to_us - from_us) / (to_bytes - from_bytes);
+      least_us = std::max(least_us, from_us + slope * (cell.size_bytes - from_bytes));
+    }
+    return least_us > cell.finish_us;
   }
 
   const Folder& folder_;
@@ -133,6 +166,7 @@ class BinFinder {
   std::shared_ptr<const Topology> topology_;
   std::vector<Cell> refused_;
   std::vector<std::string> made_;  ///< schedules of cells, as they were made
+  std::map<std::string, std::vector<std::pair<double, double>>> known_;  ///< by size, what those take there
   Times times_{folder_, table_.series};
 };
 
@@ -154,12 +188,12 @@ class BinsOfAll {
  public:
   BinsOfAll(const Folder& folder, const RunContext& context) : folder_(folder), context_(context) {}
 
-  void find(const std::vector<Series>& series) {
+  void find(const std::vector<Series>& series, const std::vector<KnownTimes>& known) {
     const auto is_whole = dealt<int>(std::vector<double>(series.size(), 1), [&](std::size_t i) {
       return has_whole_bins(folder_, series[i]) ? 1 : 0;
     });
     for (std::size_t i = 0; i < series.size(); ++i) {
-      if (is_whole[i] == 0) finders_.emplace_back(folder_, series[i]);
+      if (is_whole[i] == 0) finders_.emplace_back(folder_, series[i], known[i]);
     }
     take_over();
     std::vector<std::vector<Border>> borders = find_borders();
@@ -256,8 +290,13 @@ class BinsOfAll {
 
 }  // namespace
 
+void find_bins(const Folder& folder, const std::vector<Series>& series, const std::vector<KnownTimes>& known,
+               const RunContext& context) {
+  BinsOfAll(folder, context).find(series, known);
+}
+
 void find_bins(const Folder& folder, const std::vector<Series>& series, const RunContext& context) {
-  BinsOfAll(folder, context).find(series);
+  find_bins(folder, series, std::vector<KnownTimes>(series.size()), context);
 }
 
 }  // namespace rondo::catalogue

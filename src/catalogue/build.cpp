@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cell_maker.hpp"
+#include "finding_bins.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/parallel/map_parts.hpp"
@@ -48,11 +49,31 @@ double work_of(const Series& series) {
   return series.collective == Collective::allreduce ? kSumsForAll : 1;
 }
 
-/// When cells of one size are made, one turn after another, so that later ones can be made from earlier ones.
-constexpr int kTurns = 3;
+/// How many waves later cells of one size are made, so that sums can be made from what spreads them, and sums
+/// for several GPUs from both.
+constexpr int kMostTurns = 2;
 int turn_of(const Series& series) {
-  if (series.collective == Collective::allreduce) return 2;
+  if (series.collective == Collective::allreduce) return kMostTurns;
   return series.collective == Collective::reduce_scatter ? 1 : 0;
+}
+
+/// A cell, by the number of its series, and its neighbours.
+struct CellStep {
+  std::size_t series = 0;
+  Step step;
+};
+
+/// All cells of a task in the order in which they are made: those of one stage depend on earlier ones alone.
+std::vector<std::vector<CellStep>> stages_of(const BuildTask& task) {
+  const auto waves = waves_of(static_cast<int>(task.sizes.size()));
+  std::vector<std::vector<CellStep>> stages(waves.size() + kMostTurns);
+  for (std::size_t w = 0; w < waves.size(); ++w) {
+    for (std::size_t i = 0; i < task.series.size(); ++i) {
+      auto& stage = stages[w + static_cast<std::size_t>(turn_of(task.series[i]))];
+      for (const Step& step : waves[w]) stage.push_back({i, step});
+    }
+  }
+  return stages;
 }
 
 /// What a rank tells the others of a cell.
@@ -60,9 +81,11 @@ struct Told {
   int way = 0;
   bool was_there = false;
   std::string damaged = {};
+  std::vector<std::string> replayed = {};  ///< schedules, and what they take
+  std::vector<double> finish_us = {};
 };
 auto members_of(SameAs<Told> auto& told) {
-  return std::tie(told.way, told.was_there, told.damaged);
+  return std::tie(told.way, told.was_there, told.damaged, told.replayed, told.finish_us);
 }
 
 /// Collective. Throws the first part's error, but a stop before all others.
@@ -82,34 +105,24 @@ void throw_if_interrupted(const RunContext& context) {
               "stopped; all cells that were finished are kept, and the same command goes on");
 }
 
-/// Cells of one wave, of all series.
-class Wave {
+/// Cells that do not depend on each other, dealt over the ranks.
+class Stage {
  public:
-  Wave(const Folder& folder, const BuildTask& task, const RunContext& context, const std::vector<Step>& steps)
-      : folder_(folder), task_(task), context_(context), steps_(steps) {}
+  Stage(const Folder& folder, const BuildTask& task, const RunContext& context,
+        const std::vector<CellStep>& cells)
+      : folder_(folder), task_(task), context_(context), cells_(cells) {}
 
-  /// Sums may be made from what spreads them, and sums for several GPUs from both.
-  void make(BuildSummary& summary) const {
-    const bool is_refreshed = !task_.older.empty();
-    for (int turn = 0; turn < (is_refreshed ? kTurns : 1); ++turn) {
-      std::vector<std::size_t> cells;
-      for (std::size_t i = 0; i < num_cells(); ++i) {
-        if (!is_refreshed || turn_of(series(i)) == turn) cells.push_back(i);
-      }
-      make(cells, summary);
-    }
-  }
-  std::size_t num_cells() const { return task_.series.size() * steps_.size(); }
-
- private:
-  void make(const std::vector<std::size_t>& cells, BuildSummary& summary) const {
+  /// Collective.
+  void make(BuildSummary& summary, std::vector<KnownTimes>& known) const {
     std::vector<double> work;
-    for (const std::size_t i : cells) work.push_back(work_of(series(i)));
-    const auto outcomes = map_parts(context_.communicator, work,
-                                    [&](std::size_t i) { return to_message(make_cell(cells[i])); });
+    for (std::size_t i = 0; i < cells_.size(); ++i) work.push_back(work_of(series(i)));
+    const auto outcomes =
+        map_parts(context_.communicator, work, [&](std::size_t i) { return to_message(make_cell(i)); });
     throw_errors(outcomes);
-    for (const PartOutcome& outcome : outcomes) {
-      const Told told = from_message<Told>(outcome.value);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      const Told told = from_message<Told>(outcomes[i].value);
+      for (std::size_t k = 0; k < told.replayed.size(); ++k)
+        known[cells_[i].series][{told.replayed[k], size_bytes(i)}] = told.finish_us[k];
       if (told.was_there) {
         ++summary.found;
       } else {
@@ -119,12 +132,16 @@ class Wave {
     }
   }
 
-  const Series& series(std::size_t i) const { return task_.series[i / steps_.size()]; }
+ private:
+  const Series& series(std::size_t i) const { return task_.series[cells_[i].series]; }
+  double size_bytes(std::size_t i) const {
+    return task_.sizes[static_cast<std::size_t>(cells_[i].step.size)];
+  }
 
   Told make_cell(std::size_t i) const {
     throw_if_interrupted(context_);
-    const Step& step = steps_[i % steps_.size()];
-    const double size_bytes = task_.sizes[static_cast<std::size_t>(step.size)];
+    const Step& step = cells_[i].step;
+    const double size_bytes = this->size_bytes(i);
     Told told;
     if (const auto there = cell_there(series(i), size_bytes, told)) {
       told.way = static_cast<int>(there->way);
@@ -139,14 +156,15 @@ class Wave {
                   .smaller = neighbour(i, step.smaller),
                   .larger = neighbour(i, step.larger),
                   .older = older(i, size_bytes)};
-    if (cell.older && turn_of(series(i)) > 0) {
-      cell.spreading = other(i, size_bytes, Collective::allgather);
-      if (turn_of(series(i)) > 1) cell.gathering = other(i, size_bytes, Collective::reduce_scatter);
-    }
-    const Cell made = catalogue::make_cell(cell, context_.interrupt);
+    add_parts(i, size_bytes, cell);
+    const MadeCell made = catalogue::make_cell(cell, context_.interrupt);
     throw_if_interrupted(context_);
-    folder_.write(series(i), made);
-    told.way = static_cast<int>(made.way);
+    folder_.write(series(i), made.cell);
+    told.way = static_cast<int>(made.cell.way);
+    for (const auto& [name, finish_us] : made.finish_us) {
+      told.replayed.push_back(name);
+      told.finish_us.push_back(finish_us);
+    }
     return told;
   }
 
@@ -179,6 +197,19 @@ class Wave {
     return folder_.made_cell(series(i), task_.sizes[static_cast<std::size_t>(size)]);
   }
 
+  /// Without an older cell, sums for several GPUs are made of halves in any case: of those that are there, if
+  /// they were solved for this size as they would be again.
+  void add_parts(std::size_t i, double size_bytes, CellTask& cell) const {
+    const int turn = turn_of(series(i));
+    if (turn == 0 || (!cell.older && turn < kMostTurns)) return;
+    auto spreading = other(i, size_bytes, Collective::allgather);
+    auto gathering = turn == kMostTurns ? other(i, size_bytes, Collective::reduce_scatter) : std::nullopt;
+    const auto is_solved = [](const std::optional<Cell>& part) { return part && part->way == Way::solved; };
+    if (!cell.older && (!is_solved(spreading) || !is_solved(gathering))) return;
+    cell.spreading = std::move(spreading);
+    cell.gathering = std::move(gathering);
+  }
+
   /// This size of a collective among the same GPUs.
   std::optional<Cell> other(std::size_t i, double size_bytes, Collective collective) const {
     Series wanted = series(i);
@@ -189,7 +220,7 @@ class Wave {
 
   std::optional<Cell> older(std::size_t i, double size_bytes) const {
     if (task_.older.empty()) return std::nullopt;
-    const std::vector<Cell>& cells = task_.older[i / steps_.size()].cells;
+    const std::vector<Cell>& cells = task_.older[cells_[i].series].cells;
     const auto found = std::ranges::find(cells, size_bytes, &Cell::size_bytes);
     if (found == cells.end() || found->is_refused()) return std::nullopt;
     return *found;
@@ -198,7 +229,7 @@ class Wave {
   const Folder& folder_;
   const BuildTask& task_;
   const RunContext& context_;
-  const std::vector<Step>& steps_;
+  const std::vector<CellStep>& cells_;
 };
 
 }  // namespace
@@ -210,15 +241,15 @@ std::string BuildOptions::text() const {
 
 BuildSummary build(const Folder& folder, const BuildTask& task, const RunContext& context) {
   BuildSummary summary;
+  std::vector<KnownTimes> known(task.series.size());
   std::size_t done = 0;
   const std::size_t all = task.series.size() * task.sizes.size();
-  for (const std::vector<Step>& steps : waves_of(static_cast<int>(task.sizes.size()))) {
-    const Wave wave(folder, task, context, steps);
-    wave.make(summary);
-    done += wave.num_cells();
+  for (const std::vector<CellStep>& cells : stages_of(task)) {
+    Stage(folder, task, context, cells).make(summary, known);
+    done += cells.size();
     context.tell(fmt::format("{} of {} cells", done, all));
   }
-  find_bins(folder, task.series, context);
+  find_bins(folder, task.series, known, context);
   return summary;
 }
 

@@ -1,6 +1,7 @@
 #include "cell_maker.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "replaying.hpp"
 #include "rondo/core/error.hpp"
@@ -25,30 +26,37 @@ class CellMaker {
     cell_.producer = producer();
   }
 
-  Cell make() {
+  MadeCell make() {
     const Stopwatch clock;
-    const std::optional<Replayed> smaller = replayed(task_.smaller);
-    const std::optional<Replayed> larger = replayed(task_.larger);
-    const std::optional<Replayed> older = replayed(task_.older);
-    for (const auto* candidate : {&smaller, &larger, &older}) {
-      if (*candidate && (*candidate)->schedule) take_over(**candidate);
+    const Replayed* const smaller = replayed(task_.smaller);
+    const Replayed* const larger = replayed(task_.larger);
+    const Replayed* const older = replayed(task_.older);
+    for (const Replayed* candidate : {smaller, larger, older}) {
+      if (candidate != nullptr && candidate->schedule) take_over(*candidate);
     }
     if (!is_good_enough()) {
-      if (older) make_from_others();
+      make_from_others();
       if (!is_as_good_as(older)) solve(older);
     }
     if (made_) keep_made();
     cell_.loss_of_smaller = loss_of(smaller);
     cell_.loss_of_larger = loss_of(larger);
     cell_.wall_s = clock.seconds();
-    return std::move(cell_);
+    MadeCell made{std::move(cell_)};
+    for (const auto& [name, here] : replayed_) made.finish_us[name] = here.finish_us();
+    return made;
   }
 
  private:
-  std::optional<Replayed> replayed(const std::optional<Cell>& kept) const {
-    if (!kept || kept->is_refused()) return std::nullopt;
-    return replayed_at(kept->schedule, *task_.folder.schedule(kept->schedule), *task_.topology,
-                       task_.size_bytes);
+  /// Null where there is no such cell, or none with a schedule. Cells often share one.
+  const Replayed* replayed(const std::optional<Cell>& kept) {
+    if (!kept || kept->is_refused()) return nullptr;
+    const auto [at, is_new] = replayed_.try_emplace(kept->schedule);
+    if (is_new) {
+      at->second = replayed_at(kept->schedule, *task_.folder.schedule(kept->schedule), *task_.topology,
+                               task_.size_bytes);
+    }
+    return &at->second;
   }
 
   void take_over(const Replayed& candidate) {
@@ -63,22 +71,39 @@ class CellMaker {
   /// Whether what was taken over may stay.
   bool is_good_enough() {
     if (cell_.is_refused()) return false;
+    if (is_near_by_a_neighbour()) return true;
     cell_.bound = bound_at(task_.topology, demand_);
     return cell_.gap() <= task_.options.tolerance || is_settled();
   }
 
+  /// What proves a neighbour's bound often proves one here that is as near; finding the best takes longer.
+  bool is_near_by_a_neighbour() {
+    double least_gap = 0;
+    for (const auto* neighbour : {&task_.smaller, &task_.larger}) {
+      if (!*neighbour || (*neighbour)->is_refused()) continue;
+      least_gap = cell_.bound ? std::min(least_gap, (*neighbour)->gap()) : (*neighbour)->gap();
+      const auto here =
+          bound_by((*neighbour)->bound->certificate, (*neighbour)->size_bytes, *task_.topology, demand_);
+      if (here && (!cell_.bound || here->us > cell_.bound->us)) cell_.bound = here;
+    }
+    constexpr double kAsNear = 1e-3;
+    if (cell_.bound && cell_.gap() <= std::min(task_.options.tolerance, least_gap + kAsNear)) return true;
+    cell_.bound.reset();
+    return false;
+  }
+
   /// Whether the older schedule was as far from the bound on its own figures.
-  bool is_as_good_as(const std::optional<Replayed>& older) const {
-    if (cell_.is_refused() || !older || !older->schedule) return false;
+  bool is_as_good_as(const Replayed* older) const {
+    if (cell_.is_refused() || older == nullptr || !older->schedule) return false;
     return 1 + cell_.gap() <= (1 + task_.older->gap()) * (1 + task_.options.tolerance);
   }
 
   /// Sums for one GPU each from what spreads, backwards; for several, from both in two halves.
   void make_from_others() {
-    const std::optional<Replayed> spreading = replayed(task_.spreading);
-    const std::optional<Replayed> gathering = replayed(task_.gathering);
-    const auto there = [](const std::optional<Replayed>& other) {
-      return other && other->schedule ? &*other->schedule : nullptr;
+    const Replayed* const spreading = replayed(task_.spreading);
+    const Replayed* const gathering = replayed(task_.gathering);
+    const auto there = [](const Replayed* other) {
+      return other != nullptr && other->schedule ? &*other->schedule : nullptr;
     };
     if (there(spreading) == nullptr && there(gathering) == nullptr) return;
     const bool is_whole = demand_.kind() == DemandKind::all_reduction;
@@ -92,7 +117,7 @@ class CellMaker {
     cell_.way = Way::adapted;
     cell_.finish_us = made->schedule.finish_us;
     cell_.engine = is_whole ? "halves/kept" : "backwards/kept";
-    cell_.made_from = (is_whole && gathering ? *gathering : *spreading).name;
+    cell_.made_from = (is_whole && gathering != nullptr ? gathering : spreading)->name;
     made_ = std::move(made);
   }
 
@@ -120,18 +145,18 @@ class CellMaker {
            within(task_.larger->loss_of_smaller);
   }
 
-  std::optional<double> loss_of(const std::optional<Replayed>& candidate) const {
-    if (!candidate || !candidate->schedule || cell_.is_refused()) return std::nullopt;
+  std::optional<double> loss_of(const Replayed* candidate) const {
+    if (candidate == nullptr || !candidate->schedule || cell_.is_refused()) return std::nullopt;
     return candidate->finish_us() / cell_.finish_us - 1;
   }
 
   /// With an older schedule, adapts the best of what is there, until it is as near to the bound as the older
   /// one was to its own.
-  void solve(const std::optional<Replayed>& older) {
+  void solve(const Replayed* older) {
     const double tolerance = task_.options.tolerance;
     Problem problem{task_.topology, demand_, task_.options.solve};
-    if (older) {
-      problem.halves = halves_;
+    problem.halves = halves_;
+    if (older != nullptr) {
       problem.options.from = cell_.is_refused() || made_ ? older->name : cell_.schedule;
       problem.start = task_.folder.schedule(problem.options.from);
       problem.options.enough_gap = std::max(tolerance, (1 + task_.older->gap()) * (1 + tolerance) - 1);
@@ -180,13 +205,14 @@ class CellMaker {
   const std::atomic<bool>* interrupt_;
   Demand demand_;
   Cell cell_;
+  std::map<std::string, Replayed> replayed_;           ///< by the name of their file
   std::optional<ProvenSchedule> made_ = std::nullopt;  ///< from others, of no file as yet
   std::shared_ptr<const ProvenSchedule> halves_ = nullptr;
 };
 
 }  // namespace
 
-Cell make_cell(const CellTask& task, const std::atomic<bool>* interrupt) {
+MadeCell make_cell(const CellTask& task, const std::atomic<bool>* interrupt) {
   return CellMaker(task, interrupt).make();
 }
 

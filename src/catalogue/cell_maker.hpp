@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "rondo/catalogue/build.hpp"
 
@@ -18,12 +20,18 @@ struct CellTask {
   std::optional<Cell> smaller = std::nullopt;  ///< the nearest that are made
   std::optional<Cell> larger = std::nullopt;
   std::optional<Cell> older = std::nullopt;  ///< of another fabric
-  /// Of the collectives that this one is made of, backwards or in halves, this size.
+  /// Of the collectives that this one is made of, backwards or in halves, this size. Without an older cell
+  /// of AllReduce alone, and where the main job would find these halves.
   std::optional<Cell> spreading = std::nullopt;
   std::optional<Cell> gathering = std::nullopt;
 };
 
+struct MadeCell {
+  Cell cell;
+  std::map<std::string, double> finish_us = {};  ///< here, of schedules that were replayed; infinity: none
+};
+
 /// Keeps the schedule that it makes; the caller keeps the cell. What an interrupt cut short is no cell.
-Cell make_cell(const CellTask& task, const std::atomic<bool>* interrupt);
+MadeCell make_cell(const CellTask& task, const std::atomic<bool>* interrupt);
 
 }  // namespace rondo::catalogue

@@ -25,7 +25,8 @@ constexpr const char* kSchedules = "schedules";
 constexpr const char* kCells = "cells";
 constexpr const char* kTuned = "tuned";
 constexpr int kVersion = 1;
-constexpr std::size_t kSchedulesInMemory = 64;
+/// Of the schedules in memory, together: some 300 MB.
+constexpr std::size_t kSendsInMemory = 5'000'000;
 
 Json read_sealed_file(const fs::path& path) {
   return parse_sealed_json(read_text_file(path), path.string());
@@ -253,14 +254,23 @@ std::shared_ptr<const ProvenSchedule> Folder::schedule(const std::string& digest
   auto proven = std::make_shared<const ProvenSchedule>(read_schedule(path));
   if (const std::string found = name_of(*proven); found != digest)
     throw Error(ExitCode::bad_data, fmt::format("{} holds another schedule, {}", path.string(), found));
-  if (read_.size() >= kSchedulesInMemory) read_.clear();
-  read_[digest] = proven;
+  keep_in_memory(digest, proven);
   return proven;
+}
+
+void Folder::keep_in_memory(const std::string& digest, std::shared_ptr<const ProvenSchedule> proven) const {
+  std::size_t sends = proven->schedule.sends.size();
+  for (const auto& [name, other] : read_) sends += other->schedule.sends.size();
+  if (sends > kSendsInMemory) read_.clear();
+  read_[digest] = std::move(proven);
 }
 
 std::string Folder::add_schedule(const ProvenSchedule& proven) const {
   const std::string digest = name_of(proven);
-  if (!fs::exists(schedule_path(digest))) write_schedule(schedule_path(digest), proven);
+  if (!fs::exists(schedule_path(digest))) {
+    write_schedule(schedule_path(digest), proven);
+    keep_in_memory(digest, std::make_shared<const ProvenSchedule>(proven));
+  }
   return digest;
 }
 

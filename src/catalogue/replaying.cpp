@@ -41,6 +41,19 @@ LowerBound bound_at(const std::shared_ptr<const Topology>& topology, const Deman
   return rondo::bound({topology, demand}, {*alone}).best();
 }
 
+std::optional<LowerBound> bound_by(const Certificate& certificate, double its_size_bytes,
+                                   const Topology& topology, const Demand& demand) {
+  Certificate here = certificate;
+  if (auto* cut = std::get_if<CutCertificate>(&here)) cut->bytes *= demand.size_bytes() / its_size_bytes;
+  try {
+    const double us = sound_bound_of(topology, demand, here);
+    return LowerBound{us, std::move(here)};
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::bad_data) throw;
+    return std::nullopt;
+  }
+}
+
 bool is_earlier(double finish_us, double than_us) {
   constexpr double kRounding = 1e-9;
   return finish_us < than_us * (1 - kRounding);

@@ -27,6 +27,10 @@ Replayed replayed_at(const std::string& name, const ProvenSchedule& kept, const 
 /// Lower bound of a series at a size; this rank alone.
 LowerBound bound_at(const std::shared_ptr<const Topology>& topology, const Demand& demand);
 
+/// What the certificate of the bound at another size proves at this one; nothing where it does not hold here.
+std::optional<LowerBound> bound_by(const Certificate& certificate, double its_size_bytes,
+                                   const Topology& topology, const Demand& demand);
+
 /// By more than rounding.
 bool is_earlier(double finish_us, double than_us);
 

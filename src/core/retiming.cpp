@@ -31,6 +31,9 @@ class Retiming {
 
   Schedule run() {
     for (const Send& send : sends_) next_number_ = std::max(next_number_, send.transfer + 1);
+    arrivals_.reserve(sends_.size());
+    last_arrival_.reserve(sends_.size());
+    schedule_.sends.reserve(sends_.size());
     for (const TransferSends& transfer : transfers_by_start(before_.topology, sends_)) place(transfer);
     canonicalise(schedule_);
     return std::move(schedule_);
@@ -40,16 +43,18 @@ class Retiming {
   struct Arrival {
     double before_us;
     double now_us;
+    int earlier;  ///< of the same chunk at the same GPU; -1: none
   };
 
   /// When what leaves over `send` is there, with all that it included before.
   double available_us(const Send& send, GpuId gpu) const {
     const Contribution& part = demand_.contribution(send.chunk);
-    const auto here = arrivals_.find(key(send.chunk, gpu));
+    const auto here = last_arrival_.find(key(send.chunk, gpu));
     double at_us = own_ready_us(part, gpu);
-    if (here == arrivals_.end()) return std::max(at_us, 0.0);
+    if (here == last_arrival_.end()) return std::max(at_us, 0.0);
     double first_us = -1;
-    for (const Arrival& arrival : here->second) {
+    for (int a = here->second; a >= 0; a = arrivals_[index(a)].earlier) {
+      const Arrival& arrival = arrivals_[index(a)];
       if (arrival.before_us > send.start_us && !times_equal(arrival.before_us, send.start_us)) continue;
       at_us = std::max(at_us, arrival.now_us);
       first_us = first_us < 0 ? arrival.now_us : std::min(first_us, arrival.now_us);
@@ -73,9 +78,11 @@ class Retiming {
     for (std::size_t i = 0; i < transfer.sends.size(); ++i) {
       const Send& now = schedule_.sends[first + i];
       const NodeId dst = topology_.link(now.link).dst;
-      if (topology_.is_gpu(dst))
-        arrivals_[key(now.chunk, topology_.gpu_of(dst))].push_back(
-            {sends_[index(transfer.sends[i])].arrival_us, now.arrival_us});
+      if (topology_.is_gpu(dst)) {
+        int& last = last_arrival_.try_emplace(key(now.chunk, topology_.gpu_of(dst)), -1).first->second;
+        arrivals_.push_back({sends_[index(transfer.sends[i])].arrival_us, now.arrival_us, last});
+        last = static_cast<int>(arrivals_.size()) - 1;
+      }
       schedule_.finish_us = std::max(schedule_.finish_us, now.arrival_us);
     }
   }
@@ -90,7 +97,8 @@ class Retiming {
   const Demand& demand_;
   LinkTimetable timetable_;
   std::int32_t next_number_ = 0;  ///< greater than all of before
-  std::unordered_map<std::uint64_t, std::vector<Arrival>> arrivals_;
+  std::vector<Arrival> arrivals_;
+  std::unordered_map<std::uint64_t, int> last_arrival_;  ///< by chunk and GPU
   Schedule schedule_;
 };
 

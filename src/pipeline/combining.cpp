@@ -112,11 +112,11 @@ class AllReduction {
 
   Exploration run() {
     const bool is_auto = problem_.options.engine == "auto";
-    if (problem_.halves) {
-      keep_better(of_halves_there());
-      if (rule_.stop(finish_us())) return std::move(found_);
-    }
     if (problem_.start) {
+      if (problem_.halves) {
+        keep_better(of_halves_there());
+        if (rule_.stop(finish_us())) return std::move(found_);
+      }
       if (is_auto) {
         try_engines(
             problem_, [](const EngineInfo&) { return false; }, true);
@@ -129,9 +129,12 @@ class AllReduction {
       try_quick_ones();
       if (is_within(kNothingBetter)) return std::move(found_);
     }
-    // Sums are transposed in halves, which bandwidth that changes does not allow.
-    if (is_asked(problem_, false) && !problem_.halves && !problem_.topology->has_bandwidth_steps())
+    if (problem_.halves) {
+      if (!problem_.start) keep_better(of_halves_there());
+    } else if (is_asked(problem_, false) && !problem_.topology->has_bandwidth_steps()) {
+      // Sums are transposed in halves, which bandwidth that changes does not allow.
       try_halves();
+    }
     const double near = problem_.topology->num_gpus() > kManyGpus ? kNearEnoughOfMany : kNearEnough;
     if (is_asked(problem_, true) && !problem_.start && !is_within(near))
       try_engines(

@@ -63,9 +63,10 @@ class Folder {
  private:
   explicit Folder(std::filesystem::path path) : path_(std::move(path)) {}
   std::filesystem::path series_path(const Series& series) const;
+  void keep_in_memory(const std::string& digest, std::shared_ptr<const ProvenSchedule> proven) const;
 
   std::filesystem::path path_;
-  /// Of this process alone.
+  /// Of this process alone: files that it has read whole, or written.
   mutable std::map<std::string, std::shared_ptr<const ProvenSchedule>> read_;
 };
 

@@ -21,6 +21,9 @@ class Times {
 
   /// Infinity where it does not work there.
   double finish_us(const std::string& schedule, double size_bytes);
+  bool is_known(const std::string& schedule, double size_bytes) const {
+    return finish_.contains({schedule, size_bytes});
+  }
   /// What another rank has found.
   void remember(const std::string& schedule, double size_bytes, double finish_us);
   /// Where `larger` begins to be the better one, if `smaller` is no later at `from_bytes` and `larger` no

@@ -8,6 +8,7 @@
 #include "expect_error.hpp"
 #include "rondo/catalogue/build.hpp"
 #include "rondo/catalogue/catalogue.hpp"
+#include "rondo/catalogue/times.hpp"
 #include "rondo/catalogue/upkeep.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
@@ -272,6 +273,45 @@ TEST_F(CatalogueTest, RefreshedSumsEndNoLaterThanWhatTheirHalvesGive) {
     EXPECT_LE(finish_us(Collective::allreduce, size_bytes), 1.0001 * (spreading_us + gathering_us));
   }
   EXPECT_EQ(verify(folder, {*alone_}).faults, std::vector<std::string>());
+}
+
+TEST_F(CatalogueTest, AFreshBuildMakesSumsOfTheHalvesThatItHas) {
+  const std::string path = RONDO_SOURCE_DIR "/jobs/topologies/ndv2-2.json";
+  const auto topology =
+      std::make_shared<const Topology>(topology_from_json(parse_json(read_text_file(path), path)));
+  BuildTask all = task(topology);
+  all.sizes = {1e9};
+  all.series = {{fingerprint(*topology), Collective::allreduce}};
+  const Folder alone = build_in("alone", all);
+  all.series.push_back({fingerprint(*topology), Collective::reduce_scatter});
+  all.series.push_back(allgather(*topology));
+  const Folder together = build_in("together", all);
+  const auto before = alone.made_cell(all.series.front(), 1e9);
+  const auto now = together.made_cell(all.series.front(), 1e9);
+  ASSERT_TRUE(before && now);
+  EXPECT_EQ(before->engine.find("kept"), std::string::npos) << before->engine;
+  EXPECT_EQ(now->engine, "halves/kept");
+  EXPECT_EQ(now->way, Way::adapted);
+  EXPECT_EQ(now->made_from, together.made_cell(all.series[1], 1e9)->schedule);
+  EXPECT_LE(now->finish_us, before->finish_us * (1 + 1e-9));
+  EXPECT_EQ(verify(together, {*alone_}).faults, std::vector<std::string>());
+}
+
+TEST_F(CatalogueTest, NoScheduleOfTheBinsIsBetterAtACellThanItsOwn) {
+  const auto topology = fabric();
+  BuildTask asked = task(topology);
+  asked.sizes.clear();
+  for (double size = 1024; size <= 16e6; size *= 2) asked.sizes.push_back(size);
+  const Folder folder = build_in("a", asked);
+  for (const Series& series : asked.series) {
+    const Table table = folder.table(series);
+    for (const Cell& cell : table.cells) {
+      for (const Bin& bin : table.bins) {
+        const double finish_us = timed_at(folder, series, bin.schedule, cell.size_bytes).schedule.finish_us;
+        EXPECT_GE(finish_us, cell.finish_us * (1 - 1e-9)) << cell.size_bytes;
+      }
+    }
+  }
 }
 
 TEST_F(CatalogueTest, SumsAreMadeOfHalvesInOtherNumbersOfChunksOrBackwards) {
