@@ -21,9 +21,9 @@ namespace {
 constexpr double kShareOfOutTrees = 0.5;  ///< of a time limit
 /// Of a schedule: many GPUs are far from the root, and need many chunks on their way.
 constexpr double kMostSends = 2.4e6;
-constexpr double kMostSendsOfMany = 1e7;
+constexpr double kMostSendsOfMany = 2e7;
 /// One send costs little: what waits for a link is known, nothing is looked for.
-constexpr double kWorkOfSend = 0.05;
+constexpr double kWorkOfSend = 0.03;
 
 struct DepthPolicy {
   const char* name;

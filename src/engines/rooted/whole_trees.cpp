@@ -10,6 +10,7 @@
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/graph/digraph.hpp"
+#include "shallower_trees.hpp"
 #include "tree_growth.hpp"
 
 namespace rondo {
@@ -150,10 +151,12 @@ class WholeTreePacker {
     for (int trees = 1; trees <= kMostWholeTrees; ++trees) {
       const std::vector<int> carried = carried_by_arcs(trees);
       if (!fits(trees, carried)) continue;
-      const auto arcs_of_trees = grow(index(trees), carried);
-      if (!arcs_of_trees) return std::nullopt;
+      const auto grown = grow(index(trees), carried);
+      if (!grown) return std::nullopt;
+      std::vector<double> delays_us;
+      for (const CopyGraph::Arc& arc : graph_.arcs) delays_us.push_back(delay_us(arc, index(trees)));
       OutTreePacking packing{.busy_us = busy_us};
-      for (const std::vector<int>& arcs : *arcs_of_trees) {
+      for (const std::vector<int>& arcs : shallower_trees(graph_, root_, carried, delays_us, *grown)) {
         packing.trees.push_back(tree_of_arcs(topology_, graph_, arcs));
         packing.trees.back().weight = 1.0 / trees;
       }
@@ -188,10 +191,9 @@ class WholeTreePacker {
 
   /// Per tree its arcs, each after the one before it on its path; nothing where the trees cannot be
   /// completed.
-  std::optional<std::vector<std::vector<int>>> grow(std::size_t trees,
-                                                    const std::vector<int>& carried) const {
+  std::optional<ArcsOfTrees> grow(std::size_t trees, const std::vector<int>& carried) const {
     ArcsLeft left(topology_, graph_, carried, trees);
-    std::vector<std::vector<int>> arcs(trees);
+    ArcsOfTrees arcs(trees);
     std::vector<std::size_t> growing;
     using Candidate = std::tuple<double, std::size_t, int>;  // when it is there, tree, arc
     std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;

@@ -12,6 +12,7 @@
 #include "rondo/solvers/solvers.hpp"
 #include "rooted/interleaved_trees.hpp"
 #include "rooted/out_tree_packing.hpp"
+#include "rooted/shallower_trees.hpp"
 #include "rooted/whole_trees.hpp"
 #include "topologies.hpp"
 
@@ -74,6 +75,28 @@ TEST(WholeTrees, GoBothWaysAroundARing) {
     for (const TreeTransfer& transfer : tree.transfers) ++trees_of_link[transfer.links.front().index()];
   }
   EXPECT_EQ(trees_of_link, (std::vector<int>{1, 1, 1, 0, 0, 1, 1, 1}));
+}
+
+// Three hops in a chain: two where the root has room for one more tree on its link to the second GPU, and two
+// where another tree gives its link to the third one and reaches it from the second.
+TEST(ShallowerTrees, TakeLinksThatHaveRoomAndExchangeOthers) {
+  CopyGraph graph;
+  graph.out.resize(4);
+  const auto arc = [&](std::size_t from, std::size_t to) {
+    const auto w = static_cast<int>(graph.arcs.size());
+    graph.out[from].push_back(w);
+    graph.arcs.push_back({NodeId(from), NodeId(to), {}});
+    return w;
+  };
+  const int to_1 = arc(0, 1), to_2 = arc(0, 2), to_3 = arc(0, 3);
+  const int from_1_to_2 = arc(1, 2), from_2_to_3 = arc(2, 3), from_2_to_1 = arc(2, 1);
+  const std::vector<double> delays_us(graph.arcs.size(), 1);
+  const std::vector<int> chain = {to_1, from_1_to_2, from_2_to_3};
+  EXPECT_EQ(shallower_trees(graph, NodeId{0}, {1, 1, 0, 1, 1, 1}, delays_us, {chain}),
+            (ArcsOfTrees{{to_1, to_2, from_2_to_3}}));
+  EXPECT_EQ(
+      shallower_trees(graph, NodeId{0}, {1, 1, 1, 1, 1, 1}, delays_us, {chain, {to_2, to_3, from_2_to_1}}),
+      (ArcsOfTrees{{to_1, to_3, from_1_to_2}, {to_2, from_2_to_1, from_2_to_3}}));
 }
 
 // 50 chunks of 10 us each way; the last one takes two hops more.
