@@ -73,6 +73,53 @@ TEST(BoundsHold, NoScheduleEndsBeforeThem) {
   EXPECT_GE(near, kFabrics / 4);
 }
 
+/// 4 or 5 GPUs on a one-way ring with more links; 10 kB take 1 or 2 us on them, and 0 to 2 us later they are
+/// there.
+std::shared_ptr<const Topology> random_fabric_on_grid(Random& random) {
+  const std::size_t gpus = 4 + random.below(2);
+  constexpr std::array kGBps = {10.0, 5.0};
+  std::vector<Link> links;
+  for (std::size_t a = 0; a < gpus; ++a) {
+    for (std::size_t b = 0; b < gpus; ++b) {
+      if (a == b || (b != (a + 1) % gpus && random.unit() > 0.35)) continue;
+      links.push_back({NodeId(a), NodeId(b), kGBps[random.below(2)], static_cast<double>(random.below(3))});
+    }
+  }
+  return fabric(std::vector<Node>(gpus), links, {});
+}
+
+// All times are whole microseconds, so that no schedule of whole chunks ends before the best one on a grid of
+// them, which an integer program finds.
+TEST(BoundsHold, NoneIsAboveTheOptimumOfWholeChunks) {
+  Random random(static_cast<std::uint64_t>(testing::UnitTest::GetInstance()->random_seed()));
+  const std::array collectives = {Collective::allgather, Collective::broadcast, Collective::scatter,
+                                  Collective::gather, Collective::alltoall};
+  int optima = 0;
+  int near = 0;
+  constexpr int kFabrics = 10;
+  for (int i = 0; i < kFabrics; ++i) {
+    const auto topology = random_fabric_on_grid(random);
+    const Collective collective = collectives[static_cast<std::size_t>(i) % collectives.size()];
+    const Demand one = make_demand(collective, 1e6, topology->num_gpus(), 1);
+    const int chunks = collective == Collective::alltoall ? 1 : 2;
+    const double bytes = 1e6 / one.bytes(ChunkId{0}) * 10e3 * chunks;
+    SolveOptions options;
+    options.engine = "milp";
+    options.chunks = chunks;
+    options.epochs = {.rule = EpochRule::fixed, .tau_us = 1};
+    const Demand demand = make_demand(collective, bytes, topology->num_gpus(), chunks);
+    const SynthesisResult result = synthesize({topology, demand, options}, {*make_local_communicator()});
+    verify(result.proven);
+    if (result.remarks.empty() || !result.remarks.front().starts_with("optimal")) continue;
+    ++optima;
+    for (const LowerBound& bound : lower_bounds({topology, demand}, make_toolbox()).all)
+      EXPECT_LE(bound.us, result.proven.schedule.finish_us * (1 + 1e-9)) << i;
+    if (result.gap < 0.2) ++near;
+  }
+  EXPECT_GE(optima, kFabrics / 2);
+  EXPECT_GE(near, kFabrics / 4);
+}
+
 /// Pairs and multicasts of other sizes each, some of them later.
 Demand random_mix(std::size_t gpus, Random& random) {
   std::vector<Contribution> parts;
