@@ -17,7 +17,9 @@ namespace {
 
 class WindowRanks : public testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { begin(); }
+
+  void begin() {
     EngineOptions options;
     start_ = *prepare_list({torus_, demand_}, options, {})(demand_, options).schedule;
   }
@@ -58,6 +60,18 @@ TEST_F(WindowRanks, ResumesAfterAnyRound) {
                       undisturbed);
     EXPECT_EQ(records_.size(), all.size()) << "after " << k;
   }
+}
+
+TEST_F(WindowRanks, AllToAllEndsAlikeAfterAnyRound) {
+  demand_ = make_demand(Collective::alltoall, 16e6, 16, 1);
+  begin();
+  const Schedule alone = repair(*make_local_communicator());
+  EXPECT_LE(alone.finish_us, start_.finish_us);
+  const std::vector<RoundRecord> all = records_;
+  const auto world = make_world_communicator();
+  expect_same_sends(repair(*world), alone);
+  expect_same_sends(repair(*world, {all.begin(), all.begin() + 1}), alone);
+  EXPECT_EQ(records_.size(), all.size());
 }
 
 }  // namespace
