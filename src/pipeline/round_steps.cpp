@@ -7,9 +7,11 @@
 
 #include "improve.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/relay_memory.hpp"
 #include "rondo/decomp/decomposition.hpp"
 #include "rondo/parallel/metered_communicator.hpp"
 #include "rondo/windows/window_rounds.hpp"
+#include "step_rules.hpp"
 
 namespace rondo {
 namespace {
@@ -18,6 +20,9 @@ constexpr int kChunksWithoutPlan = 4;
 constexpr double kShareOfSearch = 0.5;   ///< of the time limit, where rounds repair what the search finds
 constexpr double kShareOfRounds = 0.75;  ///< of the time that is left; the rest is for the files
 constexpr double kShareOfWindows = 0.9;
+/// Of all ways to place what a round has found, for each send; and what they may take of the time left.
+constexpr double kSecondsOfPlacing = 1e-4;
+constexpr double kShareOfPlacing = 0.5;
 constexpr double kAtLeast = 1 + 1e-9;         ///< finish times nearer to the least one are the least one
 constexpr double kWorthOfFewerChunks = 0.01;  ///< of the finish time
 
@@ -173,6 +178,45 @@ void improve_by_rounds(const Problem& problem, const Toolbox& tools, Exploration
   metrics["exchange_bytes"] = metered.exchange().bytes;
   if (plan) metrics["start_finish_us"] = plan->finish_us;
   exploration.round_files_s = files_s;
+}
+
+void repair_in_time_left(const Problem& problem, const Toolbox& tools, Incumbent& best, StopRule& rule,
+                         const RunContext& context) {
+  const SolveOptions& options = problem.options;
+  if (!options.time_limit_s || options.engine != "auto" || !may_improve(problem) || problem.sketch) return;
+  if (has_limited_relays(*problem.topology, problem.demand) || problem.topology->has_bandwidth_steps())
+    return;
+  const Schedule& start = *best.found.schedule;
+  if (std::ranges::any_of(start.sends, &Send::has_rate)) return;
+  // Clocks differ between ranks.
+  const double left_s = -context.communicator.max(-rule.deadline().seconds_left());
+  const double placing_s = kSecondsOfPlacing * static_cast<double>(start.sends.size());
+  if (placing_s > kShareOfPlacing * left_s || rule.stop(start.finish_us)) return;
+  const Demand demand = problem.demand.with_chunks(best.chunks);
+  WindowsProblem windows{.topology = *problem.topology,
+                         .demand = demand,
+                         .seed = options.seed,
+                         .concurrency = options.concurrency,
+                         .windows = static_cast<std::size_t>(options.streams),
+                         .bound_us = rule.bound().us,
+                         .stop_at_us = std::max(rule.enough_us(), rule.least_us(best.chunks) * kAtLeast)};
+  windows.limits.max_nodes = options.max_nodes;
+  windows.limits.interrupt = context.interrupt;
+  windows.limits.time_limit_s = kShareOfWindows * left_s;
+  int rounds = 0;
+  RoundsNotes notes;
+  try {
+    Schedule repaired = repair_in_windows(
+        windows, *tools.milp, context.communicator, {}, start, [&](const RoundRecord&) { ++rounds; }, notes);
+    if (repaired.finish_us < start.finish_us) {
+      best.found.metrics["finish_before_rounds_us"] = start.finish_us;
+      best.found.schedule = std::move(repaired);
+      best.is_replayed = false;
+    }
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::stopped) throw;  // a signal: what there was before the rounds stays
+  }
+  best.found.metrics["rounds"] = rounds;
 }
 
 }  // namespace rondo

@@ -121,6 +121,7 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
       found = steps.timed("search", [&] { return explore(problem, runner, rule, context); });
       if (weighs_before) weigh_known_algorithms();
       steps.timed("improvement", [&] { improve(problem, runner, found, rule, context); });
+      steps.timed("rounds", [&] { repair_in_time_left(problem, tools, found.best, rule, context); });
     }
     // A sketch says who sends what: no other paths then.
     if (!problem.sketch) steps.timed("joining", [&] { join(problem, found.best, rule, context); });

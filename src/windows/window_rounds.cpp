@@ -292,11 +292,11 @@ RoundRecord WindowRounds::round() {
   const std::vector<Window>& windows = chosen.windows;
   most_us_ = chosen.most_us;
   const PlanView view(incumbent_, space_, most_us_);
-  SolveLimits limits = problem_.limits;
-  if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, seconds_left());
   std::vector<double> work;
   for (const Window& window : windows) work.push_back(static_cast<double>(window.members.size()));
   const auto outcomes = map_parts(communicator_, work, [&](std::size_t w) {
+    SolveLimits limits = problem_.limits;
+    if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, seconds_left());
     return to_message(solve_window(view, windows[w], milp_, limits));
   });
   std::vector<WindowAnswer> answers;

@@ -260,6 +260,17 @@ TEST(Rounds, ChunksOfDifferentSizesAreRefused) {
   }
 }
 
+// Local search leaves time for them.
+TEST(Rounds, OfAutoInTheTimeThatIsLeft) {
+  SolveOptions options;
+  options.chunks = 2;
+  options.time_limit_s = 2;
+  const SynthesisResult result =
+      solve(generated("rails", {{"boxes", "2"}}), Collective::allgather, 1e6, options).result;
+  EXPECT_EQ(result.metrics.count("rounds"), 1U);
+  EXPECT_LE(result.proven.schedule.finish_us, result.metrics.at("finish_before_improvement_us"));
+}
+
 /// GPU 0 sends to 1, then 0 to 2 and 1 to 3 at one instant: only numbers tell which of the two transfers that
 /// meet in the switch goes where, and the replay asks for them where messages cost.
 TEST(Reassemble, TransfersAreNumberedWhereMessagesCost) {
