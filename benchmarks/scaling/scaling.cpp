@@ -36,6 +36,15 @@ std::vector<Case> cases() {
   all.push_back({"columns",
                  {"--topology", "torus:dims=8x8", "--degrade", "0.05:0.5", "--collective", "alltoall",
                   "--size", "1GB", "--engine", "flow", "--lp-solver", "columns"}});
+  // 1,024 GPUs. Few chunks, so that thousands of neighbours are made in minutes.
+  const std::vector<std::string> large{"--topology",   "torus:dims=32x32", "--degrade", "0.05:0.5..0.9",
+                                       "--collective", "broadcast",        "--size",    "1GB"};
+  all.push_back({"local search, 1,024 GPUs, 2048 streams", large});
+  all.back().arguments.insert(all.back().arguments.end(), {"--chunks", "16", "--engine", "list", "--streams",
+                                                           "2048", "--improve-work", "5e7"});
+  all.push_back({"rounds, windows, 1,024 GPUs, 256 streams", large});
+  all.back().arguments.insert(all.back().arguments.end(), {"--chunks", "64", "--engine", "rounds",
+                                                           "--streams", "256", "--round-work", "2e9"});
   return all;
 }
 
@@ -113,14 +122,18 @@ Json measured(const BenchmarkOptions& options, const Case& c, int timeout_s, boo
           {"same_schedule", digests.size() == 1}};
 }
 
-int replay_file(const std::string& path, const Network& network) {
+/// A log that another run has written, of the case that --only names, if one is named.
+int replay_file(const BenchmarkOptions& options, const Network& network) {
+  const std::string& path = options.own.at("--log");
+  const std::string& name = options.own.at("--only");
   std::ifstream stream(path);
   const Json log = Json::parse(stream, nullptr, false);
   if (log.is_discarded() || !log.contains("steps")) {
     std::fprintf(stderr, "scaling: %s is no log of rondo solve --work-log\n", path.c_str());
     return 65;
   }
-  replay_rows({path, {}}, log, network);
+  const Json rows = replay_rows({name.empty() ? path : name, {}}, log, network);
+  if (!options.json.empty()) write_results(options, rows);
   return 0;
 }
 
@@ -128,7 +141,7 @@ int run(const BenchmarkOptions& options) {
   const int timeout_s = options.number("--timeout", 1);
   const Network network{static_cast<double>(options.number("--latency-us", 0)),
                         static_cast<double>(options.number("--bandwidth-gbps", 1))};
-  if (const std::string& path = options.own.at("--log"); !path.empty()) return replay_file(path, network);
+  if (!options.own.at("--log").empty()) return replay_file(options, network);
   Json rows = Json::array();
   Json walls = Json::array();
   bool good = true;
