@@ -108,6 +108,16 @@ fs::path Folder::schedule_path(const std::string& digest) const {
   return path_ / kSchedules / (digest + ".h5");
 }
 
+void Folder::check_is_there(const std::string& digest) const {
+  const fs::path path = schedule_path(digest);
+  if (fs::exists(path)) return;
+  throw Error(
+      ExitCode::bad_data,
+      fmt::format("{} is gone, the schedule of cells of the catalogue; rondo catalogue build with the "
+                  "options of the first time solves them again",
+                  path.string()));
+}
+
 fs::path Folder::series_path(const Series& series) const {
   return path_ / kCells / id_of(series);
 }
@@ -244,13 +254,7 @@ void Folder::write_bins(const Table& table) const {
 std::shared_ptr<const ProvenSchedule> Folder::schedule(const std::string& digest) const {
   if (const auto found = read_.find(digest); found != read_.end()) return found->second;
   const fs::path path = schedule_path(digest);
-  if (!fs::exists(path)) {
-    throw Error(
-        ExitCode::bad_data,
-        fmt::format("{} is gone, the schedule of cells of the catalogue; rondo catalogue build with the "
-                    "options of the first time solves them again",
-                    path.string()));
-  }
+  check_is_there(digest);
   auto proven = std::make_shared<const ProvenSchedule>(read_schedule(path));
   if (const std::string found = name_of(*proven); found != digest)
     throw Error(ExitCode::bad_data, fmt::format("{} holds another schedule, {}", path.string(), found));

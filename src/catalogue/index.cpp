@@ -167,6 +167,7 @@ class Catalogue::Index {
     bin_.bind(0, id).bind(1, query.size_bytes);
     if (!bin_.step()) refuse(query);
     const std::string schedule = bin_.text(2);
+    folder_.check_is_there(schedule);
     Found found{.schedule = folder_.schedule_path(schedule),
                 .from_bytes = bin_.number(0),
                 .to_bytes = bin_.number(1)};

@@ -162,6 +162,10 @@ Json export_series(const Folder& folder, const Table& table, const Settings& set
 std::string export_programs(const Folder& folder, const std::vector<Table>& tables,
                             const Settings& settings) {
   const std::filesystem::path output = settings.text("output");
+  // What is gone or damaged is named before there is any file.
+  for (const Table& table : tables) {
+    for (const catalogue::Bin& bin : table.bins) folder.schedule(bin.schedule);
+  }
   make_folder(output);
   if (!std::filesystem::is_empty(output)) {
     throw Error(ExitCode::cannot_create,

@@ -96,6 +96,10 @@ TEST_F(CatalogueCommands, BadInput) {
   refused(split("catalogue lookup c --collective allgather --size 1KB"), 65, "--repair");
   refused(split("catalogue verify c"), 65, "index.sqlite");
   succeed(split("catalogue verify c --repair"));
+  std::filesystem::remove(std::filesystem::directory_iterator(at("c/schedules"))->path());
+  refused(split("catalogue lookup c --collective allgather --size 1KB"), 65, "is gone");
+  refused(split("catalogue export c --output programs"), 65, "is gone");
+  EXPECT_FALSE(std::filesystem::exists(at("programs")));
 }
 
 TEST_F(CatalogueCommands, TunedByAModelAndByACommand) {

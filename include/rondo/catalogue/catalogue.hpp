@@ -49,7 +49,8 @@ class Catalogue {
   Catalogue& operator=(Catalogue&&) noexcept;
 
   /// Some microseconds. Throws Error(no_input) where the catalogue has no such series, naming what it has;
-  /// Error(usage) where it has several fabrics and the query names none.
+  /// Error(usage) where it has several fabrics and the query names none, Error(bad_data) where the schedule's
+  /// file is gone.
   Found lookup(const Query& query) const;
   /// Fingerprints, sorted.
   const std::vector<std::string>& fabrics() const;

@@ -23,6 +23,8 @@ class Folder {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path schedule_path(const std::string& digest) const;
+  /// Throws Error(bad_data), naming its file, where a schedule is gone.
+  void check_is_there(const std::string& digest) const;
   std::filesystem::path cell_path(const Series& series, double size_bytes) const;
   std::filesystem::path index_path() const;
   std::filesystem::path tuned_path(const Series& series) const;
