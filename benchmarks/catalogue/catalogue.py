@@ -82,7 +82,7 @@ def kill_often(options, scratch):
         while True:
             process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
-                process.wait(chance.uniform(0.05, 0.5 * seconds))
+                process.wait(chance.uniform(0.05, seconds))
                 break
             except subprocess.TimeoutExpired:
                 kill_session(process.pid)

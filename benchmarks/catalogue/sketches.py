@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""benchmarks/run.sh sketches [--only SUBSTRING] [--json FILE] [--ranks N] [--seconds S]
+"""benchmarks/run.sh sketches [--only SUBSTRING] [--json FILE] [--rondo FILE] [--ranks N]
 
 TuCCL's sketches (its stages of binding, grouping and transformation) for cells of several fabrics, beside engine auto on the
 whole fabric. Each GPU is bound to the NIC that is nearest to it; NICs of a node, one for each group across the nodes, are
