@@ -42,9 +42,6 @@ std::vector<Case> cases() {
   all.push_back({"local search, 1,024 GPUs, 2048 streams", large});
   all.back().arguments.insert(all.back().arguments.end(), {"--chunks", "16", "--engine", "list", "--streams",
                                                            "2048", "--improve-work", "5e7"});
-  all.push_back({"rounds, windows, 1,024 GPUs, 256 streams", large});
-  all.back().arguments.insert(all.back().arguments.end(), {"--chunks", "64", "--engine", "rounds",
-                                                           "--streams", "256", "--round-work", "2e9"});
   return all;
 }
 
