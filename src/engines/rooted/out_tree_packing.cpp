@@ -26,15 +26,24 @@ constexpr double kMostMasters = 400;
 constexpr double kLeastTrees = 8;
 constexpr int kMostVainMasters = 40;    ///< in which no tree is new or the packing is as busy as before
 constexpr double kChunksOfDelay = 256;  ///< delays are those of so many chunks
+/// Where only the deepest tree counts: delays are those of chunks of so many bytes, a tree counts by this
+/// power of its depth, and links may be busy longer by this share.
+constexpr double kSmallChunkBytes = 4e3;
+constexpr double kPowerOfDepth = 8;
+constexpr double kBusierWhereShallow = 1e-7;
+/// Depth weights, in turn, of trees that are to be shallow at the prices of a busy packing.
+constexpr double kDepthsInTurn[] = {0.03, 0.1, 0.3, 1, 3, 10};
+constexpr int kMostVainTurns = 20;
 
 class OutTreeLoop {
  public:
-  OutTreeLoop(const Topology& topology, const CopyGraph& graph, const RootedData& data, double depth_weight,
-              const MakeColumnMaster& make_master)
+  OutTreeLoop(const Topology& topology, const CopyGraph& graph, const RootedData& data,
+              const DepthPreference& depth, const MakeColumnMaster& make_master)
       : topology_(topology),
         graph_(graph),
         data_(data),
-        depth_weight_(depth_weight),
+        depth_(depth),
+        make_master_(make_master),
         growth_(topology, graph, data.root, data.destinations),
         rows_(topology, data.bytes) {
     double sum = 0;
@@ -43,8 +52,9 @@ class OutTreeLoop {
       for (const LinkId l : arc.links) delay_us += topology.link(l).latency_us;
       // Chunks are whole where they are sent on.
       if (topology.is_gpu(arc.src)) {
-        delay_us +=
-            transmission_us(data.bytes / kChunksOfDelay, topology.link(arc.links.front()).bandwidth_GBps);
+        delay_us += transmission_us(
+            depth.deepest_counts ? std::min(data.bytes, kSmallChunkBytes) : data.bytes / kChunksOfDelay,
+            topology.link(arc.links.front()).bandwidth_GBps);
       }
       delay_us_.push_back(delay_us);
       sum += delay_us;
@@ -77,10 +87,86 @@ class OutTreeLoop {
       vain = solution.theta < least * (1 - kNearLeast / 100) ? 0 : vain + 1;
       least = std::min(least, solution.theta);
     }
+    if (solution.status == SolveStatus::optimal && depth_.deepest_counts)
+      solution = shallower(solution, most_masters, deadline);
     return result(solution);
   }
 
  private:
+  /// From the root to the last of all.
+  double depth_us(const std::vector<int>& arcs) const {
+    std::vector<double> reached_us(graph_.out.size(), 0);
+    double deepest_us = 0;
+    for (const int w : arcs) {
+      const CopyGraph::Arc& arc = graph_.arcs[index(w)];
+      double& there_us = reached_us[arc.dst.index()];
+      there_us = reached_us[arc.src.index()] + delay_us_[index(w)];
+      deepest_us = std::max(deepest_us, there_us);
+    }
+    return deepest_us;
+  }
+
+  MasterColumn column_of(const std::vector<int>& arcs) const {
+    MasterColumn column;
+    for (const auto& [row, load] : loads(arcs)) {
+      column.rows.push_back(row);
+      column.loads.push_back(load);
+    }
+    return column;
+  }
+
+  /// Of the packings that keep links busy hardly longer, one whose deepest trees are shallow: by columns,
+  /// too.
+  MasterSolution shallower(const MasterSolution& packed, double most_masters, const Deadline& deadline) {
+    const auto depth_row = static_cast<int>(rows_.count());
+    const std::unique_ptr<ColumnMaster> master = make_master_(depth_row + 1, 1);
+    for (int row = 0; row < depth_row; ++row)
+      master->limit_row(row, packed.theta * (1 + kBusierWhereShallow));
+    double unit_us = 0;
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (packed.weight[c] > 0) unit_us = std::max(unit_us, depth_us(columns_[c]));
+    const auto with_depth = [&](const std::vector<int>& arcs) {
+      MasterColumn column = column_of(arcs);
+      column.rows.push_back(depth_row);
+      column.loads.push_back(std::pow(depth_us(arcs) / unit_us, kPowerOfDepth));
+      return column;
+    };
+    std::vector<MasterColumn> known;
+    for (const std::vector<int>& arcs : columns_) known.push_back(with_depth(arcs));
+    master->add(known);
+    MasterSolution solution = master->solve({});
+    if (solution.status != SolveStatus::optimal) return packed;
+    double least = solution.theta;
+    int vain = 0;
+    for (double masters = 0; vain < kMostVainTurns && masters < most_masters && !deadline.is_over();
+         ++masters) {
+      const std::vector<double> price(solution.row_price.begin(), solution.row_price.end() - 1);
+      std::vector<MasterColumn> added;
+      for (const double depth : kDepthsInTurn) {
+        std::vector<int> arcs = cheapest(mixed_prices(price, even_, kEvenPart), depth);
+        if (!is_new(arcs)) continue;
+        added.push_back(with_depth(arcs));
+        columns_.push_back(std::move(arcs));
+      }
+      if (added.empty()) break;
+      master->add(added);
+      MasterSolution next = master->solve({});
+      if (next.status != SolveStatus::optimal) break;
+      solution = std::move(next);
+      ++packing_.iterations;
+      vain = solution.theta < least * (1 - kNearLeast) ? 0 : vain + 1;
+      least = std::min(least, solution.theta);
+    }
+    solution.theta = packed.theta;
+    return solution;
+  }
+
+  bool is_new(const std::vector<int>& arcs) {
+    std::vector<int> key = arcs;
+    std::ranges::sort(key);
+    return known_.insert(std::move(key)).second;
+  }
+
   std::map<int, double> loads(const std::vector<int>& arcs) const {
     std::map<int, double> load;
     for (const int w : arcs) {
@@ -92,13 +178,13 @@ class OutTreeLoop {
   }
 
   /// The tree for these prices; `last_` is what it loads.
-  std::vector<int> cheapest(const std::vector<double>& price) {
+  std::vector<int> cheapest(const std::vector<double>& price, double depth_weight) {
     std::vector<ArcFigures> figures(graph_.arcs.size());
     for (std::size_t w = 0; w < figures.size(); ++w) {
       for (const LinkId l : graph_.arcs[w].links) {
         for (const int row : rows_.of(l)) figures[w].cost += price[index(row)] * rows_.us(row);
       }
-      figures[w].delay = depth_weight_ * cost_a_destination_ * delay_us_[w] / mean_delay_us_;
+      figures[w].delay = depth_weight * cost_a_destination_ * delay_us_[w] / mean_delay_us_;
     }
     std::vector<int> arcs = growth_.grow(figures);
     double cost = 0;
@@ -109,16 +195,9 @@ class OutTreeLoop {
   }
 
   bool add_tree(const std::vector<double>& price) {
-    std::vector<int> arcs = cheapest(price);
-    std::vector<int> key = arcs;
-    std::ranges::sort(key);
-    if (!known_.insert(std::move(key)).second) return false;
-    MasterColumn column;
-    for (const auto& [row, load] : last_) {
-      column.rows.push_back(row);
-      column.loads.push_back(load);
-    }
-    master_->add({column});
+    std::vector<int> arcs = cheapest(price, depth_.weight);
+    if (!is_new(arcs)) return false;
+    master_->add({column_of(arcs)});
     columns_.push_back(std::move(arcs));
     return true;
   }
@@ -155,7 +234,8 @@ class OutTreeLoop {
   const Topology& topology_;
   const CopyGraph& graph_;
   const RootedData& data_;
-  double depth_weight_;
+  DepthPreference depth_;
+  const MakeColumnMaster& make_master_;
   OutTreeGrowth growth_;
   LinkRows rows_;                 ///< all data over them
   std::vector<double> delay_us_;  ///< per arc
@@ -186,9 +266,9 @@ double least_busy_us(const Topology& topology, const RootedData& data) {
 }
 
 OutTreePacking pack_out_trees(const Topology& topology, const CopyGraph& graph, const RootedData& data,
-                              double depth_weight, double enough_us, const MakeColumnMaster& make_master,
-                              const Deadline& deadline) {
-  return OutTreeLoop(topology, graph, data, depth_weight, make_master).run(enough_us, deadline);
+                              const DepthPreference& depth, double enough_us,
+                              const MakeColumnMaster& make_master, const Deadline& deadline) {
+  return OutTreeLoop(topology, graph, data, depth, make_master).run(enough_us, deadline);
 }
 
 }  // namespace rondo

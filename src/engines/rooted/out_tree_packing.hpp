@@ -31,13 +31,18 @@ double least_busy_us(const Topology& topology, const RootedData& data);
 /// More of them take long.
 inline constexpr std::size_t kMostCutDestinations = 256;
 
+/// How much shallow trees are preferred.
+struct DepthPreference {
+  double weight = 0;  ///< what the delay of a mean hop counts, as a part of what a tree costs a destination
+  bool deepest_counts = false;  ///< chunks of a tree follow each other evenly: the deepest one ends last
+};
+
 /// The fractional packing of out-trees for which the busiest link or group of links is busy least, by
-/// columns: the first trees are priced by multiplicative weights, the others by the master's prices. A tree
-/// of lesser depth is preferred to a cheaper one by `depth_weight`: what the delay of a mean hop counts, as a
-/// part of what a tree costs a destination. Ends within 0.01 % of `enough_us`, after so much work as is good
-/// for the size of the graph, or past the deadline.
+/// columns: the first trees are priced by multiplicative weights, the others by the master's prices. Where
+/// the deepest tree counts, more columns follow for the least mean of a high power of depth. Ends within 0.01
+/// % of `enough_us`, after so much work as is good for the size of the graph, or past the deadline.
 OutTreePacking pack_out_trees(const Topology& topology, const CopyGraph& graph, const RootedData& data,
-                              double depth_weight, double enough_us, const MakeColumnMaster& make_master,
-                              const Deadline& deadline);
+                              const DepthPreference& depth, double enough_us,
+                              const MakeColumnMaster& make_master, const Deadline& deadline);
 
 }  // namespace rondo

@@ -25,17 +25,18 @@ constexpr double kMostSendsOfMany = 2e7;
 /// One send costs little: what waits for a link is known, nothing is looked for.
 constexpr double kWorkOfSend = 0.03;
 
+constexpr const char* kWhole = "whole";       // few trees, each link carries whole ones
+constexpr const char* kRates = "even-rates";  // every hop at a rate of its own
 struct DepthPolicy {
   const char* name;
-  double depth_weight;
+  DepthPreference depth;
 };
-constexpr DepthPolicy kDepthPolicies[] = {{"even", 0.3}, {"deep", 0.03}, {"shallow", 3}};
-const char* const kWhole = "whole";       // few trees, each link carries whole ones
-const char* const kRates = "even-rates";  // the trees of "even", every hop at a rate of its own
+constexpr DepthPolicy kDepthPolicies[] = {
+    {"even", {0.3}}, {"deep", {0.03}}, {"shallow", {3}}, {kRates, {0.3, true}}};
 
-double depth_weight_of(const std::string& policy) {
+const DepthPreference& depth_preference_of(const std::string& policy) {
   for (const DepthPolicy& known : kDepthPolicies) {
-    if (policy == known.name) return known.depth_weight;
+    if (policy == known.name) return known.depth;
   }
   throw Error(ExitCode::usage,
               fmt::format("policy '{}' is unknown to engine rooted; known are: whole, even, deep, shallow, "
@@ -94,11 +95,11 @@ class Packings {
                     "engine rooted: no few whole trees fill these links; use another policy, such as even");
       }
     }
-    const std::string of_columns = is_default || policy == kRates ? kDepthPolicies[0].name : policy;
+    const std::string of_columns = is_default ? kDepthPolicies[0].name : policy;
     auto packing = by_columns_.find(of_columns);
     if (packing == by_columns_.end()) {
       OutTreePacking packed =
-          pack_out_trees(*problem_.topology, problem_.graph, problem_.data, depth_weight_of(of_columns),
+          pack_out_trees(*problem_.topology, problem_.graph, problem_.data, depth_preference_of(of_columns),
                          problem_.least_busy_us, make_master_, deadline_);
       packing = by_columns_.emplace(of_columns, std::move(packed)).first;
     }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "expect_error.hpp"
+#include "fabrics.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/transposition.hpp"
@@ -111,9 +112,9 @@ TEST(OutTreePacking, ColumnsComeToTheSameAsWholeTrees) {
   const CopyGraph graph = make_copy_graph(torus);
   const double least_us = least_busy_us(torus, data);
   EXPECT_NEAR(least_us, 5, 1e-9);  // four links of 50 GB/s
-  for (const double depth_weight : {0.03, 0.3}) {
+  for (const DepthPreference depth : {DepthPreference{0.03}, {0.3}, {0.3, true}}) {
     const OutTreePacking packing =
-        pack_out_trees(torus, graph, data, depth_weight, least_us, make_clp_column_master, {});
+        pack_out_trees(torus, graph, data, depth, least_us, make_clp_column_master, {});
     EXPECT_LE(packing.busy_us, least_us * 1.001);
     std::vector<double> load(torus.num_links(), 0);
     for (const OutTree& tree : packing.trees) {
@@ -122,6 +123,32 @@ TEST(OutTreePacking, ColumnsComeToTheSameAsWholeTrees) {
     }
     for (const double share : load) EXPECT_LE(share, 0.25 * 1.001);
   }
+}
+
+std::size_t deepest(const OutTreePacking& packing) {
+  std::size_t deepest = 0;
+  for (const OutTree& tree : packing.trees) {
+    std::vector<std::size_t> depth;
+    for (const TreeTransfer& transfer : tree.transfers) {
+      depth.push_back(transfer.from < 0 ? 1 : depth[static_cast<std::size_t>(transfer.from)] + 1);
+      deepest = std::max(deepest, depth.back());
+    }
+  }
+  return deepest;
+}
+
+// Cheap trees go by chains of GPUs over links that carry little.
+TEST(OutTreePacking, IsShallowerWhereTheDeepestCounts) {
+  const auto amd = shipped("amd-1");
+  const RootedData data = a_megabyte(*amd);
+  const CopyGraph graph = make_copy_graph(*amd);
+  const double least_us = least_busy_us(*amd, data);
+  const auto packed = [&](const DepthPreference& depth) {
+    return pack_out_trees(*amd, graph, data, depth, least_us, make_clp_column_master, {});
+  };
+  const OutTreePacking deep = packed({0.03}), shallow = packed({0.03, true});
+  EXPECT_LE(shallow.busy_us, deep.busy_us * (1 + 1e-6));
+  EXPECT_LT(deepest(shallow), deepest(deep));
 }
 
 // A switch that copies brings each chunk to all in one transfer of 1000 us, and one chunk is enough.
