@@ -51,13 +51,20 @@ int chunks_of(const ProvenSchedule* kept, const Demand& wanted) {
 }  // namespace
 
 std::optional<Halves> halves_of(const Demand& demand) {
-  const std::size_t parts = demand.contributions().front().destinations.size();
+  return halves_at(demand, demand.contributions().front().destinations);
+}
+
+std::optional<Halves> halves_at(const Demand& demand, const std::vector<GpuId>& roots) {
+  const std::size_t parts = roots.size();
+  const std::size_t wanting = demand.contributions().front().destinations.size();
   std::vector<Contribution> sums;
   std::vector<Contribution> results;
   for (const Contribution& whole : demand.contributions()) {
-    if (!whole.reduce || !whole.held.empty() || whole.destinations.size() != parts || parts < 2)
+    if (!whole.reduce || !whole.held.empty() || whole.destinations.size() != wanting || wanting < 2)
       return std::nullopt;
-    for (const GpuId root : whole.destinations) {
+    const bool is_all = parts == wanting;
+    for (const GpuId root : is_all ? whole.destinations : roots) {
+      if (!std::ranges::binary_search(whole.destinations, root)) return std::nullopt;
       Contribution sum = whole;
       sum.bytes = whole.bytes / static_cast<double>(parts);
       sum.destinations = {root};
@@ -68,7 +75,7 @@ std::optional<Halves> halves_of(const Demand& demand) {
       results.push_back(std::move(result));
     }
   }
-  const bool is_named = demand.collective() == Collective::allreduce;
+  const bool is_named = demand.collective() == Collective::allreduce && parts == wanting;
   const auto make = [&](Collective named, std::vector<Contribution> contributions) {
     return Demand(is_named ? named : Collective::custom, demand.size_bytes(), demand.num_gpus(),
                   std::move(contributions), 1, demand.shape());

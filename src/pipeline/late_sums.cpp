@@ -14,6 +14,7 @@
 #include "rondo/core/version.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "shared_bounds.hpp"
+#include "summed_at_latest.hpp"
 #include "tenants.hpp"
 #include "time_shares.hpp"
 
@@ -29,7 +30,9 @@ class LateSums {
     const Bounds bounds = shared_bounds(problem_, prepare_toolbox(problem_.options, context_), context_);
     const double bounds_s = clock.seconds();
     const std::vector<std::string> engines = engines_to_try();
-    for (std::size_t i = 0; i < engines.size(); ++i) try_engine(engines[i], engines.size() - i);
+    std::size_t left = engines.size() + 1;
+    for (const std::string& engine : engines) try_engine(engine, left--);
+    if (engines.size() > 1) try_at_latest(bounds.best().us);
     if (!best_) {
       if (first_error_) throw *first_error_;
       throw Error(ExitCode::unavailable,
@@ -70,6 +73,21 @@ class LateSums {
       if (error.code() != ExitCode::unavailable && name == problem_.options.engine) throw;
       if (error.code() != ExitCode::unavailable && error.code() != ExitCode::usage) throw;
       if (!first_error_) first_error_ = error;
+    }
+  }
+
+  /// Where even the bound for the latest GPU's part to reach all, once before it is there and once after,
+  /// leaves something to win.
+  void try_at_latest(double bound_us) {
+    const double late_us = latest_sources(problem_.demand).front().second;
+    const double spreading_us = bound_us - late_us;
+    if (!best_ || std::max(late_us, spreading_us) + spreading_us >= best_->proven.schedule.finish_us) return;
+    try {
+      const Checkpoints::Prefix names(context_.checkpoints(), "latest-");
+      if (auto found = summed_at_latest(on_time(problem_), problem_.demand, context_))
+        offer(*found, found->proven.demand, "as-ready", std::move(found->proven.schedule));
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::unavailable && error.code() != ExitCode::usage) throw;
     }
   }
 

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "replayed.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/relay_memory.hpp"
@@ -158,13 +159,11 @@ class Repairing {
   }
 
   Repair run() {
-    Repair made{.whole = whole({}),
-                .lost = state_.lost,
-                .in_flight = state_.in_flight,
-                .landed_us = state_.landed_us};
     if (!demand_) {
-      made.made_by = "what was in flight";
-      return made;
+      ProvenSchedule landed = whole({});
+      landed.schedule.finish_us =
+          replayed_finish_us(there_, running_.demand, landed.schedule.sends, "what was in flight");
+      return described(std::move(landed), "what was in flight");
     }
     check_reachable(*left_.topology, demand_->demand);
     try_all();
@@ -176,94 +175,109 @@ class Repairing {
                       why_none_));
     }
     const LowerBound bound = rondo::bound({left_.topology, joined_data(demand_->demand)}, context_).best();
+    Repair made = described(std::move(*whole_), made_by_);
     made.rest = ProvenSchedule{*left_.topology, demand_->demand, *best_, bound, producer()};
     verify(*made.rest);
-    made.whole = whole(best_->sends);
-    made.made_by = made_by_;
     return made;
   }
 
  private:
+  Repair described(ProvenSchedule whole, const std::string& made_by) const {
+    Repair made{.whole = std::move(whole),
+                .lost = state_.lost,
+                .in_flight = state_.in_flight,
+                .landed_us = state_.landed_us};
+    made.made_by = made_by;
+    return made;
+  }
+
   void try_all() {
     const std::vector<Send> on_links = under_way(running_, state_, left_);
     const RestToDo rest{*left_.topology, *demand_, state_, left_.now, on_links, kDefaultConcurrency};
     const bool has_sums =
         std::ranges::any_of(demand_->demand.contributions(), [](const Contribution& c) { return c.reduce; });
     const double planned_us = running_.schedule.finish_us - state_.at_us;
-    attempt("continued", [&] { return continued(rest, {.due_scale = INFINITY}); });
+    make("continued", [&] { return continued(rest, {.due_scale = INFINITY}); });
     if (has_sums) {
-      attempt("continued/broken-first",
-              [&] { return continued(rest, {.broken_first = true, .due_scale = INFINITY}); });
+      make("continued/broken-first",
+           [&] { return continued(rest, {.broken_first = true, .due_scale = INFINITY}); });
     } else {
       std::string policy;
-      attempt("list", [&] {
+      make("list", [&] {
         ListedRest listed =
             list_rest(*left_.topology, demand_->demand, on_links, kDefaultConcurrency, kListWork);
         policy = listed.policy;
         return std::move(listed.schedule);
       });
-      if (made_by_ == "list") made_by_ += "/" + policy;
+      if (!made_.empty() && made_.back().name == "list") made_.back().name += "/" + policy;
     }
+    keep_best();
     if (!best_) return;
     // Nothing has to be earlier than the best schedule ends.
     const double due_scale = std::max(1.0, best_->finish_us / planned_us);
-    attempt("continued/in-time", [&] { return continued(rest, {.due_scale = due_scale}); });
-    if (!has_sums) return;
-    attempt("continued/broken-first/in-time",
-            [&] { return continued(rest, {.broken_first = true, .due_scale = due_scale}); });
+    make("continued/in-time", [&] { return continued(rest, {.due_scale = due_scale}); });
+    if (has_sums) {
+      make("continued/broken-first/in-time",
+           [&] { return continued(rest, {.broken_first = true, .due_scale = due_scale}); });
+    }
+    keep_best();
   }
 
-  /// Keeps the schedule if the replay accepts it, by itself and after what has happened, and it ends first.
-  void attempt(const std::string& name, const std::function<Schedule()>& make) {
-    Schedule schedule;
+  void make(const std::string& name, const std::function<Schedule()>& way) {
     try {
-      schedule = make();
+      Schedule schedule = way();
+      schedule.finish_us = 0;
+      for (const Send& send : schedule.sends)
+        schedule.finish_us = std::max(schedule.finish_us, send.arrival_us);
+      made_.push_back({name, std::move(schedule)});
     } catch (const Error& error) {
       if (error.code() != ExitCode::unavailable) throw;
       why_none_ = error.what();
-      return;
     }
-    const ReplayResult alone = replay(*left_.topology, demand_->demand, schedule.sends);
-    const ReplayResult after =
-        alone.valid() ? replay(there_, running_.demand, whole_sends(schedule.sends)) : alone;
-    if (!after.valid()) {
-      why_none_ = *after.violation;
-      return;
-    }
-    schedule.finish_us = alone.finish_us;
-    if (best_ && best_->finish_us <= schedule.finish_us) return;
-    best_ = std::move(schedule);
-    made_by_ = name;
   }
 
-  /// What has happened, then `rest`.
-  std::vector<Send> whole_sends(std::span<const Send> rest) const {
-    std::vector<Send> sends = demand_ ? with_history(state_, *demand_, left_, rest) : state_.history;
-    number_transfers(there_, running_.demand, sends);
-    return sends;
-  }
-
-  ProvenSchedule whole(std::span<const Send> rest) const {
-    Schedule schedule{whole_sends(rest)};
-    canonicalise(schedule);
-    if (!demand_ || !rest.empty()) {
-      const ReplayResult replayed = replay(there_, running_.demand, schedule.sends);
+  /// Of what was made, the first to end that the replay accepts after what has happened, if it ends before
+  /// the best so far. Replaying takes most of the time: what ends later is not looked at.
+  void keep_best() {
+    std::ranges::stable_sort(made_, {}, [](const Made& made) { return made.schedule.finish_us; });
+    for (Made& made : made_) {
+      if (best_ && best_->finish_us <= made.schedule.finish_us) break;
+      ProvenSchedule after = whole(made.schedule.sends);
+      const ReplayResult replayed = replay(there_, running_.demand, after.schedule.sends);
       if (!replayed.valid()) {
-        throw Error(ExitCode::internal,
-                    fmt::format("the repaired schedule is refused by the replay: {}", *replayed.violation));
+        why_none_ = *replayed.violation;
+        continue;
       }
-      schedule.finish_us = replayed.finish_us;
+      after.schedule.finish_us = replayed.finish_us;
+      best_ = std::move(made.schedule);
+      made_by_ = made.name;
+      whole_ = std::move(after);
     }
+    made_.clear();
+  }
+
+  /// What has happened, then `rest`; not replayed.
+  ProvenSchedule whole(std::span<const Send> rest) const {
+    Schedule schedule{demand_ ? with_history(state_, *demand_, left_, rest) : state_.history};
+    number_transfers(there_, running_.demand, schedule.sends);
+    canonicalise(schedule);
     return {there_, running_.demand, std::move(schedule), std::nullopt, producer()};
   }
+
+  struct Made {
+    std::string name;
+    Schedule schedule;
+  };
 
   const ProvenSchedule& running_;
   const RunContext& context_;
   LiveState state_;
   std::optional<RestDemand> demand_;
   FabricLeft left_;
-  Topology there_;  ///< of the whole schedule
+  Topology there_;          ///< of the whole schedule
+  std::vector<Made> made_;  ///< not yet replayed
   std::optional<Schedule> best_;
+  std::optional<ProvenSchedule> whole_;  ///< what has happened and then the best
   std::string made_by_;
   std::string why_none_ = "nothing applied";
 };

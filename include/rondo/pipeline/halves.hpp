@@ -16,11 +16,14 @@ namespace rondo {
 struct Halves {
   Demand gathering;
   Demand spreading;
-  int parts = 0;  ///< of a contribution, one for each GPU that wants it
+  int parts = 0;  ///< of a contribution, one for each GPU that adds one up
 };
 
 /// Every GPU that wants a sum adds up one part of it and spreads that. Nothing where other shapes are asked.
 std::optional<Halves> halves_of(const Demand& demand);
+
+/// The same with `roots`, ascending, alone to add parts up; nothing where one of them does not want a sum.
+std::optional<Halves> halves_at(const Demand& demand, const std::vector<GpuId>& roots);
 
 /// `first`, and then `second`, each transfer as early as their order allows; replayed. `whose`: for errors.
 Schedule one_after_the_other(const Topology& topology, const Demand& demand, std::vector<Send> first,

@@ -185,5 +185,16 @@ TEST(LateSums, OfAllEnginesEndNearTheirBound) {
   EXPECT_LE(solve(rails, late(rails, Collective::allreduce, 4e6, 1000), options).gap, 0.03);
 }
 
+// What the others have is at the late GPU by then: no half has to follow its part but one.
+TEST(LateSums, AreAddedUpAtTheLatestGpu) {
+  const Fabric rails = generated("rails", {{"boxes", "2"}, {"gpus", "2"}});
+  SolveOptions options;
+  options.improve_work = 0;
+  options.chunks = 64;
+  const SynthesisResult result = solve(rails, late(rails, Collective::allreduce, 4e6, 100), options);
+  EXPECT_EQ(result.engine.substr(0, 7), "latest/") << result.engine;
+  EXPECT_LE(result.gap, 0.01);
+}
+
 }  // namespace
 }  // namespace rondo
