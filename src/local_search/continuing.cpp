@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "hops_by_path.hpp"
@@ -15,6 +16,7 @@
 #include "rondo/core/transfers.hpp"
 #include "rondo/local_search/transfer_plan.hpp"
 #include "rondo/model/linear_model.hpp"
+#include "switch_copies.hpp"
 
 namespace rondo {
 namespace {
@@ -110,6 +112,7 @@ class Continuing {
     out_.resize(gpus_);
     for (std::size_t h = 0; h < space_.hops.size(); ++h)
       out_[space_.hops[h].src.index()].push_back(static_cast<int>(h));
+    if (rules_.copying && !rest_.topology.has_message_costs()) copies_.emplace(space_);
   }
 
   double& from_us(ChunkId c, GpuId g) { return from_us_[c.index() * gpus_ + g.index()]; }
@@ -137,7 +140,11 @@ class Continuing {
     timetable_.reserve(hop(h), bytes, start_us);
     append_sends(rest_.topology, hop(h), c, bytes, start_us, sends_);
     sends_.back().op = op;
-    const double arrival_us = start_us + hop(h).duration_us(bytes);
+    if (copies_ && has_all(c, src)) copies_->begin(c, h, start_us);
+    arrives(c, dst, start_us + hop(h).duration_us(bytes), src);
+  }
+
+  void arrives(ChunkId c, GpuId dst, double arrival_us, GpuId src) {
     if (demand_.contribution(c).reduce) {
       Sources all;
       std::ranges::set_union(set(c, dst), set(c, src), std::back_inserter(all));
@@ -152,7 +159,15 @@ class Continuing {
   /// soonest path from any that has.
   void copy(ChunkId c, GpuId to, int kept, double planned_us) {
     if (has_all(c, to)) return;
+    const SwitchCopies::Branch branch =
+        copies_ ? copies_->soonest(c, to, timetable_) : SwitchCopies::Branch{};
+    const auto take_branch = [&] {
+      copies_->add(c, branch, timetable_, sends_);
+      arrives(c, to, branch.arrival_us, hop(branch.hop).src);
+    };
     if (kept != kNoHop && has_all(c, hop(kept).src)) {
+      if (branch.hop >= 0 && branch.arrival_us <= arrival_over(c, kept, from_us(c, hop(kept).src)))
+        return take_branch();
       const bool may_look = std::isfinite(rules_.due_scale) && looks_ < kMostLooksAtLate;
       if (!may_look || arrival_over(c, kept, from_us(c, hop(kept).src)) <= planned_us * rules_.due_scale)
         return send(c, kept, SendOp::copy);
@@ -163,6 +178,7 @@ class Continuing {
     }
     const auto path = soonest_path(
         c, holders, [&](GpuId g) { return g == to; }, [](GpuId) { return true; });
+    if (branch.hop >= 0 && (path.empty() || branch.arrival_us <= reached_us_)) return take_branch();
     if (path.empty()) refuse(c, to);
     for (const int h : path) send(c, h, SendOp::copy);
   }
@@ -187,7 +203,10 @@ class Continuing {
       if (next->is_final || !std::isfinite(next->at_us)) return {};
       next->is_final = true;
       const GpuId at(static_cast<std::size_t>(next - reached.begin()));
-      if (is_end(at) && next->hop != kNoHop) return path_back(reached, at);
+      if (is_end(at) && next->hop != kNoHop) {
+        reached_us_ = next->at_us;
+        return path_back(reached, at);
+      }
       if (next->hop != kNoHop && !may_relay(at)) continue;
       for (const int h : out_[at.index()]) {
         const GpuId to = hop(h).dst;
@@ -391,6 +410,8 @@ class Continuing {
   std::vector<Left> left_;
   std::vector<std::vector<int>> out_;  ///< hops, per GPU
   double looks_ = 0;                   ///< at hops of paths
+  double reached_us_ = 0;              ///< when the last path found is at its end
+  std::optional<SwitchCopies> copies_;
   std::vector<Send> sends_;
 };
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -144,6 +145,17 @@ std::vector<Send> with_history(const LiveState& state, const RestDemand& demand,
   return sends;
 }
 
+/// Whether switches copy something of what is left of the plan.
+bool copies_in_switches(const LiveState& state) {
+  std::set<std::pair<ChunkId, GpuId>> at_once;
+  for (std::size_t i = 0; i < state.left.size(); ++i) {
+    const DeliveryLeft& delivery = state.left[i];
+    if (i > 0 && !times_equal(delivery.start_us, state.left[i - 1].start_us)) at_once.clear();
+    if (!at_once.emplace(delivery.chunk, delivery.src).second) return true;
+  }
+  return false;
+}
+
 class Repairing {
  public:
   Repairing(const ProvenSchedule& running, const Failure& failure, const RunContext& context)
@@ -198,6 +210,9 @@ class Repairing {
         std::ranges::any_of(demand_->demand.contributions(), [](const Contribution& c) { return c.reduce; });
     const double planned_us = running_.schedule.finish_us - state_.at_us;
     make("continued", [&] { return continued(rest, {.due_scale = INFINITY}); });
+    const bool copying = copies_in_switches(state_);
+    if (copying)
+      make("continued/copying", [&] { return continued(rest, {.due_scale = INFINITY, .copying = true}); });
     if (has_sums) {
       make("continued/broken-first",
            [&] { return continued(rest, {.broken_first = true, .due_scale = INFINITY}); });
@@ -216,6 +231,10 @@ class Repairing {
     // Nothing has to be earlier than the best schedule ends.
     const double due_scale = std::max(1.0, best_->finish_us / planned_us);
     make("continued/in-time", [&] { return continued(rest, {.due_scale = due_scale}); });
+    if (copying) {
+      make("continued/copying/in-time",
+           [&] { return continued(rest, {.due_scale = due_scale, .copying = true}); });
+    }
     if (has_sums) {
       make("continued/broken-first/in-time",
            [&] { return continued(rest, {.broken_first = true, .due_scale = due_scale}); });

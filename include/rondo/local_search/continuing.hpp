@@ -26,6 +26,8 @@ struct ContinuingRules {
   /// A copy, also of a sum that is complete, keeps to its planned path where that brings it by its planned
   /// arrival times this; else it takes the soonest.
   double due_scale = 1;
+  /// Switches copy what passes them to more GPUs, where that is no later than another transfer.
+  bool copying = false;
 };
 
 /// The rest of the running schedule: its deliveries in their order, each as early as links allow. What was

@@ -113,6 +113,28 @@ TEST(Repair, ASlowerLinkLosesWhatItTransmits) {
   EXPECT_NEAR(made.rest->schedule.finish_us, 1e3 / 0.9 + 1, 1e-6);
 }
 
+// One piece from GPU 0 to all others: a switch that has it copies it, or each of them would wait for its own.
+TEST(Repair, CopiesInSwitchesWhereThePlanDoes) {
+  const Fabric tree = generated("fat_tree", {{"leaves", "4"}, {"gpus", "4"}});
+  SolveOptions options;
+  options.chunks = 1;
+  options.gap = 0.01;
+  const ProvenSchedule running = synthesize({tree, make_demand(Collective::broadcast, 16e6, 16, 1), options},
+                                            {*make_local_communicator()})
+                                     .proven;
+  EXPECT_NEAR(running.schedule.finish_us, 642, 1e-6);
+  const auto up = std::ranges::find_if(running.schedule.sends, [&](const Send& send) {
+    return !tree->is_gpu(tree->link(send.link).src) && !tree->is_gpu(tree->link(send.link).dst);
+  });
+  ASSERT_NE(up, running.schedule.sends.end());
+  const Failure failure = failure_at(*tree, 300, up->link);
+  const Repair made = repaired(running, failure);
+  check(running, failure, made);
+  EXPECT_EQ(made.made_by.substr(0, 17), "continued/copying");
+  // The link of whoever sends first is taken until 640 us.
+  EXPECT_NEAR(made.whole.schedule.finish_us, 640 + 642, 1e-6);
+}
+
 TEST(Repair, RefusesWhatCannotBe) {
   const ProvenSchedule running = relayed();
   expect_error(ExitCode::bad_data, {"2002", "before its end"},
