@@ -12,6 +12,9 @@
 namespace rondo::cli {
 namespace {
 
+/// Beyond it differences of a thousandth of a nanosecond are lost.
+constexpr double kLatestReadyUs = 3.6e9;
+
 [[noreturn]] void refuse_ready(const std::string& why) {
   throw Error(ExitCode::usage, "--ready " + why);
 }
@@ -79,6 +82,12 @@ std::vector<double> parse_ready(const std::string& value, std::size_t num_gpus) 
     const double us = parse_number(entry.substr(colon + 1), "a time of --ready");
     if (!(us >= 0) || !std::isfinite(us))
       refuse_ready(fmt::format("has the time {} us of GPU {}; it is 0 or more", us, first));
+    if (us > kLatestReadyUs) {
+      refuse_ready(
+          fmt::format("has the time {} us of GPU {}, beside which transfers would vanish in rounding; "
+                      "it is at most {} us, an hour",
+                      us, first, kLatestReadyUs));
+    }
     if (last < first) refuse_ready(fmt::format("has '{}', which runs backwards", entry));
     for (std::size_t g = first; g <= last; ++g) {
       if (is_named[g]) refuse_ready(fmt::format("names GPU {} twice; name it once", g));

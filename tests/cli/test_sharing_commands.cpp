@@ -29,7 +29,8 @@ TEST_F(Late, GpusAreWaitedForAndBounded) {
   EXPECT_EQ(read_json(at("out/report.json"))["collective"], "allgather");
 
   const std::vector<std::pair<std::string, std::string>> refused = {
-      {"9:1", "GPU 9"}, {"1:-5", "-5"}, {"1:5,0-2:7", "GPU 1 twice"}, {"x:5", "'x'"}, {"3-2:5", "backwards"}};
+      {"9:1", "GPU 9"}, {"1:1e30", "an hour"}, {"1:-5", "-5"}, {"1:5,0-2:7", "GPU 1 twice"},
+      {"x:5", "'x'"},   {"3-2:5", "backwards"}};
   for (const auto& [ready, message] : refused) {
     const Outcome outcome =
         run(split("bound --collective allgather --topology torus:dims=2x3 --size 6MB --ready " + ready), 1,
