@@ -26,11 +26,11 @@ namespace {
 constexpr std::size_t kAlone = 4;  ///< windows whose answers are placed alone where not all fit together
 constexpr std::size_t kShareOfBest =
     4;  ///< of many answers, one in so many is also placed without the others
-/// Rounds in a row without an earlier finish, after which the rounds end, once they have taken this share of
-/// the work of all models.
+/// Rounds in a row without an earlier finish, after which the rounds end once they have taken this share of
+/// the work of all models, and in any case.
 constexpr int kIdleRounds = 16;
 constexpr double kIdleShare = 0.25;
-constexpr int kIdleRoundsInTime = 100;  ///< with a time limit
+constexpr int kMostIdleRounds = 100;
 /// Finish times that differ by less, as a share, are the same.
 constexpr double kSameFinish = 1e-9;
 
@@ -170,10 +170,9 @@ bool WindowRounds::goes_on() {
         "is");
     return false;
   }
-  const bool is_long = problem_.limits.time_limit_s >= 0
-                           ? idle_rounds_ >= kIdleRoundsInTime
-                           : model_work_ - idle_from_ >= kIdleShare * problem_.model_work;
-  const bool is_idle = idle_rounds_ >= kIdleRounds && is_long;
+  const bool have_worked =
+      problem_.limits.time_limit_s < 0 && model_work_ - idle_from_ >= kIdleShare * problem_.model_work;
+  const bool is_idle = idle_rounds_ >= (have_worked ? kIdleRounds : kMostIdleRounds);
   if (finish_us() <= problem_.stop_at_us || is_idle) return false;
   if (problem_.limits.time_limit_s < 0) {
     if (model_work_ < problem_.model_work) return true;
