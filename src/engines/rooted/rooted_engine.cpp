@@ -21,9 +21,9 @@ namespace {
 constexpr double kShareOfOutTrees = 0.5;  ///< of a time limit
 /// Of a schedule: many GPUs are far from the root, and need many chunks on their way.
 constexpr double kMostSends = 2.4e6;
-constexpr double kMostSendsOfMany = 2e7;
+constexpr double kMostSendsOfMany = 3.5e7;
 /// One send costs little: what waits for a link is known, nothing is looked for.
-constexpr double kWorkOfSend = 0.03;
+constexpr double kWorkOfSend = 0.02;
 
 constexpr const char* kWhole = "whole";       // few trees, each link carries whole ones
 constexpr const char* kRates = "even-rates";  // every hop at a rate of its own
