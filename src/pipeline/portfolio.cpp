@@ -24,7 +24,7 @@ constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a l
 constexpr double kLargeDeliveries = 5e4;
 /// Of engines that pipeline: the fewest chunks whose finish time tells what more of them would bring, and
 /// from what part of the best one on a policy is not tried in more.
-constexpr int kFewestTelling = 64;
+constexpr int kFewestTelling = 1024;
 constexpr double kFarBehind = 1.02;
 /// Unicast demand beyond it is tried in batches of so many candidates: one that meets the gap ends the
 /// search.

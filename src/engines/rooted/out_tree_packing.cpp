@@ -34,6 +34,8 @@ constexpr double kBusierWhereShallow = 1e-7;
 /// Depth weights, in turn, of trees that are to be shallow at the prices of a busy packing.
 constexpr double kDepthsInTurn[] = {0.03, 0.1, 0.3, 1, 3, 10};
 constexpr int kMostVainTurns = 20;
+constexpr double kLeastShares[] = {1e-4, 3e-4, 1e-3, 2e-3, 3e-3, 5e-3, 0.01, 0.02};
+constexpr double kBusierWithFew = 2e-3;
 
 class OutTreeLoop {
  public:
@@ -158,7 +160,31 @@ class OutTreeLoop {
       least = std::min(least, solution.theta);
     }
     solution.theta = packed.theta;
-    return solution;
+    return of_few(solution);
+  }
+
+  /// What takes a small share goes slowly from hop to hop: without the lightest trees, as long as links are
+  /// busy hardly longer.
+  MasterSolution of_few(MasterSolution packed) {
+    const double most = packed.theta * (1 + kBusierWithFew);
+    for (const double least : kLeastShares) {
+      std::vector<std::vector<int>> kept;
+      std::vector<MasterColumn> known;
+      for (std::size_t c = 0; c < columns_.size(); ++c) {
+        if (packed.weight[c] < least) continue;
+        kept.push_back(columns_[c]);
+        known.push_back(column_of(columns_[c]));
+      }
+      if (kept.empty()) break;
+      if (kept.size() == columns_.size()) continue;
+      const std::unique_ptr<ColumnMaster> master = make_master_(static_cast<int>(rows_.count()), 1);
+      master->add(known);
+      MasterSolution few = master->solve({});
+      if (few.status != SolveStatus::optimal || few.theta > most) break;
+      columns_ = std::move(kept);
+      packed = std::move(few);
+    }
+    return packed;
   }
 
   bool is_new(const std::vector<int>& arcs) {
