@@ -23,7 +23,7 @@ constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a l
 /// Beyond it, multicast is given fewer policies rather than fewer chunk counts: chunks matter more.
 constexpr double kLargeDeliveries = 5e4;
 /// Of engines that pipeline: the fewest chunks whose finish time tells what more of them would bring, and
-/// from what part of the best one on a policy is not tried in more.
+/// from what part of the best one on a policy is not tried in more. In few, trees of a small share go slowly.
 constexpr int kFewestTelling = 1024;
 constexpr double kFarBehind = 1.02;
 /// Unicast demand beyond it is tried in batches of so many candidates: one that meets the gap ends the
