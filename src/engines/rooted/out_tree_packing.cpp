@@ -108,9 +108,9 @@ class OutTreeLoop {
     return deepest_us;
   }
 
-  MasterColumn column_of(const std::vector<int>& arcs) const {
+  static MasterColumn column_of(const std::map<int, double>& loads) {
     MasterColumn column;
-    for (const auto& [row, load] : loads(arcs)) {
+    for (const auto& [row, load] : loads) {
       column.rows.push_back(row);
       column.loads.push_back(load);
     }
@@ -128,7 +128,7 @@ class OutTreeLoop {
     for (std::size_t c = 0; c < columns_.size(); ++c)
       if (packed.weight[c] > 0) unit_us = std::max(unit_us, depth_us(columns_[c]));
     const auto with_depth = [&](const std::vector<int>& arcs) {
-      MasterColumn column = column_of(arcs);
+      MasterColumn column = column_of(loads(arcs));
       column.rows.push_back(depth_row);
       column.loads.push_back(std::pow(depth_us(arcs) / unit_us, kPowerOfDepth));
       return column;
@@ -173,7 +173,7 @@ class OutTreeLoop {
       for (std::size_t c = 0; c < columns_.size(); ++c) {
         if (packed.weight[c] < least) continue;
         kept.push_back(columns_[c]);
-        known.push_back(column_of(columns_[c]));
+        known.push_back(column_of(loads(columns_[c])));
       }
       if (kept.empty()) break;
       if (kept.size() == columns_.size()) continue;
@@ -223,7 +223,7 @@ class OutTreeLoop {
   bool add_tree(const std::vector<double>& price) {
     std::vector<int> arcs = cheapest(price, depth_.weight);
     if (!is_new(arcs)) return false;
-    master_->add({column_of(arcs)});
+    master_->add({column_of(last_)});
     columns_.push_back(std::move(arcs));
     return true;
   }
