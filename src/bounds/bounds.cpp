@@ -18,6 +18,7 @@
 #include "rondo/core/late_sums.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/graph/digraph.hpp"
+#include "timed_network.hpp"
 
 namespace rondo {
 namespace {
@@ -54,18 +55,21 @@ std::vector<GpuId> lone_sources(const Contribution& part) {
   return sources;
 }
 
+struct FarthestPair {
+  LatencyCertificate pair;
+  double us = 0;  ///< latencies and message costs on the way
+};
+
 /// Of the pairs that are equal by symmetry, those of one origin are enough. Nothing where no pair is found.
-std::optional<LatencyCertificate> farthest_pair(const Topology& topology, const Demand& demand,
-                                                const Symmetry& symmetry) {
-  std::vector<double> latency;
-  for (const Link& link : topology.links()) latency.push_back(link.latency_us);
+std::optional<FarthestPair> farthest_pair(const Topology& topology, const Demand& demand,
+                                          const Symmetry& symmetry) {
+  const std::vector<double> delay = TimedNetwork(topology).delay_us;
   std::map<int, GpuId> origin_of_orbit;
   std::map<GpuId, std::vector<double>> from;
-  std::optional<LatencyCertificate> farthest;
-  double distance = -1;
+  std::optional<FarthestPair> farthest;
   const auto distances_from = [&](GpuId g) -> const std::vector<double>& {
     auto [entry, is_new] = from.try_emplace(g);
-    if (is_new) entry->second = shortest_paths(topology.graph(), latency, topology.node_of(g).value).distance;
+    if (is_new) entry->second = shortest_paths(topology.graph(), delay, topology.node_of(g).value).distance;
     return entry->second;
   };
   for (const Contribution& c : demand.contributions()) {
@@ -77,10 +81,7 @@ std::optional<LatencyCertificate> farthest_pair(const Topology& topology, const 
         if (d == source) continue;
         double to_d = std::numeric_limits<double>::infinity();
         for (const GpuId h : holders) to_d = std::min(to_d, distances_from(h)[topology.node_of(d).index()]);
-        if (to_d > distance) {
-          distance = to_d;
-          farthest = {source, d};
-        }
+        if (!farthest || to_d > farthest->us) farthest = {{source, d}, to_d};
       }
     }
   }
@@ -238,9 +239,9 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
       solve_steady_flow(links_only, whole, use_symmetry, deadline.left_of({}, kShareOfFlow)));
   const Symmetry& symmetry = found.steady->symmetry;
   double latency_us = 0;
-  if (const auto pair = farthest_pair(topology, instance.demand, symmetry)) {
-    found.all.push_back(evaluated(topology, instance.demand, *pair));
-    latency_us = found.all.back().us;
+  if (const auto farthest = farthest_pair(topology, instance.demand, symmetry)) {
+    found.all.push_back(evaluated(topology, instance.demand, farthest->pair));
+    latency_us = farthest->us;
   }
   add_cuts(topology, instance.demand, symmetry, latency_us, deadline, found.all);
   if (instance.demand.kind() == DemandKind::all_reduction) {

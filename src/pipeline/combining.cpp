@@ -226,6 +226,9 @@ SynthesisResult reversed_in_time(const Problem& problem, SynthesisResult result)
   ProvenSchedule& proven = result.proven;
   Schedule schedule{
       reversed_in_time(proven.topology, proven.demand, proven.schedule.sends, proven.schedule.finish_us)};
+  if (problem.demand.kind() != DemandKind::reduction) {
+    for (Send& send : schedule.sends) send.op = SendOp::copy;
+  }
   Demand demand = problem.demand.with_chunks(proven.demand.chunks_per_contribution());
   schedule.finish_us =
       replayed_finish_us(*problem.topology, demand, schedule.sends, result.engine + ", run backwards,");

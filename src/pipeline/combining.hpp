@@ -6,7 +6,8 @@
 /// Collectives that combine data, by what makes schedules of multicast demand.
 namespace rondo {
 
-/// The transposed problem of sums for one GPU each (core/transposition.hpp): what is done instead.
+/// The transposed problem of sums for one GPU each, what is done instead, or of unicast demand
+/// (core/transposition.hpp).
 Problem transposed(const Problem& problem);
 /// Its result, run backwards: a schedule and a bound of `problem`, replayed.
 SynthesisResult reversed_in_time(const Problem& problem, SynthesisResult result);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "adapt.hpp"
+#include "both_ways.hpp"
 #include "canonical_demand.hpp"
 #include "check_options.hpp"
 #include "combining.hpp"
@@ -165,7 +166,8 @@ SynthesisResult synthesize_as_one(const Problem& problem, const RunContext& cont
   }
   const Problem divided = in_parts(problem);
   check_divided(divided);
-  return solve(divided, context);
+  const auto as_it_is = [&](const Problem& one) { return solve(one, context); };
+  return may_be_turned(divided) ? solve_both_ways(divided, context, as_it_is) : as_it_is(divided);
 }
 
 }  // namespace rondo

@@ -45,6 +45,16 @@ TEST(Bounds, FarthestPairBindsTinyData) {
   EXPECT_LT(bounds.best().us, 3.1);
 }
 
+/// A byte pays both messages on its way, by a time cut: latencies are 0.
+TEST(Bounds, MessageCostsOnTheWayBindTinyData) {
+  std::vector<Link> links{link(0, 1, 1, 0), link(1, 2, 1, 0), link(2, 1, 1, 0), link(1, 0, 1, 0)};
+  for (Link& one : links) one.message_us = one.src == NodeId{0} || one.dst == NodeId{0} ? 1 : 2;
+  const auto line = fabric({gpu(), gpu(), gpu()}, links);
+  const Bounds bounds = bounds_of(line, make_demand(Collective::allgather, 3, 3, 1));
+  EXPECT_GE(best_of_kind(bounds, "time_cut"), 3);
+  EXPECT_LT(bounds.best().us, 3.1);
+}
+
 TEST(Bounds, LatencyCountsPairsThatExchangeDataOnly) {
   const auto ring = one_way_ring(4);  // 3 -> 0 is 1 us away, 0 -> 3 would be 3 us
   const Demand demand(Collective::custom, 1, 4, {{GpuId{3}, 1, {GpuId{0}}}}, 1);

@@ -1,0 +1,86 @@
+#include "both_ways.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "combining.hpp"
+#include "rondo/core/relay_memory.hpp"
+#include "time_shares.hpp"
+
+namespace rondo {
+namespace {
+
+/// A gap that is worth a second search.
+constexpr double kNear = 5e-3;
+constexpr const char* kPrefix = "backwards-";
+
+bool is_rooted(const Demand& demand) {
+  const auto& all = demand.contributions();
+  const auto same = [&](const auto& gpu_of) {
+    return std::ranges::all_of(all, [&](const Contribution& c) { return gpu_of(c) == gpu_of(all.front()); });
+  };
+  return same([](const Contribution& c) { return c.origin; }) ||
+         same([](const Contribution& c) { return c.destinations.front(); });
+}
+
+bool has_ready_times(const Demand& demand) {
+  return std::ranges::any_of(demand.contributions(), [](const Contribution& c) { return c.ready_us != 0; });
+}
+
+bool has_even_groups(const Topology& topology) {
+  return std::ranges::all_of(topology.shared_bandwidth(), [&](const SharedBandwidth& group) {
+    return std::ranges::all_of(group.links, [&](LinkId l) {
+      return topology.link(l).latency_us == topology.link(group.links.front()).latency_us;
+    });
+  });
+}
+
+bool is_near(const SynthesisResult& found, const SolveOptions& options) {
+  return found.gap <= std::max(kNear, options.gap.value_or(0));
+}
+
+/// Of both searches: what was tried, and the time that it took.
+void add_what_was_done(SynthesisResult& kept, SynthesisResult& other) {
+  std::ranges::move(other.candidates, std::back_inserter(kept.candidates));
+  for (const std::string& limit : other.limits_hit) {
+    if (std::ranges::find(kept.limits_hit, limit) == kept.limits_hit.end()) kept.limits_hit.push_back(limit);
+  }
+  for (const auto& [step, seconds] : other.wall_parts_s) kept.wall_parts_s[step] += seconds;
+}
+
+}  // namespace
+
+bool may_be_turned(const Problem& problem) {
+  const Topology& topology = *problem.topology;
+  const Demand& demand = problem.demand;
+  const bool is_free = problem.options.engine == "auto" && !problem.start && !problem.sketch;
+  return is_free && demand.kind() != DemandKind::reduction && demand.is_unicast() &&
+         demand.contributions().size() > 1 && is_rooted(demand) && !has_ready_times(demand) &&
+         !topology.has_bandwidth_steps() && has_even_groups(topology) &&
+         !has_limited_relays(topology, demand);
+}
+
+SynthesisResult solve_both_ways(const Problem& problem, const RunContext& context,
+                                const std::function<SynthesisResult(const Problem&)>& solve) {
+  Problem first = problem;
+  first.options.time_limit_s = time_limit_of_part(problem.options, context, 2);
+  SynthesisResult found = solve(first);
+  if (is_near(found, problem.options) || context.interrupted()) return found;
+  const Checkpoints::Prefix names(context.checkpoints(), kPrefix);
+  SynthesisResult turned = reversed_in_time(problem, solve(transposed(problem)));
+  // One bound for both: that of the problem as it was asked for.
+  const LowerBound bound = *found.proven.lower_bound;
+  turned.proven.lower_bound = bound;
+  turned.gap = turned.proven.schedule.finish_us / bound.us - 1;
+  const bool is_better = turned.proven.schedule.finish_us < found.proven.schedule.finish_us;
+  if (is_better) {
+    std::swap(found, turned);
+    found.remarks.emplace_back("found on the transposed topology and run backwards");
+  }
+  add_what_was_done(found, turned);
+  found.wall_parts_s["checkpoints"] = context.checkpoints().seconds();
+  return found;
+}
+
+}  // namespace rondo
