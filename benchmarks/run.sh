@@ -19,7 +19,6 @@
 #                    AllToAll at 1 KB, 1 MB and 1 GB beside the algorithms of NCCL and MPI (takes --only and --json)
 #   catalogue        catalogues of three fabrics: built, killed and finished, looked up, refreshed on slower links (takes --only, --json,
 #                    --ranks, --kills, --sizes and --random-sizes)
-#   sketches         sketches generated as TuCCL does, each tried in cells of several fabrics beside engine auto (takes --only, --json, --ranks)
 #   tuning           rondo tune's search on models of known optimum, beside random search, its parts alone, one parameter at a time, the grid
 #   sccl             SCCL's tables 4 and 5 by engine steps, beside the paper's seconds and z3 on the paper's encoding
 #   taccl            TACCL's Table 2: every sketch by engine route, and by auto on its links, beside the paper's seconds
@@ -78,7 +77,6 @@ fi
 [ "$name" != life ] || { cmake --build "$root/build/release" --target rondo; exec python3 "$root/benchmarks/life/life.py" "$@"; }
 [ "$name" != profile ] || exec python3 "$root/benchmarks/profile/profile.py" "$@"
 [ "$name" != compare ] || exec "$root/benchmarks/compare/run.sh" "$@"
-cmake --build "$root/build/release" --target rondo $([ "$name" = catalogue ] || [ "$name" = sketches ] || echo "bench_$name")
+cmake --build "$root/build/release" --target rondo $([ "$name" = catalogue ] || echo "bench_$name")
 [ "$name" != catalogue ] || exec python3 "$root/benchmarks/catalogue/catalogue.py" "$@"
-[ "$name" != sketches ] || exec python3 "$root/benchmarks/catalogue/sketches.py" "$@"
 exec "$root/build/release/benchmarks/$name" --json "$root/benchmarks/results/$name.json" "$@"

@@ -6,6 +6,7 @@ Builds the catalogue of four fabrics (five collectives, 21 sizes); verifies it, 
 that the catalogue has, exports it, and then, with a twentieth of the links at half their bandwidth, compares catalogue check
 and refresh with a catalogue that is built there from nothing. A build of the same is killed N times (10) and finished. Case
 "kills" kills builds of a small catalogue, 20 times as often, on one rank and on several in turn, until each is finished.
+Cases "sketches FABRIC" build three collectives at three sizes without sketches and with at most eight a cell.
 """
 import argparse
 import json
@@ -24,6 +25,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FABRICS = ["dgx1", "ndv2-2", "rails:boxes=4", "dgx2-2"]
 SMALL = ["--topology", "ring:gpus=4", "--sizes", "1KiB,16KiB,256KiB,4MiB,64MiB", "--improve-work", "1e3"]
 DEGRADED = ["--degrade", "0.05:0.5"]
+SKETCHED = {"dgx1v x 2, rails": ["dgx1v", "2", "rails"], "dgx-h100 x 2, fat_tree": ["dgx-h100", "2", "fat_tree"],
+            "ndv2-2": None, "rails:boxes=2": None}
+SKETCHES = "8"
 
 
 def cpu_s():
@@ -92,6 +96,28 @@ def kill_often(options, scratch):
         row["wrong"] += process.returncode != 0 or verified.returncode != 0 or content(killed) != expected
         row["builds"] += 1
         shutil.rmtree(killed)
+    return row
+
+
+def compare_sketches(fabric, options, scratch):
+    """Every cell as it was made, without sketches and with them."""
+    topology = fabric
+    if SKETCHED[fabric]:
+        node, nodes, network = SKETCHED[fabric]
+        topology = str(scratch / "fabric.json")
+        run([str(options.rondo), "topology", "compose", "--node", node, "--nodes", nodes, "--network", network, "--output", topology])
+    build = ["mpirun", "-n", str(options.ranks), str(options.rondo), "catalogue", "build", "--topology", topology,
+             "--collectives", "allgather,alltoall,allreduce", "--sizes", "16KB,1MB,64MB"]
+    row = {"fabric": f"sketches {fabric}", "cells": []}
+    _, _, row["cpu_s"] = run(build + ["--output", str(scratch / "without")])
+    _, _, row["sketches_cpu_s"] = run(build + ["--sketches", SKETCHES, "--output", str(scratch / "with")])
+    run([str(options.rondo), "catalogue", "verify", str(scratch / "with")])
+    sketched = content(scratch / "with")
+    for path, cell in content(scratch / "without").items():
+        if "size_bytes" in cell:
+            row["cells"].append({"on": fabric, "collective": cell["series"]["collective"], "size_bytes": cell["size_bytes"],
+                                 "finish_us": cell["finish_us"], "gap": cell["gap"], "sketched_us": sketched[path]["finish_us"],
+                                 "sketch": sketched[path].get("sketch")})
     return row
 
 
@@ -190,13 +216,15 @@ def main():
     parser.add_argument("--steps", default=",".join(STEPS), help="what to do with the catalogue that was built (default: all)")
     options = parser.parse_args()
     rows = json.loads(options.json.read_text())["rows"] if options.json.exists() else []
-    for fabric in FABRICS + ["kills"]:
+    for fabric in FABRICS + ["kills"] + [f"sketches {name}" for name in SKETCHED]:
         if options.only not in fabric:
             continue
         scratch = pathlib.Path(tempfile.mkdtemp(prefix="rondo-catalogue-"))
         try:
             if fabric == "kills":
                 row = kill_often(options, scratch)
+            elif fabric.startswith("sketches "):
+                row = compare_sketches(fabric.removeprefix("sketches "), options, scratch)
             else:
                 case = Case(fabric, options, scratch)
                 case.build_whole()

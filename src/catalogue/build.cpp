@@ -109,8 +109,8 @@ void throw_if_interrupted(const RunContext& context) {
 class Stage {
  public:
   Stage(const Folder& folder, const BuildTask& task, const RunContext& context,
-        const std::vector<CellStep>& cells)
-      : folder_(folder), task_(task), context_(context), cells_(cells) {}
+        const std::vector<CellStep>& cells, const std::vector<NamedFabric>& sketches)
+      : folder_(folder), task_(task), context_(context), cells_(cells), sketches_(sketches) {}
 
   /// Collective.
   void make(BuildSummary& summary, std::vector<KnownTimes>& known) const {
@@ -153,6 +153,7 @@ class Stage {
                   .series = series(i),
                   .size_bytes = size_bytes,
                   .options = task_.options,
+                  .sketches = sketches_,
                   .smaller = neighbour(i, step.smaller),
                   .larger = neighbour(i, step.larger),
                   .older = older(i, size_bytes)};
@@ -230,22 +231,26 @@ class Stage {
   const BuildTask& task_;
   const RunContext& context_;
   const std::vector<CellStep>& cells_;
+  const std::vector<NamedFabric>& sketches_;
 };
 
 }  // namespace
 
 std::string BuildOptions::text() const {
-  return fmt::format("tolerance={} seed={} improve-work={} concurrency={}", tolerance, solve.seed,
-                     solve.improve_work, solve.concurrency);
+  const std::string text = fmt::format("tolerance={} seed={} improve-work={} concurrency={}", tolerance,
+                                       solve.seed, solve.improve_work, solve.concurrency);
+  return sketches > 0 ? text + fmt::format(" sketches={}", sketches) : text;
 }
 
 BuildSummary build(const Folder& folder, const BuildTask& task, const RunContext& context) {
   BuildSummary summary;
   std::vector<KnownTimes> known(task.series.size());
+  std::vector<NamedFabric> sketches;
+  if (task.options.sketches > 0) sketches = sketched_fabrics(*task.topology);
   std::size_t done = 0;
   const std::size_t all = task.series.size() * task.sizes.size();
   for (const std::vector<CellStep>& cells : stages_of(task)) {
-    Stage(folder, task, context, cells).make(summary, known);
+    Stage(folder, task, context, cells, sketches).make(summary, known);
     done += cells.size();
     context.tell(fmt::format("{} of {} cells", done, all));
   }

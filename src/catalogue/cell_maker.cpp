@@ -37,6 +37,7 @@ class CellMaker {
     if (!is_good_enough()) {
       make_from_others();
       if (!is_as_good_as(older)) solve(older);
+      if (task_.options.sketches > 0) try_sketches();
     }
     if (made_) keep_made();
     cell_.loss_of_smaller = loss_of(smaller);
@@ -168,6 +169,43 @@ class CellMaker {
     problem.options.enough_gap = tolerance;
     try_solving(problem, Way::solved);
   }
+
+  /// The sketches that could still end earlier, by their lower bounds.
+  void try_sketches() {
+    if (cell_.is_refused() || cell_.gap() <= task_.options.tolerance) return;
+    std::vector<std::pair<double, const NamedFabric*>> promising;
+    for (const NamedFabric& sketch : task_.sketches) {
+      if (interrupted()) return;
+      const auto bound_us = bound_over(sketch, demand_);
+      if (bound_us && is_earlier(*bound_us, cell_.finish_us)) promising.emplace_back(*bound_us, &sketch);
+    }
+    std::ranges::stable_sort(promising, {}, &std::pair<double, const NamedFabric*>::first);
+    if (promising.size() > static_cast<std::size_t>(task_.options.sketches))
+      promising.resize(static_cast<std::size_t>(task_.options.sketches));
+    SolveOptions options = task_.options.solve;
+    options.enough_gap = task_.options.tolerance;
+    for (const auto& [bound_us, sketch] : promising) {
+      if (!is_earlier(bound_us, cell_.finish_us)) return;
+      std::optional<SketchedSolution> found =
+          solve_over(*sketch, *task_.topology, demand_, options, interrupt_);
+      if (interrupted()) return;
+      if (found && is_earlier(found->proven.schedule.finish_us, cell_.finish_us))
+        take(std::move(*found), *sketch);
+    }
+  }
+
+  void take(SketchedSolution found, const NamedFabric& sketch) {
+    made_ = std::move(found.proven);
+    made_->lower_bound = cell_.bound;
+    cell_.way = Way::solved;
+    cell_.finish_us = made_->schedule.finish_us;
+    cell_.engine = std::move(found.engine);
+    cell_.seed = found.seed;
+    cell_.made_from.clear();
+    cell_.sketch = sketch.name;
+  }
+
+  bool interrupted() const { return interrupt_ != nullptr && interrupt_->load(); }
 
   /// Whether there is a schedule now; why not, else.
   bool try_solving(const Problem& problem, Way way) {

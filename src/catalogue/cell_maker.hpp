@@ -7,6 +7,7 @@
 #include <string>
 
 #include "rondo/catalogue/build.hpp"
+#include "sketching.hpp"
 
 namespace rondo::catalogue {
 
@@ -17,6 +18,7 @@ struct CellTask {
   const Series& series;
   double size_bytes = 0;
   const BuildOptions& options;
+  const std::vector<NamedFabric>& sketches;    ///< to try
   std::optional<Cell> smaller = std::nullopt;  ///< the nearest that are made
   std::optional<Cell> larger = std::nullopt;
   std::optional<Cell> older = std::nullopt;  ///< of another fabric

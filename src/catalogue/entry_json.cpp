@@ -140,6 +140,7 @@ Json to_json(const Series& series, const Cell& cell) {
   json["engine"] = cell.engine;
   json["seed"] = cell.seed;
   json["made_from"] = cell.made_from;
+  if (!cell.sketch.empty()) json["sketch"] = cell.sketch;
   json["loss_of_smaller"] = optional_number(cell.loss_of_smaller);
   json["loss_of_larger"] = optional_number(cell.loss_of_larger);
   return json;
@@ -147,9 +148,10 @@ Json to_json(const Series& series, const Cell& cell) {
 
 ReadCell read_cell(const Json& json) {
   const JsonObject object(json, "");
-  object.check_keys({"format", "version", "series", "size_bytes", "way", "settings", "producer", "wall_s",
-                     "refusal", "schedule", "finish_us", "lower_bound", "gap", "digest", "engine", "seed",
-                     "made_from", "loss_of_smaller", "loss_of_larger"});
+  object.check_keys({"format",    "version",     "series", "size_bytes",      "way",
+                     "settings",  "producer",    "wall_s", "refusal",         "schedule",
+                     "finish_us", "lower_bound", "gap",    "digest",          "engine",
+                     "seed",      "made_from",   "sketch", "loss_of_smaller", "loss_of_larger"});
   object.check_format(kCellFormat);
   ReadCell read{read_series(JsonObject(object.at("series"), "series")), {}};
   Cell& cell = read.cell;
@@ -170,6 +172,7 @@ ReadCell read_cell(const Json& json) {
   cell.seed =
       static_cast<std::uint64_t>(object.integer("seed", {0, std::numeric_limits<std::int64_t>::max()}));
   cell.made_from = object.text("made_from");
+  if (object.has("sketch")) cell.sketch = object.text("sketch", kMostText);
   cell.loss_of_smaller = read_optional(object, "loss_of_smaller");
   cell.loss_of_larger = read_optional(object, "loss_of_larger");
   return read;
@@ -232,7 +235,10 @@ void read_bins(const Json& json, Table& table) {
     cell.schedule = best.text("schedule");
     cell.finish_us = positive(best, "finish_us");
     cell.digest = best.text("digest");
-    if (cell.way == Way::replayed) cell.engine = to_string(cell.way);
+    if (cell.way == Way::replayed) {
+      cell.engine = to_string(cell.way);
+      cell.sketch.clear();
+    }
   });
   while (next < table.cells.size() && table.cells[next].is_refused()) ++next;
   if (next != table.cells.size())

@@ -33,7 +33,17 @@ std::vector<Option> solving_options() {
           {"concurrency", "N", "8", "transfers at a time on a link of a GPU; 0: any"}};
 }
 
+Option sketches_option() {
+  return {
+      "sketches", "N", "0",
+      "of each cell that is solved and not within the tolerance, tries the links of at most N sketches made "
+      "from the fabric (which NICs of a node send, and to which of the others), those of the least bound "
+      "first; a cell then takes up to 1 + N times as long"};
+}
+
 std::vector<OptionGroup> build_groups() {
+  std::vector<Option> solving = solving_options();
+  solving.push_back(sketches_option());
   std::vector<OptionGroup> groups = {
       fabric_options(option_of(find_solve_option("seed"))),
       {"Cells",
@@ -44,7 +54,7 @@ std::vector<OptionGroup> build_groups() {
         {"groups", "LIST;...", "all", "groups of GPUs: all;0-7;8-15"},
         {"relay", "any|none", "any", "none: GPUs outside a group neither send nor receive"},
         {"root", "GPU", "0", "of collectives that have one; the first GPU of a group without it"}}},
-      {"Solving", solving_options()},
+      {"Solving", std::move(solving)},
       {"Output",
        {{"output", "DIR", "", "folder of the catalogue; cells that are there are not made again"},
         {"force", "", "", "make them again"}}}};
@@ -68,6 +78,8 @@ catalogue::BuildOptions read_build_options(const Settings& settings) {
     set_option(options.solve, find_solve_option(name), settings.text(name));
   return options;
 }
+
+constexpr int kMostSketches = 1000;
 
 std::vector<Series> asked_series(const Settings& settings, const Topology& topology) {
   const auto groups = parse_groups(settings.text("groups"), topology.num_gpus());
@@ -147,6 +159,7 @@ std::string build(const Settings& settings, const Communicator& communicator) {
                  .sizes = parse_sizes(settings.text("sizes")),
                  .options = read_build_options(settings),
                  .anew = settings.has("force")};
+  task.options.sketches = static_cast<int>(settings.integer("sketches", 0, kMostSketches));
   return build_into(
       settings.text("output"), [&](const Folder& folder) { folder.add_fabric(*topology); },
       [&](const Folder&) { return task; }, communicator);

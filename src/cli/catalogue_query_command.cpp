@@ -123,10 +123,16 @@ std::string show(const Settings& settings) {
     }
     bins.push_back(std::move(row));
   }
+  std::string sketches;
+  for (const Cell& cell : table.cells) {
+    if (cell.sketch.empty()) continue;
+    sketches += fmt::format("{} was found over the links of sketch {} (GPUs of a node > of others)\n",
+                            format_size(cell.size_bytes), cell.sketch);
+  }
   const Cell& first = table.cells.front();
-  return fmt::format("{} on {}, made by {} with {}\n\n{}\n{}", catalogue::describe(table.series),
+  return fmt::format("{} on {}, made by {} with {}\n\n{}{}\n{}", catalogue::describe(table.series),
                      folder.fabric(table.series.fabric)->name(), first.producer, first.settings,
-                     format_table(cells),
+                     format_table(cells), sketches,
                      table.bins.empty() ? "the build is unfinished\n" : format_table(bins));
 }
 

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <tuple>
 
 #include "rondo/catalogue/times.hpp"
 #include "rondo/core/error.hpp"
@@ -14,6 +16,9 @@ namespace rondo::cli {
 namespace {
 
 using catalogue::Cell;
+
+/// Schedules on each side of a cell that are compared where its own is left out.
+constexpr std::size_t kNear = 2;
 
 class SetMaker {
  public:
@@ -27,15 +32,7 @@ class SetMaker {
   ProgramSet make(std::optional<std::size_t> most) {
     std::vector<std::string> allowed = writable();
     while (most && runs(allowed).size() > *most) leave_out_least(allowed);
-    const std::vector<Run> found = runs(allowed);
-    std::int64_t from = 0;
-    for (std::size_t r = 0; r < found.size(); ++r) {
-      const bool is_last = r + 1 == found.size();
-      const ByteRange range{from, is_last ? kMostBytes : border(found[r], found[r + 1]) - 1};
-      set_.programs.push_back(
-          {found[r].schedule, range, write_(*folder_.schedule(found[r].schedule), range)});
-      from = range.most + 1;
-    }
+    for (const Run& run : runs(allowed)) set_.programs.push_back({run.schedule, run.range, text_of(run)});
     set_.largest_loss = loss(allowed);
     return std::move(set_);
   }
@@ -45,23 +42,25 @@ class SetMaker {
     std::string schedule;
     double first_bytes = 0;
     double last_bytes = 0;  ///< cells
+    ByteRange range = {};
   };
 
   /// Schedules of the bins that the executor takes.
   std::vector<std::string> writable() {
     std::vector<std::string> names;
-    std::string first_refusal;
-    std::vector<std::string> tried;
     for (const catalogue::Bin& bin : table_.bins) {
-      if (std::ranges::find(tried, bin.schedule) != tried.end()) continue;
-      tried.push_back(bin.schedule);
+      if (std::ranges::find(names, bin.schedule) == names.end()) names.push_back(bin.schedule);
+    }
+    std::string first_refusal;
+    for (const Run& run : runs(names)) {
+      if (std::ranges::find(names, run.schedule) == names.end()) continue;
       try {
-        write_(*folder_.schedule(bin.schedule), {0, kMostBytes});
-        names.push_back(bin.schedule);
+        text_of(run);
       } catch (const Error& error) {
         if (error.code() != ExitCode::unavailable) throw;
         if (first_refusal.empty()) first_refusal = error.what();
-        set_.remarks.push_back(fmt::format("schedule {} is left out: {}", bin.schedule, error.what()));
+        set_.remarks.push_back(fmt::format("schedule {} is left out: {}", run.schedule, error.what()));
+        std::erase(names, run.schedule);
       }
     }
     if (names.empty()) {
@@ -71,26 +70,59 @@ class SetMaker {
     return names;
   }
 
-  const std::string& best_at(const std::vector<std::string>& allowed, double size_bytes) {
-    return *std::ranges::min_element(
-        allowed, {}, [&](const std::string& name) { return times_.finish_us(name, size_bytes); });
+  const std::string& text_of(const Run& run) {
+    const auto key = std::tuple(run.schedule, run.range.least, run.range.most);
+    const auto found = texts_.find(key);
+    if (found != texts_.end()) return found->second;
+    return texts_[key] = write_(*folder_.schedule(run.schedule), run.range);
+  }
+
+  /// The cell's own, or else the best of the nearest cells' on both sides, as bins are found.
+  std::string best_at(const std::vector<std::string>& allowed, std::size_t i) {
+    const auto is_allowed = [&](const std::string& name) {
+      return std::ranges::find(allowed, name) != allowed.end();
+    };
+    if (is_allowed(cells_[i]->schedule)) return cells_[i]->schedule;
+    std::string best;
+    double best_us = std::numeric_limits<double>::infinity();
+    const auto consider = [&](auto begin, auto end) {
+      std::vector<std::string> near;
+      for (auto cell = begin; cell != end && near.size() < kNear; ++cell) {
+        const std::string& name = (*cell)->schedule;
+        if (!is_allowed(name) || std::ranges::find(near, name) != near.end()) continue;
+        near.push_back(name);
+        const double there_us = times_.finish_us(name, cells_[i]->size_bytes);
+        if (!best.empty() && there_us >= best_us) continue;
+        best = name;
+        best_us = there_us;
+      }
+    };
+    const auto here = cells_.begin() + static_cast<std::ptrdiff_t>(i);
+    consider(std::make_reverse_iterator(here), cells_.rend());
+    consider(here + 1, cells_.end());
+    return best;
   }
 
   std::vector<Run> runs(const std::vector<std::string>& allowed) {
     std::vector<Run> found;
-    for (const Cell* cell : cells_) {
-      const std::string& best = best_at(allowed, cell->size_bytes);
-      if (found.empty() || found.back().schedule != best) found.push_back({best, cell->size_bytes});
-      found.back().last_bytes = cell->size_bytes;
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      const std::string best = best_at(allowed, i);
+      if (found.empty() || found.back().schedule != best) found.push_back({best, cells_[i]->size_bytes});
+      found.back().last_bytes = cells_[i]->size_bytes;
+    }
+    for (std::size_t r = 0; r < found.size(); ++r) {
+      found[r].range = {r == 0 ? 0 : found[r - 1].range.most + 1,
+                        r + 1 == found.size() ? kMostBytes : border(found[r], found[r + 1]) - 1};
     }
     return found;
   }
 
   double loss(const std::vector<std::string>& allowed) {
     double most = 0;
-    for (const Cell* cell : cells_) {
-      const double finish_us = times_.finish_us(best_at(allowed, cell->size_bytes), cell->size_bytes);
-      most = std::max(most, finish_us / cell->finish_us - 1);
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      const std::string best = best_at(allowed, i);
+      if (best == cells_[i]->schedule) continue;
+      most = std::max(most, times_.finish_us(best, cells_[i]->size_bytes) / cells_[i]->finish_us - 1);
     }
     return most;
   }
@@ -113,11 +145,22 @@ class SetMaker {
     allowed.erase(allowed.begin() + static_cast<std::ptrdiff_t>(least));
   }
 
-  /// Where the second begins.
+  /// Where the second begins: as between their bins where these are neighbours.
   std::int64_t border(const Run& smaller, const Run& larger) {
-    const catalogue::Border found =
-        times_.border(smaller.schedule, smaller.last_bytes, larger.schedule, larger.first_bytes);
-    return static_cast<std::int64_t>(std::ceil(found.above_bytes));
+    const auto key = std::tuple(smaller.schedule, smaller.last_bytes, larger.schedule, larger.first_bytes);
+    const auto known = borders_.find(key);
+    if (known != borders_.end()) return known->second;
+    const auto between = std::ranges::find_if(table_.bins, [&](const catalogue::Bin& bin) {
+      return bin.from_bytes > smaller.last_bytes && bin.from_bytes <= larger.first_bytes;
+    });
+    const bool are_neighbours = between != table_.bins.end() && between->schedule == larger.schedule &&
+                                std::prev(between)->schedule == smaller.schedule;
+    const double from_bytes =
+        are_neighbours
+            ? between->from_bytes
+            : times_.border(smaller.schedule, smaller.last_bytes, larger.schedule, larger.first_bytes)
+                  .above_bytes;
+    return borders_[key] = static_cast<std::int64_t>(std::ceil(from_bytes));
   }
 
   const catalogue::Folder& folder_;
@@ -125,6 +168,8 @@ class SetMaker {
   const WriteProgram& write_;
   catalogue::Times times_;
   std::vector<const Cell*> cells_;
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t>, std::string> texts_;
+  std::map<std::tuple<std::string, double, std::string, double>, std::int64_t> borders_;
   ProgramSet set_;
 };
 

@@ -13,6 +13,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/sketched_fabric.hpp"
 
 namespace rondo {
 namespace {
@@ -38,7 +39,7 @@ class Restriction {
     }
   }
 
-  Topology run() {
+  SketchedFabric run() {
     find_groups();
     check_local_switches();
     // GPUs keep their numbers; switches follow.
@@ -62,7 +63,11 @@ class Restriction {
     data_.shared_bandwidth = shared_by_copies(topology_, images_);
     data_.name = topology_.name() + "+sketch";
     data_.source = topology_.source();
-    return Topology(std::move(data_));
+    std::vector<LinkId> originals(data_.links.size());
+    for (std::size_t l = 0; l < images_.size(); ++l) {
+      for (const LinkId image : images_[l]) originals[image.index()] = LinkId(l);
+    }
+    return {Topology(std::move(data_)), std::move(originals)};
   }
 
  private:
@@ -283,8 +288,12 @@ class Restriction {
 
 }  // namespace
 
-Topology restricted(const Topology& topology, const Sketch& sketch) {
+SketchedFabric sketched_fabric(const Topology& topology, const Sketch& sketch) {
   return Restriction(topology, sketch).run();
+}
+
+Topology restricted(const Topology& topology, const Sketch& sketch) {
+  return sketched_fabric(topology, sketch).topology;
 }
 
 }  // namespace rondo

@@ -17,6 +17,9 @@ struct BuildOptions {
   /// most so much longer than the best known needs none of its own, unless the gap is larger in between. A
   /// fraction.
   double tolerance = 0.01;
+  /// Of each cell that is solved and not good enough, tried over the links of at most so many sketches, made
+  /// from the topology; those whose lower bound is not before the best end so far are left out.
+  int sketches = 0;
   /// Of each cell that is solved: seed, improve_work, concurrency.
   SolveOptions solve = {};
 

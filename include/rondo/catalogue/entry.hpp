@@ -54,6 +54,7 @@ struct Cell {
   std::string engine = {};
   std::uint64_t seed = 0;
   std::string made_from = {};  ///< digest of the (first) schedule that it was adapted from
+  std::string sketch = {};     ///< over whose links alone the schedule was found; empty: over all
   std::string settings = {};   ///< of the build
   std::string producer = {};
   double wall_s = 0;
