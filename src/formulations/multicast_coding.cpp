@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "multicast_memory.hpp"
+
 namespace rondo {
 namespace {
 
@@ -64,6 +66,7 @@ class Encoder {
       }
       set_held(ChunkId{i});
     }
+    set_memory(layout_, x_);
     return std::move(x_);
   }
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "rondo/core/error.hpp"
+#include "rondo/core/relay_memory.hpp"
 #include "rondo/graph/digraph.hpp"
 
 namespace rondo {
@@ -46,6 +48,7 @@ MulticastLayout::MulticastLayout(const Instance& instance)
     if (route.ends_at_gpu()) into_[target(static_cast<int>(x)).index()].push_back(static_cast<int>(x));
   }
   find_windows(distances(routes_, source_, topology()));
+  find_drops();
   number_columns();
 }
 
@@ -85,6 +88,33 @@ void MulticastLayout::find_windows(const std::vector<int>& distance) {
   }
 }
 
+void MulticastLayout::find_drops() {
+  instants_us_.resize(num_gpus());
+  if (!has_limited_relays(topology(), demand())) return;
+  for (const Contribution& contribution : demand().contributions()) {
+    for (std::size_t g = 0; g < num_gpus(); ++g) {
+      const bool is_limited = std::isfinite(topology().node(topology().node_of(GpuId{g})).relay_bytes);
+      drops_.push_back(is_limited && only_relays(contribution, GpuId{g}) ? 1 : 0);
+    }
+  }
+  const double tau_us = grid().tau_us;
+  for (std::size_t g = 0; g < num_gpus(); ++g) {
+    if (!std::isfinite(topology().node(topology().node_of(GpuId{g})).relay_bytes)) continue;
+    std::vector<double> within_epoch;
+    for (const int x : into_[g]) {
+      const double epochs = std::floor((fills_us(x) + slack_us()) / tau_us);
+      within_epoch.push_back(std::max(0.0, fills_us(x) - epochs * tau_us));
+    }
+    std::ranges::sort(within_epoch);
+    const auto same = [&](double a, double b) { return b - a <= slack_us(); };
+    const auto rest = std::ranges::unique(within_epoch, same);
+    within_epoch.erase(rest.begin(), rest.end());
+    for (int k = 0; k < grid().num_epochs; ++k) {
+      for (const double us : within_epoch) instants_us_[g].push_back(k * tau_us + us);
+    }
+  }
+}
+
 void MulticastLayout::number_columns() {
   long long columns = 0;
   const auto number = [&](std::vector<int>& base, Window window) {
@@ -98,6 +128,13 @@ void MulticastLayout::number_columns() {
     for (std::size_t g = 0; g < num_gpus(); ++g) {
       number(held_base_, GpuId{g} == demand().origin(c) ? Window{} : held_window(c, GpuId{g}));
     }
+  }
+  for (std::size_t i = 0; has_drops() && i < demand().num_chunks() * num_gpus(); ++i) {
+    const ChunkId c{i / num_gpus()};
+    const GpuId g{i % num_gpus()};
+    const bool is_dropped = drops(c, g);
+    number(dropped_base_, is_dropped ? Window{1, held_window(c, g).size() - 1} : Window{});
+    number(there_base_, is_dropped ? Window{1, static_cast<int>(instants_us(g).size())} : Window{});
   }
   if (columns > kMaxColumns) {
     throw Error(

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "rondo/core/ids.hpp"
@@ -23,6 +24,9 @@ struct Window {
 ///
 /// start(c, x, k): 1 where chunk c starts in epoch k on the transfer that takes route x.
 /// held(c, g, k): 1 where GPU g holds chunk c when epoch k begins; only for GPUs other than the origin.
+/// Behind these, for chunks that a GPU of little memory only passes on (`drops`): dropped(c, g, k): 1 where
+/// it held the chunk when epoch k - 1 began and no longer keeps it for k; there(c, g, i): at least 1 where
+/// some of the chunk is on it at its instant i.
 class MulticastLayout {
  public:
   explicit MulticastLayout(const Instance& instance);
@@ -49,6 +53,23 @@ class MulticastLayout {
   int held_column(ChunkId c, GpuId g, int k) const {
     return held_base_[c.index() * num_gpus() + g.index()] + k - held_window(c, g).first;
   }
+  /// Whether the GPU only passes the chunk on and has little memory for that.
+  bool drops(ChunkId c, GpuId g) const {
+    return !drops_.empty() && drops_[contribution(c) * num_gpus() + g.index()] != 0;
+  }
+  bool has_drops() const { return !drops_.empty(); }
+  /// Of a chunk that the GPU drops, for epochs behind the first of its held_window.
+  int dropped_column(ChunkId c, GpuId g, int k) const {
+    return dropped_base_[c.index() * num_gpus() + g.index()] + k - held_window(c, g).first - 1;
+  }
+  int there_column(ChunkId c, GpuId g, std::size_t instant) const {
+    return there_base_[c.index() * num_gpus() + g.index()] + static_cast<int>(instant);
+  }
+  /// When chunks may begin to fill the memory of a GPU, us; empty where it is not limited.
+  const std::vector<double>& instants_us(GpuId g) const { return instants_us_[g.index()]; }
+  /// From the start of a transfer until the first byte of its route x is at the GPU where that ends, us.
+  double fills_us(int x) const { return route(x).offset_us + topology().link(route(x).link).latency_us; }
+  double slack_us() const { return 1e-9 * grid().tau_us * std::max(1, grid().num_epochs); }
   int num_columns() const { return num_columns_; }
 
  private:
@@ -58,16 +79,21 @@ class MulticastLayout {
     return c.index() / static_cast<std::size_t>(demand().chunks_per_contribution());
   }
   void find_windows(const std::vector<int>& distance);
+  void find_drops();
   void number_columns();
 
   Instance instance_;
   std::vector<TransferRoute> routes_;
   std::vector<GpuId> source_;
   std::vector<std::vector<int>> into_;
-  std::vector<Window> start_window_;  ///< contribution x route
-  std::vector<Window> held_window_;   ///< contribution x GPU
-  std::vector<int> start_base_;       ///< chunk x route
-  std::vector<int> held_base_;        ///< chunk x GPU
+  std::vector<Window> start_window_;              ///< contribution x route
+  std::vector<Window> held_window_;               ///< contribution x GPU
+  std::vector<int> start_base_;                   ///< chunk x route
+  std::vector<int> held_base_;                    ///< chunk x GPU
+  std::vector<char> drops_;                       ///< contribution x GPU; empty: none
+  std::vector<std::vector<double>> instants_us_;  ///< per GPU, ascending
+  std::vector<int> dropped_base_;                 ///< chunk x GPU, as there_base_; empty without drops
+  std::vector<int> there_base_;
   int num_columns_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include "multicast_coding.hpp"
 #include "multicast_layout.hpp"
+#include "multicast_memory.hpp"
 #include "rondo/formulations/formulations.hpp"
 
 /// Rows, for chunk c, routes x (transfer_routes.hpp), GPUs g and epochs k:
@@ -19,6 +20,7 @@
 ///   sum of the starts that occupy link l at instant t <= 1
 ///   sum of rate x the starts that occupy links of a group at instant t <= bandwidth of the group
 ///       for every instant t at which a chunk may start on the link, or on a link of the group
+///   held and what GPUs of little memory only pass on: multicast_memory.hpp
 ///   held(c, d, K) = 1                                                     for destinations d
 // clang-format on
 ///
@@ -43,6 +45,7 @@ class MilpBuilder {
     add_links();
     add_groups();
     add_chunk_order();
+    add_memory_rows(layout_, model_);
     return std::move(model_);
   }
 
@@ -77,6 +80,7 @@ class MilpBuilder {
         if (wanted && window.size() == 0) model_.add_row(1, 1);
       }
     });
+    add_memory_columns(layout_, model_);
   }
 
   void add_arrivals(ChunkId c) {
@@ -88,6 +92,8 @@ class MilpBuilder {
         const int row = model_.add_row(0, 0);
         model_.add_entry(row, layout_.held_column(c, g, k), 1);
         if (k > window.first) model_.add_entry(row, layout_.held_column(c, g, k - 1), -1);
+        if (k > window.first && layout_.drops(c, g))
+          model_.add_entry(row, layout_.dropped_column(c, g, k), 1);
         for (const int x : layout_.routes_into(g)) add_start(row, c, x, k - layout_.route(x).landing, -1);
       }
     }
@@ -98,6 +104,15 @@ class MilpBuilder {
       if (!layout_.route(x).ends_at_gpu()) continue;
       const Window window = layout_.start_window(c, x);
       const bool at_origin = layout_.source(x) == layout_.demand().origin(c);
+      if (layout_.drops(c, layout_.source(x)) || layout_.drops(c, layout_.target(x))) {
+        // What was dropped may come, and be sent on, again.
+        for (int k = window.first; k <= window.last && !at_origin; ++k) {
+          const int row = model_.add_row(-kInfinity, 0);
+          model_.add_entry(row, layout_.start_column(c, x, k), 1);
+          model_.add_entry(row, layout_.held_column(c, layout_.source(x), k), -1);
+        }
+        continue;
+      }
       for (int k = at_origin ? window.last : window.first; k <= window.last; ++k) {
         const int row = model_.add_row(-kInfinity, at_origin ? 1 : 0);
         for (int earlier = window.first; earlier <= k; ++earlier) add_start(row, c, x, earlier, 1);

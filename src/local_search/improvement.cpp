@@ -1,3 +1,4 @@
+#include "rondo/local_search/relay_fit.hpp"
 #include "rondo/local_search/improvement.hpp"
 
 #include <algorithm>
@@ -189,7 +190,8 @@ class Improver {
         // In the same order without waiting.
         plan = placed_forward(plan, space, starts_of(plan));
       } else {
-        plan.quality = quality_of(plan.transfers, space);
+        // What is dropped and fetched again comes but once in plans, which may need more memory then.
+        settle(plan, space);
       }
       plan = justified(plan, space);
     };

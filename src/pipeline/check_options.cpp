@@ -45,7 +45,7 @@ void check_relay_memory(const Problem& problem) {
                     "--relay-memory), which a schedule of --from does not heed; leave one of them out",
                     problem.topology->name()));
   }
-  if (engine == "auto" || may_be_fitted(find_engine(engine))) return;
+  if (engine == "auto" || heeds_relay_memory(find_engine(engine))) return;
   throw Error(ExitCode::unavailable,
               fmt::format("GPUs of '{}' have little memory for what they only pass on (buffer_bytes, "
                           "--relay-memory), which engine {} does not heed; use --engine list, or auto",

@@ -14,8 +14,8 @@
 
 namespace rondo {
 
-bool may_be_fitted(const EngineInfo& engine) {
-  return !engine.combines && !engine.answers && !engine.works_in_rounds && !engine.traits.branches;
+bool heeds_relay_memory(const EngineInfo& engine) {
+  return !engine.combines && !engine.answers && !engine.works_in_rounds;
 }
 
 EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
@@ -45,7 +45,7 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   for (const EngineInfo& engine : engine_registry()) {
     if (combines ? !engine.combines : !engine.spreads) continue;
     const bool schedules = (engine.heeds_bandwidth_steps || !problem.topology->has_bandwidth_steps()) &&
-                           (!is_limited_ || may_be_fitted(engine));
+                           (!is_limited_ || heeds_relay_memory(engine));
     const bool applicable =
         asked.engine == "auto" && schedules && which(engine) && engine.applicable(instance_, options_);
     if (!applicable && asked.engine != engine.name) continue;

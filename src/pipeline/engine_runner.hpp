@@ -12,9 +12,9 @@
 
 namespace rondo {
 
-/// Whether other starts may be given to what the engine makes, where GPUs have little memory for what they
-/// only pass on.
-bool may_be_fitted(const EngineInfo& engine);
+/// Whether the engine heeds little memory of GPUs for what they only pass on, or other starts may be given to
+/// what it makes.
+bool heeds_relay_memory(const EngineInfo& engine);
 
 /// The engines that are tried on a problem, each prepared when it is first needed.
 class EngineRunner {

@@ -38,6 +38,7 @@ Schedule best_list_schedule(const Topology& topology, const Demand& demand, cons
   for (const std::string& policy : list_policies_of_models()) {
     list_options.policy = policy;
     EngineResult result = list(demand, list_options);
+    if (result.schedule) result.schedule = in_memory(topology, demand, *std::move(result.schedule));
     if (result.schedule && result.schedule->finish_us < best.finish_us) best = std::move(*result.schedule);
   }
   return best;
@@ -140,19 +141,21 @@ EngineResult solve(const Topology& topology, const Demand& demand, const EngineO
   const double tau_us = instance.grid->tau_us;
   const Schedule listed = best_list_schedule(topology, demand, options, tools);
   const Schedule on_grid = best_list_schedule(snap_to_grid(topology, *instance.grid), demand, options, tools);
-  const int listed_epochs = static_cast<int>(std::ceil(on_grid.finish_us / tau_us - 1e-6));
+  const bool is_listed = std::isfinite(listed.finish_us) && std::isfinite(on_grid.finish_us);
+  const int listed_epochs = is_listed ? static_cast<int>(std::ceil(on_grid.finish_us / tau_us - 1e-6))
+                                      : upper_bound_epochs(topology, demand, *instance.grid);
 
   // Not the incumbent's number: behind switches it may not fit the grid, where transfers start at whole
   // epochs.
   const int asked = options.epochs.num_epochs;
-  const int at_most = asked > 0 ? asked : std::numeric_limits<int>::max();
+  const int at_most = asked > 0 ? asked : is_listed ? std::numeric_limits<int>::max() : listed_epochs;
   GridOptimum optimum = EpochSearch(instance, options, tools).least_epochs(at_most, listed_epochs, on_grid);
 
   EngineResult result;
   result.metrics = {
       {"tau_us", tau_us}, {"nodes", static_cast<double>(optimum.nodes)}, {"proven_optimal_on_grid", 0}};
   result.limits_hit = optimum.limits_hit;
-  result.schedule = listed;
+  if (std::isfinite(listed.finish_us)) result.schedule = listed;
   if (!optimum.field) {
     if (asked > 0 && optimum.infeasible_epochs == asked) {
       throw Error(
@@ -162,12 +165,13 @@ EngineResult solve(const Topology& topology, const Demand& demand, const EngineO
               "leave their number to the engine",
               asked, tau_us));
     }
+    if (!result.schedule) return result;
     result.remarks.push_back(
         "a limit ended the search on the epoch grid; this is the list scheduler's schedule");
     return result;
   }
-  Schedule retimed = retime(
-      topology, demand, pruned(topology, demand, sends_on_grid(topology, demand, *optimum.field, tau_us)));
+  Schedule retimed =
+      retimed_from_grid(topology, demand, sends_on_grid(topology, demand, *optimum.field, tau_us));
 
   const double grid_us = optimum.epochs * tau_us;
   result.metrics["grid_epochs"] = optimum.epochs;

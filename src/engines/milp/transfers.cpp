@@ -4,10 +4,15 @@
 #include <limits>
 #include <map>
 
+#include "rondo/core/chunk_gpu_table.hpp"
+#include "rondo/core/error.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/link_timetable.hpp"
+#include "rondo/core/relay_memory.hpp"
+#include "rondo/core/replay.hpp"
 #include "rondo/core/transfers.hpp"
+#include "rondo/local_search/relay_fit.hpp"
 
 namespace rondo {
 namespace {
@@ -43,6 +48,54 @@ std::vector<TreeMove> tree_moves(const Topology& topology, const Demand& demand,
     }
   }
   return moves;
+}
+
+/// As pruned() does, where each send onwards uses the latest arrival that is not after it: what was dropped
+/// may have been fetched again.
+std::vector<Send> pruned_with_latest_causes(const Topology& topology, const Demand& demand,
+                                            std::span<const Send> sends) {
+  Transfers transfers = transfers_of(topology, demand, sends);
+  std::vector<Delivery>& deliveries = transfers.deliveries;
+  const auto not_after = [](double a_us, double b_us) { return a_us <= b_us || times_equal(a_us, b_us); };
+  for (Delivery& onward : deliveries) {
+    onward.cause = -1;
+    for (std::size_t d = 0; d < deliveries.size() && onward.src != demand.origin(onward.chunk); ++d) {
+      const Delivery& in = deliveries[d];
+      if (in.chunk != onward.chunk || in.dst != onward.src || !not_after(in.arrival_us, onward.start_us))
+        continue;
+      if (onward.cause < 0 || in.arrival_us > deliveries[index(onward.cause)].arrival_us)
+        onward.cause = static_cast<int>(d);
+    }
+  }
+  const std::vector<char> needed = needed_deliveries(demand, deliveries);
+  std::vector<char> is_kept(sends.size(), 0);
+  for (std::size_t d = 0; d < needed.size(); ++d) {
+    for (int s = needed[d] != 0 ? deliveries[d].last_send : -1; s >= 0; s = transfers.continued[index(s)])
+      is_kept[index(s)] = 1;
+  }
+  std::vector<Send> kept;
+  for (std::size_t s = 0; s < sends.size(); ++s) {
+    if (is_kept[s] != 0) kept.push_back(sends[s]);
+  }
+  return kept;
+}
+
+/// The times that the sends have.
+Schedule as_it_is(const Topology& topology, const Demand& demand, std::vector<Send> sends) {
+  Schedule schedule{std::move(sends), 0};
+  ChunkGpuTable<double> first_us(demand, std::numeric_limits<double>::infinity());
+  for (const Send& send : schedule.sends) {
+    const NodeId head = topology.link(send.link).dst;
+    if (!topology.is_gpu(head)) continue;
+    double& us = first_us(send.chunk, topology.gpu_of(head));
+    us = std::min(us, send.arrival_us);
+  }
+  for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
+    for (const GpuId d : demand.destinations(ChunkId{i}))
+      schedule.finish_us = std::max(schedule.finish_us, first_us(ChunkId{i}, d));
+  }
+  canonicalise(schedule);
+  return schedule;
 }
 
 }  // namespace
@@ -100,6 +153,25 @@ Schedule retime(const Topology& topology, const Demand& demand, std::span<const 
   }
   canonicalise(schedule);
   return schedule;
+}
+
+std::optional<Schedule> in_memory(const Topology& topology, const Demand& demand, Schedule schedule) {
+  if (!has_limited_relays(topology, demand)) return schedule;
+  try {
+    return fitted_to_memory(topology, demand, std::move(schedule), kAnyConcurrency);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::unavailable) throw;
+    return std::nullopt;
+  }
+}
+
+Schedule retimed_from_grid(const Topology& topology, const Demand& demand, std::span<const Send> on_grid) {
+  if (!has_limited_relays(topology, demand))
+    return retime(topology, demand, pruned(topology, demand, on_grid));
+  Schedule kept = as_it_is(topology, demand, pruned_with_latest_causes(topology, demand, on_grid));
+  // Sends that come again are none of a plan's.
+  auto fitted = in_memory(topology, demand, retime(topology, demand, pruned(topology, demand, on_grid)));
+  return fitted && fitted->finish_us < kept.finish_us ? *std::move(fitted) : std::move(kept);
 }
 
 }  // namespace rondo
