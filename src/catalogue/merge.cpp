@@ -5,6 +5,7 @@
 #include <set>
 
 #include "replaying.hpp"
+#include "rondo/catalogue/repairs.hpp"
 #include "rondo/catalogue/tuned.hpp"
 #include "rondo/catalogue/upkeep.hpp"
 #include "rondo/core/error.hpp"
@@ -86,6 +87,7 @@ Merged merge(const Folder& folder, const Folder& from, SameCell same) {
     folder.write(coming.series, coming.cell);
   }
   for (const Series& series : from.all_series()) merge_tuned(folder, from, series);
+  merge_repairs(folder, from);
   return merged;
 }
 
@@ -110,6 +112,7 @@ Pruned prune(const Folder& folder, const std::vector<std::string>& keep) {
   for (const std::string& name : folder.fabrics()) {
     if (!keep.empty() && std::ranges::find(keep, name) == keep.end()) folder.remove_fabric(name);
   }
+  prune_repairs(folder);
   for (const std::string& name : folder.schedules()) {
     if (used.contains(name)) continue;
     const std::filesystem::path path = folder.schedule_path(name);

@@ -7,11 +7,13 @@
 #include "command.hpp"
 #include "fabrics.hpp"
 #include "figures.hpp"
+#include "rondo/catalogue/repairs.hpp"
 #include "rondo/catalogue/times.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/io/schedule_files.hpp"
+#include "rondo/io/schedule_hdf5.hpp"
 #include "rondo/parallel/communicator.hpp"
 #include "rondo/pipeline/bound.hpp"
 #include "table.hpp"
@@ -33,12 +35,23 @@ std::vector<OptionGroup> series_groups() {
   return {{"Input", {catalogue_option()}}, {"Series", series_options()}, fabric_of_catalogue()};
 }
 
+std::string why_no_failure(const Settings& settings) {
+  return settings.has("failed") ? "" : "nothing fails; give --failed NODE:NODE, or leave it out";
+}
+
 std::vector<OptionGroup> lookup_groups() {
   std::vector<OptionGroup> groups = series_groups();
   groups.push_back({"Size", {{"size", "SIZE", "", "any size, as of rondo solve"}}});
   groups.push_back(
-      {"Output",
-       {{"output", "FILE", "", "the schedule timed for this size, with its bound, as FILE.json or HDF5"}}});
+      {"Failure",
+       {{"at", "US", "", "when links fail, from the begin of the schedule", why_no_failure},
+        {"failed", "NODE:NODE", "",
+         "the links between two nodes, both ways, are gone from then on: the repair that rondo repair "
+         "--all-single-failures --catalogue has prepared"}}});
+  groups.push_back({"Output",
+                    {{"output", "FILE", "",
+                      "the schedule timed for this size, with its bound, as FILE.json or HDF5; with --failed "
+                      "what is left to do"}}});
   return groups;
 }
 
@@ -99,6 +112,20 @@ std::string list(const Settings& settings) {
   return format_table(rows) + cells;
 }
 
+std::vector<std::string> row_of_repairs(const Folder& folder, const catalogue::Running& running,
+                                        double size_bytes) {
+  std::size_t refused = 0;
+  double latest_us = 0;
+  const auto repairs = catalogue::repairs_at(folder, running);
+  for (const catalogue::PreparedRepair& repair : repairs) {
+    refused += repair.refused.empty() ? 0 : 1;
+    latest_us = std::max(latest_us, repair.whole_finish_us);
+  }
+  return {format_size(size_bytes),          running.digest,
+          fmt::format("{}", running.at_us), fmt::format("{}", repairs.size()),
+          fmt::format("{}", refused),       fmt::format("{:.6g}", latest_us)};
+}
+
 std::string show(const Settings& settings) {
   const Folder folder = Folder::open(settings.text("path"));
   const Table table = folder.table(series_in(folder, settings));
@@ -129,11 +156,18 @@ std::string show(const Settings& settings) {
     sketches += fmt::format("{} was found over the links of sketch {} (GPUs of a node > of others)\n",
                             format_size(cell.size_bytes), cell.sketch);
   }
+  std::vector<std::vector<std::string>> repairs{
+      {"repairs of", "digest", "links fail at us", "failures", "without a repair", "latest finish us"}};
+  for (const Cell& cell : table.cells) {
+    for (const double at_us : catalogue::repair_times(folder, table.series.fabric, cell.digest))
+      repairs.push_back(row_of_repairs(folder, {table.series.fabric, cell.digest, at_us}, cell.size_bytes));
+  }
   const Cell& first = table.cells.front();
   return fmt::format("{} on {}, made by {} with {}\n\n{}{}\n{}", catalogue::describe(table.series),
                      folder.fabric(table.series.fabric)->name(), first.producer, first.settings,
                      format_table(cells), sketches,
-                     table.bins.empty() ? "the build is unfinished\n" : format_table(bins));
+                     table.bins.empty() ? "the build is unfinished\n" : format_table(bins)) +
+         (repairs.size() > 1 ? "\n" + format_table(repairs) : "");
 }
 
 /// The schedule of a bin at any size, proven.
@@ -149,6 +183,39 @@ ProvenSchedule proven_at(const Folder& folder, const Series& series, const std::
   return proven;
 }
 
+/// What is prepared for a failure of links while the schedule of a bin is running at a size.
+std::string lookup_repair(const Folder& folder, const Series& series, const std::string& schedule,
+                          const Settings& settings) {
+  const auto topology = folder.fabric(series.fabric);
+  const std::vector<LinkSelector> failed =
+      link_selectors("failed", settings.text("failed"), *topology, false);
+  if (failed.size() != 1) {
+    throw Error(ExitCode::usage,
+                fmt::format("--failed names {} pairs of nodes; repairs are prepared for one", failed.size()));
+  }
+  links_of(*topology, failed.front());
+  const ProvenSchedule running =
+      catalogue::timed_at(folder, series, schedule, parse_size(settings.text("size")));
+  const catalogue::PreparedRepair found = catalogue::find_repair(
+      folder, {series.fabric, schedule_digest(running.demand, running.schedule), settings.fraction("at")},
+      failed.front().a, failed.front().b);
+  if (!found.refused.empty()) throw Error(ExitCode::unavailable, found.refused);
+  std::string text;
+  if (found.rest.empty()) {
+    text = "nothing is left to do: all that is wanted has arrived or is in flight on other links\n";
+  } else {
+    text = fmt::format("{}\nrest: finish {:.6g} us, bound {:.6g} us, gap {} ({}), digest {}\n",
+                       found.rest.string(), found.finish_us, found.lower_bound_us,
+                       percent(found.finish_us / found.lower_bound_us - 1), found.made_by, found.digest);
+  }
+  text += fmt::format("whole: finish {:.6g} us, {:.6g} us without the failure\n", found.whole_finish_us,
+                      running.schedule.finish_us);
+  if (!settings.has("output")) return text;
+  if (found.rest.empty()) throw Error(ExitCode::bad_data, "nothing is left to do then; leave --output out");
+  write_schedule(settings.text("output"), read_schedule(found.rest));
+  return text + fmt::format("wrote {}\n", settings.text("output"));
+}
+
 std::string lookup(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
   const Folder folder = Folder::open(path);
@@ -157,6 +224,7 @@ std::string lookup(const Settings& settings) {
   const catalogue::Catalogue index(path);
   const catalogue::Found found =
       index.lookup({series.collective, size_bytes, series.fabric, series.root, series.group, series.relays});
+  if (settings.has("failed")) return lookup_repair(folder, series, found.schedule.stem(), settings);
   std::string text = fmt::format(
       "{}\nbest of the catalogue from {} to below {}; at {}: finish {:.6g} us, bound {:.6g} us ({}), gap "
       "{}\n",
@@ -200,7 +268,8 @@ Command catalogue_lookup_command() {
               "A program that asks often uses rondo/catalogue/catalogue.hpp: Catalogue::lookup takes some "
               "microseconds.\n\n"
               "Example:\n"
-              "  rondo catalogue lookup ndv2 --collective allgather --size 3MB --output ag.h5\n",
+              "  rondo catalogue lookup ndv2 --collective allgather --size 3MB --output ag.h5\n"
+              "  rondo catalogue lookup ndv2 --collective allgather --size 3MB --at 100 --failed c0g1:c0g3\n",
           .options = lookup_groups,
           .run = on_root_alone(lookup)};
 }

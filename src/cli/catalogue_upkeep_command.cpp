@@ -9,6 +9,7 @@
 #include "command.hpp"
 #include "fabrics.hpp"
 #include "rondo/catalogue/build.hpp"
+#include "rondo/catalogue/repairs.hpp"
 #include "rondo/catalogue/sampling.hpp"
 #include "rondo/catalogue/upkeep.hpp"
 #include "rondo/core/error.hpp"
@@ -46,6 +47,8 @@ std::string verify(const Settings& settings, const Communicator& communicator) {
   const catalogue::Verified found = catalogue::verify(folder, {communicator});
   const std::string text = from_root(communicator, [&] {
     std::vector<std::string> faults = found.faults;
+    const catalogue::VerifiedRepairs repairs = catalogue::verify_repairs(folder);
+    faults.insert(faults.end(), repairs.faults.begin(), repairs.faults.end());
     try {
       const catalogue::Catalogue index(path);
     } catch (const Error& error) {
@@ -59,8 +62,9 @@ std::string verify(const Settings& settings, const Communicator& communicator) {
                                           "\nrondo catalogue build with the options of the first time makes "
                                           "damaged cells again, verify --repair the index");
     }
-    return fmt::format("{} cells, {} schedules, {} borders: replayed, bounds derived; the index is whole\n",
-                       found.cells, folder.schedules().size(), found.borders);
+    return fmt::format("{} cells, {} schedules, {} borders{}: replayed, bounds derived; the index is whole\n",
+                       found.cells, folder.schedules().size(), found.borders,
+                       repairs.repairs > 0 ? fmt::format(", {} repairs", repairs.repairs) : "");
   });
   if (!settings.has("random-sizes")) return text;
   const catalogue::Sampled sampled = catalogue::sample(

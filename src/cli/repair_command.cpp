@@ -1,17 +1,22 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "command.hpp"
 #include "fabrics.hpp"
 #include "figures.hpp"
+#include "rondo/catalogue/repairs.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/io/json_files.hpp"
 #include "rondo/io/read_as.hpp"
+#include "rondo/io/run_lock.hpp"
 #include "rondo/io/schedule_files.hpp"
+#include "rondo/io/schedule_hdf5.hpp"
 #include "rondo/pipeline/repair.hpp"
 #include "run.hpp"
 #include "single_failures.hpp"
@@ -24,6 +29,12 @@ std::string why_all_ignored(const Settings& settings) {
     if (settings.has(other)) return fmt::format("--{} is for one failure; leave one of them out", other);
   }
   return "";
+}
+
+std::string why_no_catalogue(const Settings& settings) {
+  if (!settings.has("all-single-failures"))
+    return "it is for --all-single-failures; give that, or leave it out";
+  return settings.has("output") ? "--output is the folder then; leave one of them out" : "";
 }
 
 std::vector<OptionGroup> option_groups() {
@@ -45,6 +56,11 @@ std::vector<OptionGroup> option_groups() {
        {{"output", "FILE", "",
          "what has to be done from then on, as FILE.json or HDF5: its time 0 is the failure, its fabric "
          "the one that is left; of --all-single-failures the folder for them, with failures.json"},
+        {"catalogue", "DIR", "",
+         "keeps what --all-single-failures makes in a catalogue, where rondo catalogue lookup finds it by "
+         "--at and "
+         "--failed; PATH is what rondo catalogue lookup --output gave",
+         why_no_catalogue},
         {"whole", "FILE", "",
          "the whole schedule, with what happened before, on a fabric whose links fail at that time"}}}};
 }
@@ -114,14 +130,37 @@ std::string repair_one(const Settings& settings) {
   return text;
 }
 
+std::filesystem::path folder_in_catalogue(const std::filesystem::path& path, const ProvenSchedule& running,
+                                          double at_us) {
+  const catalogue::Folder folder = catalogue::Folder::open(path);
+  const std::string fabric = catalogue::fingerprint(running.topology);
+  if (const auto all = folder.fabrics(); std::ranges::find(all, fabric) == all.end()) {
+    throw Error(ExitCode::no_input,
+                fmt::format("the catalogue {} is not of the fabric '{}' (fingerprint {}); it is of {}",
+                            path.string(), running.topology.name(), fabric, fmt::join(all, ", ")));
+  }
+  return catalogue::make_repairs_folder(folder,
+                                        {fabric, schedule_digest(running.demand, running.schedule), at_us});
+}
+
 /// Collective. All ranks work on what the root has read.
 std::string repair(const Settings& settings, const Communicator& communicator) {
   if (!settings.has("all-single-failures")) return on_root_alone(repair_one)(settings, communicator);
   const double at_us = settings.fraction("at");
-  const std::string& folder = settings.text("output");
-  const std::string text =
-      from_root(communicator, [&] { return schedule_to_json(read_running(settings)).dump(); });
-  return repair_single_failures(schedule_from_json(parse_json(text, "the running schedule")), at_us, folder,
+  std::optional<RunLock> lock;  // of a catalogue, on the root
+  std::filesystem::path folder = settings.has("catalogue") ? "" : settings.text("output");
+  const std::string text = from_root(communicator, [&] {
+    const ProvenSchedule running = read_running(settings);
+    live_state(running, at_us, {});  // a time that is wrong makes no folder
+    if (settings.has("catalogue")) {
+      catalogue::Folder::open(settings.text("catalogue"));
+      lock.emplace(settings.text("catalogue"));
+      folder = folder_in_catalogue(settings.text("catalogue"), running, at_us);
+    }
+    return Json{{"folder", folder.string()}, {"running", schedule_to_json(running)}}.dump();
+  });
+  const Json told = parse_json(text, "the running schedule");
+  return repair_single_failures(schedule_from_json(told["running"]), at_us, told["folder"].get<std::string>(),
                                 communicator);
 }
 
@@ -141,7 +180,8 @@ Command repair_command() {
           "Examples:\n"
           "  rondo repair runs/a --at 1200 --without c0g3:rail3 --output rest.json\n"
           "  rondo repair runs/a --at 1200 --degrade c0g3:rail3:0.5 --whole whole.h5\n"
-          "  mpirun -n 2 rondo repair runs/a --at 1200 --all-single-failures --output failures\n",
+          "  mpirun -n 2 rondo repair runs/a --at 1200 --all-single-failures --output failures\n"
+          "  rondo repair ag.h5 --at 1200 --all-single-failures --catalogue ndv2\n",
       .options = option_groups,
       .run = repair};
 }

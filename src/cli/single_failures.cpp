@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/catalogue/entry.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/json_files.hpp"
@@ -40,7 +41,8 @@ class SingleFailures {
         at_us_(at_us),
         folder_(std::move(folder)),
         pairs_(joined_pairs(running.topology)),
-        digest_(schedule_digest(running.demand, running.schedule)) {}
+        digest_(schedule_digest(running.demand, running.schedule)),
+        fabric_(catalogue::fingerprint(running.topology)) {}
 
   std::size_t size() const { return pairs_.size(); }
 
@@ -51,7 +53,8 @@ class SingleFailures {
     const fs::path file = folder_ / (stem + ".json");
     if (fs::exists(file)) {
       const Json kept = parse_json(read_text_file(file), file);
-      if (kept.value("schedule_digest", "") == digest_ && kept.value("at_us", -1.0) == at_us_)
+      if (kept.value("schedule_digest", "") == digest_ && kept.value("fabric", fabric_) == fabric_ &&
+          kept.value("at_us", -1.0) == at_us_)
         return kept.dump();
       throw Error(ExitCode::bad_data,
                   fmt::format("{} is of another schedule or time; give another folder", file.string()));
@@ -71,7 +74,8 @@ class SingleFailures {
     Json row = {{"nodes", {a.value, b.value}},
                 {"names", {name_of(running_.topology, a), name_of(running_.topology, b)}},
                 {"at_us", at_us_},
-                {"schedule_digest", digest_}};
+                {"schedule_digest", digest_},
+                {"fabric", fabric_}};
     try {
       const auto alone = make_local_communicator();
       const Stopwatch clock;
@@ -84,6 +88,8 @@ class SingleFailures {
         row["finish_us"] = repaired.rest->schedule.finish_us;
         row["lower_bound_us"] = repaired.rest->lower_bound->us;
         write_schedule(rest, *repaired.rest);
+        const ProvenSchedule written = read_schedule(rest);  // files leave out what says nothing
+        row["rest_digest"] = schedule_digest(written.demand, written.schedule);
       }
     } catch (const Error& error) {
       if (error.code() != ExitCode::unavailable && error.code() != ExitCode::bad_data) throw;
@@ -97,6 +103,7 @@ class SingleFailures {
   fs::path folder_;
   std::vector<std::pair<NodeId, NodeId>> pairs_;
   std::string digest_;
+  std::string fabric_;
 };
 
 std::string table_of(const Json& rows, double undisturbed_us) {

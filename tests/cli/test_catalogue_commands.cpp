@@ -37,6 +37,51 @@ TEST_F(CatalogueCommands, BuiltOnAnyNumberOfRanksLookedUpAndKept) {
   succeed(split("catalogue verify both"));
 }
 
+TEST_F(CatalogueCommands, HasRepairsReady) {
+  succeed(build("--collectives allgather --sizes 1MB,4MB --output c"));
+  succeed(split("catalogue lookup c --collective allgather --size 3MB --output ag.h5"));
+  succeed(split("repair ag.h5 --at 20 --all-single-failures --catalogue c"), 2);
+  // The same as in a folder of one's own.
+  succeed(split("repair ag.h5 --at 20 --all-single-failures --output own"));
+  const std::string failed = "catalogue lookup c --collective allgather --size 3MB --at 20 --failed ";
+  const std::string found = succeed(split(failed + "g1:g2 --output rest.h5"));
+  EXPECT_TRUE(contains(found, "whole: finish")) << found;
+  EXPECT_TRUE(read_file(at(found.substr(0, found.find('\n')))) == read_file(at("own/1-2.h5")));
+  succeed({"verify", "rest.h5"});
+  EXPECT_TRUE(contains(succeed(split("catalogue verify c")), "4 repairs"));
+  // A size of the build: shown with its cell.
+  succeed(split("catalogue lookup c --collective allgather --size 4MB --output ag4.h5"));
+  succeed(split("repair ag4.h5 --at 0 --all-single-failures --catalogue c"));
+  const std::string shown = succeed(split("catalogue show c --collective allgather"));
+  EXPECT_TRUE(contains(shown, "repairs of")) << shown;
+  succeed(split("catalogue merge both --from c"));
+  EXPECT_TRUE(contains(succeed(split("catalogue verify both")), "8 repairs"));
+
+  const auto refused = [&](const std::string& arguments, int code, const std::string& part) {
+    const Outcome outcome = rondo(split(arguments));
+    EXPECT_EQ(outcome.exit_code, code) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, part)) << outcome.err;
+  };
+  const std::string lookup = "catalogue lookup c --collective allgather --size ";
+  refused(lookup + "3MB --at 21 --failed g1:g2", 66, "it has them at 20 us");
+  refused(lookup + "2MB --at 20 --failed g1:g2", 66, "none of this schedule");
+  refused(lookup + "3MB --at 20 --failed g1:g3", 64, "no link joins g1:g3");
+  refused(lookup + "3MB --at 20 --failed g1:g2,g2:g3", 64, "2 pairs");
+  refused(lookup + "3MB --at 20", 64, "--failed");
+  refused("repair ag.h5 --at 20 --without g1:g2 --catalogue c", 64, "--all-single-failures");
+  refused("repair ag.h5 --at 20 --all-single-failures --catalogue own", 66, "is no catalogue");
+  succeed(split(
+      "solve --topology ring:gpus=5 --collective allgather --size 9MB --improve-work 0 --output other"));
+  refused("repair other --at 20 --all-single-failures --catalogue c", 66, "is not of the fabric");
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(at("c/repairs"))) {
+    if (entry.path().filename() == "1-2.h5")
+      std::filesystem::copy_file(at("ag.h5"), entry.path(),
+                                 std::filesystem::copy_options::overwrite_existing);
+  }
+  refused(lookup + "3MB --at 20 --failed g1:g2", 65, "another schedule");
+  refused("catalogue verify c", 65, "1-2.h5");
+}
+
 TEST_F(CatalogueCommands, ExportedForAllSizes) {
   succeed(build("--collectives allgather,allreduce,alltoall --sizes 1KB,64KB,1MB,16MB --output c"), 2);
   EXPECT_TRUE(contains(succeed(split("catalogue verify c --random-sizes 20"), 2), "20 random sizes"));

@@ -174,7 +174,7 @@ TEST(Commands, EveryOptionAlwaysCountsOrHasARule) {
         "relay-memory", "scale-latency", "scale-bandwidth", "profile", "sketch"}},
       {"catalogue lookup",
        {"path", "collective", "group", "topology", "degrade", "without", "switch-forwarding", "peers",
-        "relay-memory", "scale-latency", "scale-bandwidth", "profile", "sketch", "size", "output"}},
+        "relay-memory", "scale-latency", "scale-bandwidth", "profile", "sketch", "size", "failed", "output"}},
       {"catalogue verify", {"path", "repair", "random-sizes"}},
       {"catalogue export",
        {"path", "topology", "degrade", "without", "switch-forwarding", "peers", "relay-memory",
