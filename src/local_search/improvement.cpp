@@ -1,4 +1,3 @@
-#include "rondo/local_search/relay_fit.hpp"
 #include "rondo/local_search/improvement.hpp"
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "rondo/core/random.hpp"
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/neighbours.hpp"
+#include "rondo/local_search/relay_fit.hpp"
 #include "rondo/parallel/best_of_parts.hpp"
 #include "rondo/parallel/messages.hpp"
 #include "streams.hpp"
