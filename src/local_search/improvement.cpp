@@ -286,7 +286,7 @@ class Improver {
   std::size_t restart_variants() const {
     if (state_.restart_rounds >= task_.restart_chunks.size()) return 0;
     const double each = transfers(task_.restart_chunks[state_.restart_rounds]);
-    const double by_work = (task_.work_limit - state_.work) / each;
+    const double by_work = (task_.work_limit - state_.work) / (task_.restart_work * each);
     const double by_time = restart_share_ > 0 ? (1 - time_) / (restart_share_ * each) : by_work;
     const bool is_first = state_.restart_rounds == 0;
     const double share = is_first ? kShareOfChoosing : kShareOfWork;
@@ -317,7 +317,7 @@ class Improver {
       state_ = before;
       return;
     }
-    state_.work += static_cast<double>(count) * transfers(chunks);
+    state_.work += static_cast<double>(count) * task_.restart_work * transfers(chunks);
     state_.tries += count;
     std::vector<std::pair<double, std::size_t>> ranked;
     for (std::size_t i = 0; i < count; ++i) ranked.emplace_back(found.qualities[i], variants[i]);

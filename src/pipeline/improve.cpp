@@ -86,9 +86,11 @@ void LocalSearch::offer_restarts(ImprovementTask& task) const {
     const double chunk_bytes = problem_.demand.contributions().front().bytes / chunks;
     return rule_.least_us(chunks) + transmission_us(chunk_bytes, slowest_GBps);
   };
-  task.restart_chunks =
-      restart_counts(problem_.demand, problem_.options, trials, rule_.bound().us,
-                     restart_of(problem_.demand.chunks_per_contribution(), 0).work, expected_us);
+  // What makes its work a little more than its deliveries is not counted.
+  task.restart_work = std::max(1.0, std::floor(restart_of(problem_.demand.chunks_per_contribution(), 0).work /
+                                               problem_.demand.num_deliveries()));
+  task.restart_chunks = restart_counts(problem_.demand, problem_.options, trials, rule_.bound().us,
+                                       task.restart_work, expected_us);
   if (!task.restart_chunks.empty()) {
     double work = 0;
     for (const Trial& trial : trials) work += std::isfinite(trial.finish_us) ? trial.candidate.work : 0;

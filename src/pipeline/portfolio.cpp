@@ -256,14 +256,13 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
 }
 
 std::vector<int> restart_counts(const Demand& demand, const SolveOptions& options,
-                                const std::vector<Trial>& trials, double bound_us, double work,
+                                const std::vector<Trial>& trials, double bound_us, double restart_work,
                                 const std::function<double(int)>& expected_us) {
   const Trial* best = nullptr;
   for (const Trial& trial : trials) {
     if (trial.improvable && (!best || trial.finish_us < best->finish_us)) best = &trial;
   }
-  // What makes its work a little more than its deliveries is not counted.
-  const double each = std::max(1.0, std::floor(work / demand.num_deliveries())) * demand.num_deliveries();
+  const double each = restart_work * demand.num_deliveries();
   const int most = std::min(most_chunks_of_improvement(demand, options),
                             static_cast<int>(std::min(kMostRestartDeliveries / each, 1e6)));
   // Powers of two go evenly over links and rails; another count has to promise more.

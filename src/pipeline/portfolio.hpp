@@ -46,10 +46,10 @@ std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const 
 /// For scheduling anew after `trials`, one of which is improvable: chunk counts, ascending, powers of two or,
 /// between two of them, the count that by `expected_us(chunks)` ends much nearer to the bound. The first one
 /// is for choosing variants, of at most as many chunks as the best improvable trial; the others have more.
-/// `work`: of list scheduling the demand as it is, in sends; where it is several times the deliveries, counts
-/// end earlier. Empty where more chunks are no help.
+/// `restart_work`: of list scheduling, for each delivery; where it is several times a send's, counts end
+/// earlier. Empty where more chunks are no help.
 std::vector<int> restart_counts(const Demand& demand, const SolveOptions& options,
-                                const std::vector<Trial>& trials, double bound_us, double work,
+                                const std::vector<Trial>& trials, double bound_us, double restart_work,
                                 const std::function<double(int)>& expected_us);
 
 /// Variant 0, 1, ... of list scheduling in so many chunks: the engine with the least work, first with the

@@ -41,6 +41,8 @@ struct ImprovementTask {
   /// The schedule of a restart; `variant` numbers the pairs of policy and seed. Nothing where a limit ended
   /// it.
   std::function<std::optional<Schedule>(int chunks, std::size_t variant, RestartLimits limits)> restart = {};
+  /// What a restart costs for each of its transfers; more than 1 where list scheduling looks at many hops.
+  double restart_work = 1;
   /// Lower bound of the finish time in this many whole chunks.
   std::function<double(int chunks)> least_us = [](int) { return 0.0; };
   /// Limit on the transfers of all neighbours and restarts together; one costs about as much as a send of

@@ -119,13 +119,13 @@ TEST(Portfolio, RestartsInTheCountsThatRoundDownBest) {
   SolveOptions options;
   options.min_chunk_bytes = 1e6 / 40;
   const auto level = [](int chunks) { return 90 + 16.0 / chunks; };
-  EXPECT_EQ(restart_counts(demand, options, trials, 90, 12, level), (std::vector<int>{8, 16, 32, 40}));
+  EXPECT_EQ(restart_counts(demand, options, trials, 90, 1, level), (std::vector<int>{8, 16, 32, 40}));
   // 1.1 million sends' worth of work, of which there are 12 deliveries.
-  EXPECT_EQ(restart_counts(demand, options, trials, 90, 5e4, level), (std::vector<int>{8, 16, 22}));
+  EXPECT_EQ(restart_counts(demand, options, trials, 90, 4166, level), (std::vector<int>{8, 16, 22}));
   const auto one_less = [](int chunks) { return 90 + 16.0 / chunks + (chunks == 24 ? 0 : 3); };
-  EXPECT_EQ(restart_counts(demand, options, trials, 90, 12, one_less), (std::vector<int>{8, 16, 24, 40}));
+  EXPECT_EQ(restart_counts(demand, options, trials, 90, 1, one_less), (std::vector<int>{8, 16, 24, 40}));
   const auto none = [](int) { return 101.0; };
-  EXPECT_TRUE(restart_counts(demand, options, trials, 90, 12, none).empty());
+  EXPECT_TRUE(restart_counts(demand, options, trials, 90, 1, none).empty());
 }
 
 TEST(Portfolio, RestartsAreTheBestVariantsAndThenNewSeeds) {
