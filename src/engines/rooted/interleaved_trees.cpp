@@ -13,14 +13,16 @@
 namespace rondo {
 namespace {
 
-/// Two trees are as deep as a binary one, at a full rate; more are wider, and one may be a chain.
-constexpr std::size_t kNumbersOfTrees[] = {2, 3, 1, 4, 5, 6, 7, 8};
+/// Two trees are as deep as a binary one, at a full rate; more are wider, and one may be a chain. Those that
+/// are most often the shallowest come first.
+constexpr std::size_t kNumbersOfTrees[] = {8, 4, 2, 6, 3, 5, 7, 1};
 /// Relative; a link that carries a whole number of trees exactly is to carry them.
 constexpr double kRoundingOfCapacity = 1e-9;
-/// Delays are those of so many chunks.
-constexpr double kChunks = 256;
-/// Arcs looked at for one tree.
+/// Delays are those of chunks of so many bytes.
+constexpr double kBytesOfPipelined = 4e3;
+/// Arcs looked at for one tree; and for all, once there are trees that fit.
 constexpr double kMostLookedAt = 1e8;
+constexpr double kMostLookedAtByAll = 4e8;
 constexpr double kUnreached = std::numeric_limits<double>::infinity();
 
 class Interleaver {
@@ -46,14 +48,34 @@ class Interleaver {
     for (Growing& tree : trees_) {
       tree.reached_us.assign(topology.num_nodes(), kUnreached);
       tree.reached_us[root_.index()] = 0;
+      tree.reached = {root_};
       tree.left_of_root = of_root / static_cast<int>(num_trees);
     }
   }
 
+  /// Of the trees that have grown: when the last GPU has a small chunk that each hop carries at an even rate.
+  double deepest_us() const {
+    double deepest = 0;
+    std::vector<double> there_us(topology_.num_nodes(), 0);
+    for (const Growing& tree : trees_) {
+      for (const int a : tree.arcs) {
+        const CopyGraph::Arc& arc = graph_.arcs[index(a)];
+        double& us = there_us[arc.dst.index()];
+        us = (arc.src == root_ ? 0 : there_us[arc.src.index()]) + latency_us(arc) +
+             static_cast<double>(trees_.size()) * sending_us(arc);
+        deepest = std::max(deepest, us);
+      }
+    }
+    return deepest;
+  }
+
   std::optional<OutTreePacking> run(double busy_us) {
     const std::size_t all = trees_.size() * data_.destinations.size();
-    for (std::size_t joined = 0; joined < all; ++joined)
-      if (!join_next()) return std::nullopt;
+    std::size_t by_others = 0;
+    for (std::size_t joined = 0; joined < all; ++joined) {
+      if (by_others == 0 && join_next(Senders::of_the_tree)) continue;
+      if (++by_others > data_.destinations.size() || !join_next(Senders::all_reached)) return std::nullopt;
+    }
     OutTreePacking packing{.busy_us = busy_us};
     for (const Growing& tree : trees_) {
       packing.trees.push_back(tree_of_arcs(topology_, graph_, tree.arcs));
@@ -67,8 +89,12 @@ class Interleaver {
   struct Growing {
     std::vector<int> arcs = {};
     std::vector<double> reached_us = {};  ///< per node; infinity where it is not reached
+    std::vector<NodeId> reached = {};     ///< in this order, the root first
     int left_of_root = 0;                 ///< arcs from the root that it may still have
   };
+
+  /// GPUs that send in other trees have some room left where their number does not divide.
+  enum class Senders { of_the_tree, all_reached };
 
   bool has_room(const CopyGraph::Arc& arc) const {
     return std::ranges::all_of(arc.links, [&](LinkId l) {
@@ -77,24 +103,26 @@ class Interleaver {
   }
 
   /// The soonest of all that some tree could reach next, of those that send there if there is one.
-  bool join_next() {
-    std::tuple<bool, double, std::size_t, std::size_t> first{true, kUnreached, 0, 0};
+  bool join_next(Senders senders) {
+    std::tuple<bool, double, std::size_t, int> first{true, kUnreached, 0, 0};
     for (std::size_t t = 0; t < trees_.size(); ++t) {
       const Growing& tree = trees_[t];
-      for (std::size_t a = 0; a < graph_.arcs.size(); ++a) {
-        const CopyGraph::Arc& arc = graph_.arcs[a];
-        const double from_us = tree.reached_us[arc.src.index()];
-        if (from_us == kUnreached || tree.reached_us[arc.dst.index()] < kUnreached) continue;
-        if (arc.src == root_ ? tree.left_of_root == 0 : sends_in_[arc.src.index()] != t) continue;
-        const std::size_t class_of = sends_in_[arc.dst.index()];
-        if (class_of == kNowhere) continue;  // it wants no data
-        const std::tuple candidate{class_of != t, from_us + delay_us(arc), t, a};
-        if (candidate < first && has_room(arc)) first = candidate;
+      for (const NodeId from : tree.reached) {
+        if (from != root_ && senders == Senders::of_the_tree && sends_in_[from.index()] != t) continue;
+        if (from == root_ && tree.left_of_root == 0) continue;
+        const double from_us = tree.reached_us[from.index()];
+        for (const int a : graph_.out[from.index()]) {
+          const CopyGraph::Arc& arc = graph_.arcs[index(a)];
+          const std::size_t class_of = sends_in_[arc.dst.index()];
+          if (tree.reached_us[arc.dst.index()] < kUnreached || class_of == kNowhere) continue;
+          const std::tuple candidate{class_of != t, from_us + delay_us(arc), t, a};
+          if (candidate < first && has_room(arc)) first = candidate;
+        }
       }
     }
     const auto& [is_leaf, there_us, t, a] = first;
     if (there_us == kUnreached) return false;
-    const CopyGraph::Arc& arc = graph_.arcs[a];
+    const CopyGraph::Arc& arc = graph_.arcs[index(a)];
     for (const LinkId l : arc.links)
       for (const int row : rows_.of(l)) --left_[index(row)];
     Growing& tree = trees_[t];
@@ -102,18 +130,21 @@ class Interleaver {
     // What sends on does so to one after another.
     tree.reached_us[arc.src.index()] += sending_us(arc);
     tree.reached_us[arc.dst.index()] = there_us;
-    tree.arcs.push_back(static_cast<int>(a));
+    tree.arcs.push_back(a);
+    tree.reached.push_back(arc.dst);
     return true;
   }
 
   double sending_us(const CopyGraph::Arc& arc) const {
-    return rows_.us(static_cast<int>(arc.links.front().index())) / kChunks;
+    return transmission_us(std::min(data_.bytes, kBytesOfPipelined),
+                           topology_.link(arc.links.front()).bandwidth_GBps);
   }
-  double delay_us(const CopyGraph::Arc& arc) const {
-    double us = sending_us(arc);
+  double latency_us(const CopyGraph::Arc& arc) const {
+    double us = 0;
     for (const LinkId l : arc.links) us += topology_.link(l).latency_us;
     return us;
   }
+  double delay_us(const CopyGraph::Arc& arc) const { return sending_us(arc) + latency_us(arc); }
 
   const Topology& topology_;
   const CopyGraph& graph_;
@@ -138,11 +169,22 @@ bool may_interleave_trees(const Topology& topology, const CopyGraph& graph, cons
 
 std::optional<OutTreePacking> interleave_trees(const Topology& topology, const CopyGraph& graph,
                                                const RootedData& data, double busy_us) {
+  const double of_one =
+      static_cast<double>(graph.arcs.size()) * static_cast<double>(data.destinations.size());
+  double looked_at = 0;
+  double least_us = kUnreached;
+  std::optional<OutTreePacking> shallowest;
   for (const std::size_t trees : kNumbersOfTrees) {
     if (trees > data.destinations.size()) continue;
-    if (auto packing = Interleaver(topology, graph, data, busy_us, trees).run(busy_us)) return packing;
+    looked_at += of_one * static_cast<double>(trees);
+    if (shallowest && looked_at > kMostLookedAtByAll) break;
+    Interleaver interleaver(topology, graph, data, busy_us, trees);
+    auto packing = interleaver.run(busy_us);
+    if (!packing || interleaver.deepest_us() >= least_us) continue;
+    least_us = interleaver.deepest_us();
+    shallowest = std::move(packing);
   }
-  return std::nullopt;
+  return shallowest;
 }
 
 }  // namespace rondo

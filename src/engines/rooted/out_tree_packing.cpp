@@ -5,8 +5,10 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "bounded_tree.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/flows/link_rows.hpp"
@@ -31,6 +33,8 @@ constexpr double kChunksOfDelay = 256;  ///< delays are those of so many chunks
 constexpr double kSmallChunkBytes = 4e3;
 constexpr double kPowerOfDepth = 8;
 constexpr double kBusierWhereShallow = 1e-7;
+/// Bounds of depth, evenly between that of shortest paths and the deepest one in use.
+constexpr int kBoundsOfDepth = 6;
 /// Depth weights, in turn, of trees that are to be shallow at the prices of a busy packing.
 constexpr double kDepthsInTurn[] = {0.03, 0.1, 0.3, 1, 3, 10};
 constexpr int kMostVainTurns = 20;
@@ -62,6 +66,8 @@ class OutTreeLoop {
       sum += delay_us;
     }
     mean_delay_us_ = std::max(sum / static_cast<double>(graph.arcs.size()), 1e-9);
+    is_wanted_.assign(topology.num_nodes(), 0);
+    for (const GpuId g : data.destinations) is_wanted_[topology.node_of(g).index()] = 1;
     even_.assign(rows_.count(), 1 / static_cast<double>(rows_.count()));
     load_.assign(rows_.count(), 0);
     unit_us_ = rows_.least_us();
@@ -140,15 +146,30 @@ class OutTreeLoop {
     if (solution.status != SolveStatus::optimal) return packed;
     double least = solution.theta;
     int vain = 0;
+    const std::vector<int> shortest = shortest_paths();
     for (double masters = 0; vain < kMostVainTurns && masters < most_masters && !deadline.is_over();
          ++masters) {
       const std::vector<double> price(solution.row_price.begin(), solution.row_price.end() - 1);
       std::vector<MasterColumn> added;
-      for (const double depth : kDepthsInTurn) {
-        std::vector<int> arcs = cheapest(mixed_prices(price, even_, kEvenPart), depth);
-        if (!is_new(arcs)) continue;
+      const auto add = [&](std::vector<int> arcs) {
+        if (!is_new(arcs)) return;
         added.push_back(with_depth(arcs));
         columns_.push_back(std::move(arcs));
+      };
+      const std::vector<double> mixed = mixed_prices(price, even_, kEvenPart);
+      double deepest_us = 0;
+      for (std::size_t c = 0; c < columns_.size(); ++c)
+        if (solution.weight[c] > 0) deepest_us = std::max(deepest_us, depth_us(columns_[c]));
+      for (const double depth : kDepthsInTurn) {
+        std::vector<int> arcs = cheapest(mixed, depth);
+        add(cheaper(mixed, depth_us(arcs), arcs));
+        add(std::move(arcs));
+      }
+      const double least_us = depth_us(shortest);
+      for (int i = 0; i < kBoundsOfDepth; ++i) {
+        const double most_us = least_us + i * (deepest_us - least_us) / kBoundsOfDepth;
+        add(cheaper(mixed, most_us, shortest));
+        if (const auto arcs = cheapest_within(mixed, most_us)) add(cheaper(mixed, most_us, *arcs));
       }
       if (added.empty()) break;
       master->add(added);
@@ -171,7 +192,7 @@ class OutTreeLoop {
       std::vector<std::vector<int>> kept;
       std::vector<MasterColumn> known;
       for (std::size_t c = 0; c < columns_.size(); ++c) {
-        if (packed.weight[c] < least) continue;
+        if (c >= packed.weight.size() || packed.weight[c] < least) continue;
         kept.push_back(columns_[c]);
         known.push_back(column_of(loads(columns_[c])));
       }
@@ -185,6 +206,34 @@ class OutTreeLoop {
       packed = std::move(few);
     }
     return packed;
+  }
+
+  /// The tree to whose nodes no other is shorter.
+  std::vector<int> shortest_paths() {
+    std::vector<ArcFigures> figures(graph_.arcs.size());
+    for (std::size_t w = 0; w < figures.size(); ++w) figures[w].delay = delay_us_[w];
+    return growth_.grow(figures);
+  }
+
+  /// A tree for these prices that is no deeper.
+  std::optional<std::vector<int>> cheapest_within(const std::vector<double>& price, double most_us) {
+    std::vector<ArcFigures> figures(graph_.arcs.size());
+    for (std::size_t w = 0; w < figures.size(); ++w) figures[w] = {cost_of(w, price), 0, delay_us_[w]};
+    return growth_.grow_within(figures, most_us);
+  }
+
+  /// Starting from these arcs, a tree that is cheaper at these prices and no deeper than `most_us`.
+  std::vector<int> cheaper(const std::vector<double>& price, double most_us, const std::vector<int>& arcs) {
+    std::vector<double> cost(graph_.arcs.size(), 0);
+    for (std::size_t w = 0; w < cost.size(); ++w) cost[w] = cost_of(w, price);
+    return cheaper_within(graph_, topology_.node_of(data_.root), is_wanted_, cost, delay_us_, most_us, arcs);
+  }
+
+  double cost_of(std::size_t arc, const std::vector<double>& price) const {
+    double cost = 0;
+    for (const LinkId l : graph_.arcs[arc].links)
+      for (const int row : rows_.of(l)) cost += price[index(row)] * rows_.us(row);
+    return cost;
   }
 
   bool is_new(const std::vector<int>& arcs) {
@@ -207,9 +256,7 @@ class OutTreeLoop {
   std::vector<int> cheapest(const std::vector<double>& price, double depth_weight) {
     std::vector<ArcFigures> figures(graph_.arcs.size());
     for (std::size_t w = 0; w < figures.size(); ++w) {
-      for (const LinkId l : graph_.arcs[w].links) {
-        for (const int row : rows_.of(l)) figures[w].cost += price[index(row)] * rows_.us(row);
-      }
+      figures[w].cost = cost_of(w, price);
       figures[w].delay = depth_weight * cost_a_destination_ * delay_us_[w] / mean_delay_us_;
     }
     std::vector<int> arcs = growth_.grow(figures);
@@ -266,6 +313,7 @@ class OutTreeLoop {
   LinkRows rows_;                 ///< all data over them
   std::vector<double> delay_us_;  ///< per arc
   double mean_delay_us_ = 1;
+  std::vector<char> is_wanted_;  ///< per node
   std::vector<double> even_;
   std::vector<double> load_;
   double unit_us_ = 1;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "copy_graph.hpp"
@@ -13,6 +14,7 @@ namespace rondo {
 struct ArcFigures {
   double cost = 0;   ///< of the links that it takes
   double delay = 0;  ///< by which what is behind it comes later, in the unit of the costs
+  double us = 0;     ///< the same, for a bound of depth
 };
 
 /// Grows out-trees from `root` until they reach all of `terminals`; other nodes are taken where they help.
@@ -26,6 +28,8 @@ class OutTreeGrowth {
   /// Matsuyama, "An approximate solution for the Steiner problem in graphs", Math. Japonica 24, 1980, with a
   /// price on depth). Throws Error(unavailable) where a terminal is not reached.
   std::vector<int> grow(const std::vector<ArcFigures>& figures);
+  /// The same with no path longer than `most_us`; nothing where a terminal is not reached so.
+  std::optional<std::vector<int>> grow_within(const std::vector<ArcFigures>& figures, double most_us);
 
  private:
   const Topology& topology_;
@@ -35,6 +39,7 @@ class OutTreeGrowth {
   std::vector<char> is_terminal_;  ///< per node
   std::vector<double> distance_;   ///< per node: what it would cost to join, delay counted from the root
   std::vector<double> delay_;      ///< per node, from the root
+  std::vector<double> us_;         ///< per node, the same
   std::vector<int> last_arc_;
   std::vector<char> in_tree_;
 };

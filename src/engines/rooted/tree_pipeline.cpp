@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <queue>
 #include <tuple>
@@ -15,9 +16,13 @@
 #include "rondo/core/index.hpp"
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/core/units.hpp"
+#include "rondo/flows/link_rows.hpp"
 
 namespace rondo {
 namespace {
+
+/// Each fills some link.
+constexpr int kMostTurnsOfFilling = 64;
 
 /// A transfer of a tree, which all chunks of the tree take.
 struct Stage {
@@ -122,8 +127,8 @@ class Pipeline {
     return {first_stage_[tree], tree + 1 < first_stage_.size() ? first_stage_[tree + 1] : stages_.size()};
   }
 
-  /// Gives every hop the rate at which all of its chunks pass in the time that the busiest link or group
-  /// takes for its own; returns that time.
+  /// Gives every hop at least the rate at which all of its chunks pass in the time that the busiest link or
+  /// group takes for its own, and shares out what links have left; returns that time.
   double slow_hops(const std::vector<double>& chunks_of_tree) {
     std::vector<double> chunks(hops_.size(), 0);
     for (std::size_t tree = 0; tree < roots_.size(); ++tree) {
@@ -142,12 +147,59 @@ class Pipeline {
       busy_us = std::max(busy_us, transmission_us(of_group * bytes_, group.bandwidth_GBps));
     }
     check_transfers_at_a_time(chunks);
-    for (std::size_t h = 0; h < hops_.size(); ++h) {
-      double slowest_us = 0;
-      for (const HopLink& part : hops_[h].links) slowest_us = std::max(slowest_us, part.occupied_us(bytes_));
-      if (chunks[h] > 0) hops_[h] = slowed(hops_[h], std::max(1.0, busy_us / chunks[h] / slowest_us));
-    }
+    std::vector<double> part_of_rate(hops_.size(), 0);
+    for (std::size_t h = 0; h < hops_.size(); ++h)
+      part_of_rate[h] = std::min(1.0, chunks[h] * slowest_us(hops_[h]) / busy_us);
+    fill_links(part_of_rate);
+    for (std::size_t h = 0; h < hops_.size(); ++h)
+      if (chunks[h] > 0) hops_[h] = slowed(hops_[h], 1 / part_of_rate[h]);
     return busy_us;
+  }
+
+  double slowest_us(const Hop& hop) const {
+    double us = 0;
+    for (const HopLink& part : hop.links) us = std::max(us, part.occupied_us(bytes_));
+    return us;
+  }
+
+  /// Raises the rates of all hops together, each until some link or group that it takes is full.
+  /// `part_of_rate`: per hop, of the rate at which it has its links alone; 0: it carries nothing.
+  void fill_links(std::vector<double>& part_of_rate) const {
+    const LinkRows rows(topology_, bytes_);
+    std::vector<double> left(rows.count(), 1 - kWholeLink);
+    // What a row is used more where hops have their whole rate, and where all send a chunk in a us.
+    const auto use = [&](std::vector<double>& of_rows, std::size_t h, double part) {
+      for (const HopLink& link : hops_[h].links)
+        for (const int row : rows.of(link.link))
+          of_rows[index(row)] += part * rows.us(row) / link.occupied_us(bytes_);
+    };
+    std::vector<char> rises(hops_.size(), 0);
+    std::vector<double> used(rows.count(), 0);
+    for (std::size_t h = 0; h < hops_.size(); ++h) {
+      rises[h] = part_of_rate[h] > 0 && part_of_rate[h] < 1;
+      use(used, h, part_of_rate[h]);
+    }
+    for (std::size_t row = 0; row < left.size(); ++row) left[row] -= used[row];
+    for (int turn = 0; turn < kMostTurnsOfFilling; ++turn) {
+      std::vector<double> growth(rows.count(), 0);
+      double step = std::numeric_limits<double>::infinity();
+      for (std::size_t h = 0; h < hops_.size(); ++h) {
+        for (const HopLink& link : hops_[h].links)
+          for (const int row : rows.of(link.link)) rises[h] = rises[h] && left[index(row)] > kWholeLink;
+        if (!rises[h]) continue;
+        use(growth, h, slowest_us(hops_[h]));
+        step = std::min(step, (1 - part_of_rate[h]) / slowest_us(hops_[h]));
+      }
+      for (std::size_t row = 0; row < left.size(); ++row)
+        if (growth[row] > 0) step = std::min(step, left[row] / growth[row]);
+      if (!std::isfinite(step)) return;
+      for (std::size_t row = 0; row < left.size(); ++row) left[row] -= step * growth[row];
+      for (std::size_t h = 0; h < hops_.size(); ++h) {
+        if (!rises[h]) continue;
+        part_of_rate[h] = std::min(1.0, part_of_rate[h] + step * slowest_us(hops_[h]));
+        rises[h] = part_of_rate[h] < 1 - kWholeLink;
+      }
+    }
   }
 
   void check_transfers_at_a_time(const std::vector<double>& chunks) const {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "expect_error.hpp"
@@ -11,6 +12,7 @@
 #include "rondo/engines/engines.hpp"
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/solvers/solvers.hpp"
+#include "rooted/bounded_tree.hpp"
 #include "rooted/interleaved_trees.hpp"
 #include "rooted/out_tree_packing.hpp"
 #include "rooted/shallower_trees.hpp"
@@ -37,6 +39,17 @@ std::shared_ptr<const Topology> star_of_four(bool multicast) {
   Node middle{.kind = NodeKind::switch_, .multicast = multicast};
   return fabric({gpu(), gpu(), gpu(), gpu(), middle}, {link(0, 4), link(1, 4), link(2, 4), link(3, 4),
                                                        link(4, 0), link(4, 1), link(4, 2), link(4, 3)});
+}
+
+/// Six GPUs around a switch that does not copy.
+std::shared_ptr<const Topology> star_of_six() {
+  std::vector<Link> links;
+  for (int g = 0; g < 6; ++g) {
+    links.push_back(link(g, 6));
+    links.push_back(link(6, g));
+  }
+  return fabric(
+      {gpu(), gpu(), gpu(), gpu(), gpu(), gpu(), Node{.kind = NodeKind::switch_, .multicast = false}}, links);
 }
 
 RootedData a_megabyte(const Topology& topology) {
@@ -98,6 +111,38 @@ TEST(ShallowerTrees, TakeLinksThatHaveRoomAndExchangeOthers) {
   EXPECT_EQ(
       shallower_trees(graph, NodeId{0}, {1, 1, 1, 1, 1, 1}, delays_us, {chain, {to_2, to_3, from_2_to_1}}),
       (ArcsOfTrees{{to_1, to_3, from_1_to_2}, {to_2, from_2_to_1, from_2_to_3}}));
+}
+
+TEST(BoundedTree, ChangesEntriesUntilNoneIsCheaper) {
+  CopyGraph graph;
+  graph.out.resize(5);
+  std::vector<double> costs;
+  const auto arc = [&](std::size_t from, std::size_t to, double cost) {
+    const auto w = static_cast<int>(graph.arcs.size());
+    graph.out[from].push_back(w);
+    graph.arcs.push_back({NodeId(from), NodeId(to), {}});
+    costs.push_back(cost);
+    return w;
+  };
+  const int to_1 = arc(0, 1, 3), to_2 = arc(0, 2, 2);
+  const int from_1_to_2 = arc(1, 2, 1), from_2_to_1 = arc(2, 1, 1), from_2_to_3 = arc(2, 3, 5);
+  const int to_switch = arc(0, 4, 1), from_switch_to_3 = arc(4, 3, 1);
+  const std::vector<char> wanted = {0, 1, 1, 1, 0};
+  const std::vector<double> delays(graph.arcs.size(), 1);
+  const auto cheaper = [&](double most_delay, const std::vector<int>& arcs) {
+    std::vector<int> found = cheaper_within(graph, NodeId{0}, wanted, costs, delays, most_delay, arcs);
+    std::ranges::sort(found);
+    return found;
+  };
+  const std::vector<int> chain = {to_1, from_1_to_2, from_2_to_3};
+  // The root sends to 2 instead of 1, and over the switch.
+  EXPECT_EQ(cheaper(3, chain), (std::vector{to_2, from_2_to_1, to_switch, from_switch_to_3}));
+  // With both straight from the root nothing is behind them.
+  const std::vector<int> flat = {to_1, to_2, to_switch, from_switch_to_3};
+  EXPECT_EQ(cheaper(2, flat), (std::vector{to_2, from_2_to_1, to_switch, from_switch_to_3}));
+  costs[5] = 9;  // a switch that is too dear is left
+  EXPECT_EQ(cheaper(2, flat), (std::vector{to_2, from_2_to_1, from_2_to_3}));
+  EXPECT_EQ(cheaper(1, {to_1, to_2}), (std::vector{to_1, to_2}));
 }
 
 // 50 chunks of 10 us each way; the last one takes two hops more.
@@ -185,13 +230,7 @@ TEST(RootedEngine, OtherGpusRelay) {
 
 // Six GPUs around a switch that does not copy: each sends in one tree alone, there at most twice.
 TEST(InterleavedTrees, LetEachGpuSendInOne) {
-  std::vector<Link> links;
-  for (int g = 0; g < 6; ++g) {
-    links.push_back(link(g, 6));
-    links.push_back(link(6, g));
-  }
-  const auto six = fabric(
-      {gpu(), gpu(), gpu(), gpu(), gpu(), gpu(), Node{.kind = NodeKind::switch_, .multicast = false}}, links);
+  const auto six = star_of_six();
   const Topology& star = *six;
   const CopyGraph graph = make_copy_graph(star);
   const RootedData data = a_megabyte(star);
@@ -215,6 +254,26 @@ TEST(InterleavedTrees, LetEachGpuSendInOne) {
   }
 }
 
+// Nine times eight GPUs: the trees are not as many as divide the senders, and are few hops deep.
+TEST(InterleavedTrees, OthersSendWhereTheirNumberDoesNotDivide) {
+  const Topology dragonfly = transposed(generate_topology("dragonfly:groups=9"));
+  const CopyGraph graph = make_copy_graph(dragonfly);
+  for (const double bytes : {1e6, 1e9}) {
+    RootedData data = a_megabyte(dragonfly);
+    data.bytes = bytes;
+    const auto packing = interleave_trees(dragonfly, graph, data, least_busy_us(dragonfly, data));
+    ASSERT_TRUE(packing);
+    EXPECT_GT(packing->trees.size(), 1U);
+    std::vector<std::size_t> on_link(dragonfly.num_links(), 0);
+    for (const OutTree& tree : packing->trees) {
+      EXPECT_EQ(tree.transfers.size(), data.destinations.size());
+      for (const TreeTransfer& transfer : tree.transfers)
+        for (const LinkId l : transfer.links) ++on_link[l.index()];
+    }
+    EXPECT_LE(*std::ranges::max_element(on_link), packing->trees.size());
+  }
+}
+
 // One chunk more or less on the way: nothing waits for a link.
 TEST(RootedEngine, InterleavedTreesFillTheLinks) {
   const auto star = star_of_four(false);
@@ -233,7 +292,7 @@ TEST(RootedEngine, RatesOfTheirOwnFillDamagedLinks) {
 }
 
 TEST(RootedEngine, SaysWhereRatesNeedMoreTransfersAtATime) {
-  const auto star = star_of_four(false);
+  const auto star = star_of_six();
   const Demand demand = broadcast_to_all(*star, 16);
   const PreparedEngine prepared = rooted_engine().prepare({star, demand}, {}, toolbox_of_columns());
   expect_error(ExitCode::unavailable, {"more than 1 transfers are on link"},
