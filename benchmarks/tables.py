@@ -204,7 +204,7 @@ TABLES = {
                    ("at most", lambda row: percent(row["refreshed_over_fresh"]["most"] - 1) if "fresh_cpu_s" in row else "-")]),
     "catalogue_sketches": (lambda: [cell for row in rows("catalogue") if row["fabric"].startswith("sketches ")
                                     for cell in row["cells"] if cell["gap"] > 0.01],
-                 [("fabric", of("on")), ("collective", of("collective")), ("size", lambda row: f"{row['size_bytes'] / 1e3:g} KB"),
+                 [("fabric", of("on")), ("collective", of("collective")), ("size", lambda row: f"{row['size_bytes'] / 1e3:g} KB" if row["size_bytes"] < 1e6 else f"{row['size_bytes'] / 1e6:g} MB"),
                   ("us", of("finish_us", fixed(3))), ("gap", lambda row: percent(row["gap"])),
                   ("with sketches us", of("sketched_us", fixed(3))),
                   ("over without", lambda row: fixed(4)(row["sketched_us"] / row["finish_us"])),

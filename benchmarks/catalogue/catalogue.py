@@ -118,6 +118,7 @@ def compare_sketches(fabric, options, scratch):
             row["cells"].append({"on": fabric, "collective": cell["series"]["collective"], "size_bytes": cell["size_bytes"],
                                  "finish_us": cell["finish_us"], "gap": cell["gap"], "sketched_us": sketched[path]["finish_us"],
                                  "sketch": sketched[path].get("sketch")})
+    row["cells"].sort(key=lambda cell: (cell["collective"], cell["size_bytes"]))
     return row
 
 

@@ -105,9 +105,9 @@ Sampled sample(const Folder& folder, std::size_t sizes, std::uint64_t seed, cons
     return to_message(sample_sizes(folder, tables[part / kParts], all.subspan(first, end - first)));
   });
   Sampled all;
-  for (const PartOutcome& outcome : outcomes) {
-    if (outcome.error) throw *outcome.error;
-    const auto told = from_message<ToldSample>(outcome.value);
+  for (std::size_t part = 0; part < outcomes.size(); ++part) {
+    if (outcomes[part].error) throw *outcomes[part].error;
+    const auto told = from_message<ToldSample>(outcomes[part].value);
     all.sizes += told.sizes;
     all.best += told.best;
     all.mean_loss += told.loss;
@@ -115,6 +115,7 @@ Sampled sample(const Folder& folder, std::size_t sizes, std::uint64_t seed, cons
     if (told.largest_loss > all.largest_loss) {
       all.largest_loss = told.largest_loss;
       all.largest_loss_bytes = told.largest_loss_bytes;
+      all.largest_loss_series = describe(tables[part / kParts].series);
     }
   }
   if (all.sizes > 0) {

@@ -72,9 +72,13 @@ std::string verify(const Settings& settings, const Communicator& communicator) {
   return text + fmt::format(
                     "{} random sizes: {} with the best schedule of their series; largest loss {:.3f} %, mean "
                     "{:.4f} %; "
-                    "a look-up takes {:.1f} us\n",
+                    "a look-up takes {:.1f} us{}\n",
                     sampled.sizes, sampled.best, 100 * sampled.largest_loss, 100 * sampled.mean_loss,
-                    sampled.lookup_us);
+                    sampled.lookup_us,
+                    sampled.largest_loss > 0
+                        ? fmt::format("; most is lost by {} of {}", sampled.largest_loss_series,
+                                      format_size(sampled.largest_loss_bytes))
+                        : "");
 }
 
 std::vector<OptionGroup> check_groups() {

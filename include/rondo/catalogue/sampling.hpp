@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "rondo/catalogue/catalogue.hpp"
 #include "rondo/pipeline/run_context.hpp"
@@ -14,6 +15,7 @@ struct Sampled {
   double mean_loss = 0;  ///< finish of the bin's schedule over that of the best, minus 1
   double largest_loss = 0;
   double largest_loss_bytes = 0;
+  std::string largest_loss_series = {};
   double lookup_us = 0;  ///< mean of a look-up, wall
 };
 
