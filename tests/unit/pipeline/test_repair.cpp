@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "expect_error.hpp"
 #include "rondo/core/random.hpp"
@@ -177,6 +178,92 @@ TEST(Repair, RandomFailures) {
     }
   }
   EXPECT_GE(repairs, 100) << refused;
+}
+
+/// The demand with another contribution in its place.
+Demand with_part(const Demand& demand, std::size_t i, const Contribution& part) {
+  std::vector<Contribution> parts = demand.contributions();
+  parts[i] = part;
+  if (part.sources.size() == 1 && !part.source_ready_us.empty()) {
+    parts[i].ready_us = part.source_ready_us.front();
+    parts[i].source_ready_us.clear();
+  }
+  return {Collective::custom, demand.size_bytes(), demand.num_gpus(), parts, 1};
+}
+
+// The rest rests on who has what, and when: a holder less, a later one, and a smaller sum are found.
+TEST(Repair, ALiveStateThatIsAnotherIsRefused) {
+  Random random(8);
+  int gone = 0;
+  int later = 0;
+  int smaller = 0;
+  for (const Fabric& topology : {generated("torus", {{"dims", "3x3"}}), generated("ring", {{"gpus", "6"}})}) {
+    for (const Collective collective :
+         {Collective::allgather, Collective::broadcast, Collective::reduce_scatter}) {
+      const ProvenSchedule running = solved(topology, collective, 8 * kMB, 4);
+      for (int i = 0; i < 6; ++i) {
+        const double at_us = running.schedule.finish_us * (0.2 + 0.6 * random.unit());
+        const Repair made =
+            repaired(running, failure_at(*topology, at_us, LinkId(random.below(topology->num_links()))));
+        if (!made.rest) continue;
+        const ProvenSchedule& rest = *made.rest;
+        const auto is_valid = [&](std::size_t part, const Contribution& changed) {
+          const Demand demand = with_part(rest.demand, part, changed);
+          return replay(rest.topology, demand, rest.schedule.sends).valid();
+        };
+        for (std::size_t c = 0; c < rest.demand.num_chunks(); ++c) {
+          const Contribution& part = rest.demand.contributions()[c];
+          const auto sends_from = [&](GpuId g) {
+            double first_us = kInfinity;
+            for (const Send& send : rest.schedule.sends) {
+              const Link& by = rest.topology.link(send.link);
+              if (send.chunk.index() != c) continue;
+              if (by.src == rest.topology.node_of(g)) first_us = std::min(first_us, send.start_us);
+            }
+            return first_us;
+          };
+          for (std::size_t h = 0; h < part.held.size(); ++h) {
+            // What a larger sum replaces there need not be whole.
+            const bool is_replaced = std::ranges::any_of(rest.schedule.sends, [&](const Send& send) {
+              return send.chunk.index() == c && send.op == SendOp::copy &&
+                     rest.topology.link(send.link).dst == rest.topology.node_of(part.held[h].gpu);
+            });
+            if (is_replaced || part.held[h].sources.size() < 2 ||
+                !std::isfinite(sends_from(part.held[h].gpu)))
+              continue;
+            Contribution changed = part;
+            // Its own data is there in any case.
+            std::vector<GpuId>& sources = changed.held[h].sources;
+            sources.erase(std::ranges::find_if(sources, [&](GpuId g) { return g != part.held[h].gpu; }));
+            EXPECT_FALSE(is_valid(c, changed));
+            ++smaller;
+          }
+          if (part.reduce) continue;
+          for (std::size_t s = 0; s < part.all_sources().size(); ++s) {
+            const double first_us = sends_from(part.all_sources()[s]);
+            if (!std::isfinite(first_us)) continue;
+            Contribution changed = part;
+            changed.sources.assign(part.all_sources().begin(), part.all_sources().end());
+            if (changed.source_ready_us.empty())
+              changed.source_ready_us.assign(changed.sources.size(), part.ready_us);
+            Contribution without = changed;
+            changed.source_ready_us[s] = first_us + 1e-2;
+            EXPECT_FALSE(is_valid(c, changed));
+            ++later;
+            if (without.sources.size() == 1) continue;
+            without.sources.erase(without.sources.begin() + static_cast<std::ptrdiff_t>(s));
+            without.source_ready_us.erase(without.source_ready_us.begin() + static_cast<std::ptrdiff_t>(s));
+            without.origin = without.sources.front();
+            EXPECT_FALSE(is_valid(c, without));
+            ++gone;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GE(gone, 100);
+  EXPECT_GE(later, 100);
+  EXPECT_GE(smaller, 30);
 }
 
 }  // namespace
