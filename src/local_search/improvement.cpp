@@ -29,12 +29,13 @@ constexpr double kRestartVariants = 32;
 /// Share of the remaining work or time that this first round may take.
 constexpr double kShareOfChoosing = 0.25;
 /// The search begins with the start of the most chunks (where data has one destination: the best start) that
-/// has at most this many transfers, where there is one.
+/// has at most this many transfers, and few enough for kTriesOfFirst tries, where there is one.
 constexpr double kEasyTransfers = 4e4;
+constexpr double kTriesOfFirst = 1000;
 /// A level ends after this many tries in a row without a counting success, or after kMostTries tries. A
 /// success counts if it closes kShareOfGap of the gap, or removes kShareOfPressure of the pressure in as
 /// many tries as the least streams make.
-constexpr std::uint64_t kIdleTries = 32;
+constexpr std::uint64_t kIdleTries = 96;
 constexpr std::uint64_t kIdleTriesInMostChunks = 192;
 constexpr std::uint64_t kIdleRoundsOfStreams = 4;  ///< at least, of more than kTriesPerRound streams
 constexpr std::uint64_t kMostTries = 1024;
@@ -223,9 +224,10 @@ class Improver {
 
   bool begin() {
     const ImprovementTask::Start* first = nullptr;
+    const double most_easy = std::min(kEasyTransfers, task_.work_limit / kTriesOfFirst);
     for (const auto& start : starts_) {
       const bool fits = transfers(start.chunks) <= kMostPlannedTransfers;
-      const bool is_easy = transfers(start.chunks) <= kEasyTransfers;
+      const bool is_easy = transfers(start.chunks) <= most_easy;
       // Of data with one destination, more chunks at an equal finish are nothing but more work.
       const bool is_preferred = !task_.demand.is_unicast() || (first && start.finish_us < first->finish_us);
       if (fits && (!first || (is_easy && is_preferred))) first = &start;

@@ -211,10 +211,10 @@ TEST(Synthesize, TheReportNamesTheRestartThatWon) {
 TEST(Synthesize, TheReportNamesTheRestartThatLocalSearchBeganWith) {
   SolveOptions options;
   options.engine = "list";
-  const auto torus = generated("torus", {{"dims", "3x3"}});
-  const SynthesisResult won = solve(torus, Collective::broadcast, 1e6, options);
+  const auto mesh = generated("mesh", {{"dims", "3x3"}});
+  const SynthesisResult won = solve(mesh, Collective::broadcast, 1e6, options);
   expect_a_restart_won(won);
-  const double restart_us = rerun(torus, 1e6, won).proven.schedule.finish_us;
+  const double restart_us = rerun(mesh, 1e6, won).proven.schedule.finish_us;
   EXPECT_LT(restart_us, won.metrics.at("finish_before_improvement_us"));
   EXPECT_LT(won.proven.schedule.finish_us, restart_us);
 }
