@@ -34,11 +34,17 @@ std::vector<TenantOrder> first_orders(const std::vector<TenantOutcome>& tenants)
     return tenants[a].tenant.priority * tenants[b].alone_us >
            tenants[b].tenant.priority * tenants[a].alone_us;
   });
-  orders.push_back(smith);
+  orders.push_back(smith);  // the third
   orders.push_back(in_turn(
       [&](std::size_t a, std::size_t b) { return tenants[a].tenant.start_us < tenants[b].tenant.start_us; }));
   orders.push_back(
       in_turn([&](std::size_t a, std::size_t b) { return tenants[a].alone_us > tenants[b].alone_us; }));
+  for (std::size_t rule = 0; rule < 3; ++rule) {
+    TenantOrder behind = orders[2 + rule];
+    behind.name = "behind";
+    behind.behind = true;
+    orders.push_back(std::move(behind));
+  }
   // The first ones in turn, the rest in proportion.
   for (std::size_t strict = 1; strict + 1 < n; ++strict) {
     TenantOrder mixed = smith;
@@ -63,6 +69,42 @@ std::vector<TenantOrder> exchanges(const TenantOrder& order) {
     }
   }
   return result;
+}
+
+std::vector<Send> one_behind_another(const Topology& topology, const TenantOrder& order,
+                                     std::vector<Send> sends, const std::vector<std::size_t>& tenant_of) {
+  // What links share, after the links.
+  std::vector<std::vector<std::size_t>> used_by(topology.num_links());
+  for (std::size_t l = 0; l < used_by.size(); ++l) used_by[l].push_back(l);
+  const auto& groups = topology.shared_bandwidth();
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const LinkId l : groups[g].links) used_by[l.index()].push_back(topology.num_links() + g);
+  }
+  std::vector<double> free_us(topology.num_links() + groups.size(), 0);
+  std::vector<std::size_t> by_place(order.turns.size());
+  std::iota(by_place.begin(), by_place.end(), std::size_t{0});
+  std::ranges::stable_sort(by_place, {}, [&](std::size_t t) { return order.turns[t].place; });
+  for (const std::size_t tenant : by_place) {
+    double later_us = 0;
+    for (std::size_t s = 0; s < sends.size(); ++s) {
+      if (tenant_of[s] != tenant) continue;
+      for (const std::size_t use : used_by[sends[s].link.index()])
+        later_us = std::max(later_us, free_us[use] - sends[s].start_us);
+    }
+    for (std::size_t s = 0; s < sends.size(); ++s) {
+      if (tenant_of[s] != tenant) continue;
+      Send& send = sends[s];
+      send.start_us += later_us;
+      send.end_us += later_us;
+      send.arrival_us += later_us;
+    }
+    for (std::size_t s = 0; s < sends.size(); ++s) {
+      if (tenant_of[s] != tenant) continue;
+      for (const std::size_t use : used_by[sends[s].link.index()])
+        free_us[use] = std::max(free_us[use], sends[s].end_us);
+    }
+  }
+  return sends;
 }
 
 }  // namespace rondo

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
 #include "rondo/pipeline/sharing.hpp"
 
 /// In which order the transfers of several tenants go where they meet.
@@ -17,14 +19,22 @@ struct TenantTurn {
 struct TenantOrder {
   std::string name;
   std::vector<TenantTurn> turns;  ///< per tenant
+  /// By place, each keeps its own times from as early on as no link is still to be used by those before:
+  /// what needs several links at once does not wait for gaps that smaller transfers fill.
+  bool behind = false;
 };
 
-/// Blind, in proportion to what each takes alone, in turn by several rules, and the first ones in turn with
-/// the rest in proportion. `tenants`: their starts, priorities and times alone count.
+/// Blind, in proportion to what each takes alone, in turn and behind each other by several rules, and the
+/// first ones in turn with the rest in proportion. `tenants`: their starts, priorities and times alone count.
 std::vector<TenantOrder> first_orders(const std::vector<TenantOutcome>& tenants);
 
 /// The same order with the places of two tenants exchanged: of any two, with many tenants of neighbours
 /// alone.
 std::vector<TenantOrder> exchanges(const TenantOrder& order);
+
+/// Of an order that has tenants behind each other: the sends, later by tenant. `tenant_of`: per send the
+/// position of its tenant.
+std::vector<Send> one_behind_another(const Topology& topology, const TenantOrder& order,
+                                     std::vector<Send> sends, const std::vector<std::size_t>& tenant_of);
 
 }  // namespace rondo

@@ -159,6 +159,15 @@ std::vector<double> TenantSynthesis::keys(const Mixture& mixture, const TenantOr
 }
 
 Schedule TenantSynthesis::timed(const Mixture& mixture, const TenantOrder& order) const {
+  if (order.behind) {
+    std::vector<std::size_t> tenant_of;
+    for (const Send& send : mixture.sends) {
+      const int number = mixture.demand.contribution(send.chunk).tenant;
+      tenant_of.push_back(
+          static_cast<std::size_t>(std::ranges::find(tenants_, number, &Tenant::number) - tenants_.begin()));
+    }
+    return {one_behind_another(*problem_.topology, order, mixture.sends, tenant_of)};
+  }
   return interleaved({*problem_.topology, mixture.sends}, *problem_.topology, mixture.demand,
                      keys(mixture, order), problem_.options.concurrency);
 }

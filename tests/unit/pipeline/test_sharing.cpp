@@ -46,6 +46,24 @@ Demand shared(const Fabric& topology, const std::vector<Wish>& wishes) {
   return Demand(Collective::custom, bytes, topology->num_gpus(), std::move(all), 1);
 }
 
+// What needs a way through switches at once waits for ever while smaller transfers take its links in turn.
+// Served first and kept as it is, the one that counts ten times ends as if it were alone, and the other right
+// behind.
+TEST(Sharing, IsNoWorseThanOneBehindAnother) {
+  const Fabric tree = generated("fat_tree", {{"leaves", "4"}, {"gpus", "2"}});
+  const Demand demand = shared(tree, {{"allgather", 24e6}, {"alltoall", 6e6, 10}});
+  SolveOptions options;
+  options.objective = Objective::weighted;
+  options.engine = "list";
+  options.chunks = 2;
+  options.gap = 9;
+  options.improve_work = 0;
+  const SynthesisResult result = solve(tree, demand, options);
+  const auto& tenants = result.sharing->tenants;
+  const double serve_us = tenants[1].alone_us;
+  EXPECT_LE(result.sharing->weighted_us, (10 * serve_us + serve_us + tenants[0].alone_us) * (1 + 1e-9));
+}
+
 TEST(Sharing, EndsNoLaterThanOneAfterTheOtherOrBlindly) {
   const Fabric torus = generated("torus", {{"dims", "3x3"}});
   const SynthesisResult result =
