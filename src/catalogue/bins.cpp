@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "finding_bins.hpp"
@@ -15,6 +17,11 @@
 #include "rondo/parallel/messages.hpp"
 
 namespace rondo::catalogue {
+
+auto members_of(SameAs<Crossing> auto& crossing) {
+  return std::tie(crossing.border, crossing.schedule);
+}
+
 namespace {
 
 /// Other schedules on each side whose time a cell is compared with.
@@ -99,22 +106,24 @@ class BinFinder {
     }
     return all;
   }
-  Border border_before(std::size_t i) {
+  std::vector<Crossing> crossings_before(std::size_t i) {
     const Cell& before = table_.cells[i - 1];
     const Cell& cell = table_.cells[i];
-    return times_.border(before.schedule, before.size_bytes, cell.schedule, cell.size_bytes);
+    std::vector<std::string> others = nearest(i - 1);
+    std::ranges::move(nearest(i), std::back_inserter(others));
+    return times_.crossings(before.schedule, before.size_bytes, cell.schedule, cell.size_bytes, others);
   }
 
-  /// With the borders of steps().
-  Table table(const std::vector<Border>& borders) {
+  /// With what lies before each of steps().
+  Table table(const std::vector<std::vector<Crossing>>& crossings) {
     table_.bins.clear();
     if (!table_.cells.empty()) table_.bins.push_back({.schedule = table_.cells.front().schedule});
-    const std::vector<std::size_t> all = steps();
-    for (std::size_t b = 0; b < all.size(); ++b) {
-      table_.bins.back().to_bytes = borders[b].above_bytes;
-      table_.bins.back().border = borders[b];
-      table_.bins.push_back(
-          {.from_bytes = borders[b].above_bytes, .schedule = table_.cells[all[b]].schedule});
+    for (const std::vector<Crossing>& between : crossings) {
+      for (const Crossing& crossing : between) {
+        table_.bins.back().to_bytes = crossing.border.above_bytes;
+        table_.bins.back().border = crossing.border;
+        table_.bins.push_back({.from_bytes = crossing.border.above_bytes, .schedule = crossing.schedule});
+      }
     }
     table_.cells.insert(table_.cells.end(), refused_.begin(), refused_.end());
     std::ranges::sort(table_.cells, {}, &Cell::size_bytes);
@@ -122,9 +131,8 @@ class BinFinder {
   }
 
  private:
-  /// Other schedules of the nearest cells on both sides, but for those that are later here by what is known;
-  /// borders need the two next to it in any case.
-  std::vector<std::string> near(std::size_t i) const {
+  /// Other schedules of the nearest cells on both sides.
+  std::vector<std::string> nearest(std::size_t i) const {
     std::vector<std::string> names;
     const auto add = [&](std::size_t j, std::size_t most) {
       const std::string& name = table_.cells[j].schedule;
@@ -135,6 +143,12 @@ class BinFinder {
     for (std::size_t j = i; j-- > 0;) add(j, kNear);
     const std::size_t smaller = names.size();
     for (std::size_t j = i + 1; j < table_.cells.size(); ++j) add(j, smaller + kNear);
+    return names;
+  }
+
+  /// Of these, those that are not later here by what is known; borders need the two next to it in any case.
+  std::vector<std::string> near(std::size_t i) const {
+    std::vector<std::string> names = nearest(i);
     std::erase_if(names, [&](const std::string& name) { return !is_next_to(i, name) && is_later(i, name); });
     return names;
   }
@@ -196,9 +210,9 @@ class BinsOfAll {
       if (is_whole[i] == 0) finders_.emplace_back(folder_, series[i], known[i]);
     }
     take_over();
-    std::vector<std::vector<Border>> borders = find_borders();
+    const std::vector<std::vector<std::vector<Crossing>>> crossings = find_crossings();
     dealt<int>(std::vector<double>(finders_.size(), 1), [&](std::size_t i) {
-      folder_.write_bins(finders_[i].table(borders[i]));
+      folder_.write_bins(finders_[i].table(crossings[i]));
       return 0;
     });
   }
@@ -266,7 +280,8 @@ class BinsOfAll {
       finders_[jobs[j].finder].set_digest(jobs[j].item, digests[j]);
   }
 
-  std::vector<std::vector<Border>> find_borders() {
+  /// By series and step.
+  std::vector<std::vector<std::vector<Crossing>>> find_crossings() {
     std::vector<Job> jobs;
     std::vector<double> work;
     for (std::size_t f = 0; f < finders_.size(); ++f) {
@@ -276,11 +291,11 @@ class BinsOfAll {
         work.push_back(work_of(cells[i - 1].schedule) + work_of(cells[i].schedule));
       }
     }
-    const auto found = dealt<Border>(
-        work, [&](std::size_t j) { return finders_[jobs[j].finder].border_before(jobs[j].item); });
-    std::vector<std::vector<Border>> borders(finders_.size());
-    for (std::size_t j = 0; j < jobs.size(); ++j) borders[jobs[j].finder].push_back(found[j]);
-    return borders;
+    auto found = dealt<std::vector<Crossing>>(
+        work, [&](std::size_t j) { return finders_[jobs[j].finder].crossings_before(jobs[j].item); });
+    std::vector<std::vector<std::vector<Crossing>>> crossings(finders_.size());
+    for (std::size_t j = 0; j < jobs.size(); ++j) crossings[jobs[j].finder].push_back(std::move(found[j]));
+    return crossings;
   }
 
   const Folder& folder_;

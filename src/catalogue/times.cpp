@@ -86,4 +86,44 @@ Border Times::border(const std::string& smaller, double from_bytes, const std::s
   return border;
 }
 
+/// The earliest where the border ends, if it is earlier there than the two that meet; empty: none.
+std::string Times::earlier_at(const Border& border, const std::vector<std::string>& others) {
+  std::string earliest;
+  double least_us = std::min(border.above_us, border.above_other_us);
+  for (const std::string& name : others) {
+    const double there_us = finish_us(name, border.above_bytes);
+    if (!is_earlier(there_us, least_us)) continue;
+    earliest = name;
+    least_us = there_us;
+  }
+  return earliest;
+}
+
+std::vector<Crossing> Times::crossings(const std::string& smaller, double from_bytes,
+                                       const std::string& larger, double to_bytes,
+                                       std::vector<std::string> others) {
+  std::vector<Crossing> found{{border(smaller, from_bytes, larger, to_bytes), larger}};
+  for (std::size_t b = 0; b < found.size();) {
+    const std::string before = b == 0 ? smaller : found[b - 1].schedule;
+    const std::string after = found[b].schedule;
+    const std::string between = earlier_at(found[b].border, others);
+    if (between.empty()) {
+      ++b;
+      continue;
+    }
+    std::erase(others, between);
+    const double first = b == 0 ? from_bytes : found[b - 1].border.above_bytes;
+    const double middle = found[b].border.above_bytes;
+    const double last = b + 1 == found.size() ? to_bytes : found[b + 1].border.below_bytes;
+    // As border() asks.
+    if (finish_us(before, first) > finish_us(between, first) ||
+        finish_us(after, last) > finish_us(between, last))
+      continue;
+    found[b] = {border(between, middle, after, last), after};
+    found.insert(found.begin() + static_cast<std::ptrdiff_t>(b),
+                 {border(before, first, between, middle), between});
+  }
+  return found;
+}
+
 }  // namespace rondo::catalogue

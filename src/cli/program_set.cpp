@@ -20,6 +20,10 @@ using catalogue::Cell;
 /// Schedules on each side of a cell that are compared where its own is left out.
 constexpr std::size_t kNear = 2;
 
+bool has(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
 class SetMaker {
  public:
   SetMaker(const catalogue::Folder& folder, const catalogue::Table& table, const WriteProgram& write)
@@ -49,11 +53,11 @@ class SetMaker {
   std::vector<std::string> writable() {
     std::vector<std::string> names;
     for (const catalogue::Bin& bin : table_.bins) {
-      if (std::ranges::find(names, bin.schedule) == names.end()) names.push_back(bin.schedule);
+      if (!has(names, bin.schedule)) names.push_back(bin.schedule);
     }
     std::string first_refusal;
     for (const Run& run : runs(names)) {
-      if (std::ranges::find(names, run.schedule) == names.end()) continue;
+      if (!has(names, run.schedule)) continue;
       try {
         text_of(run);
       } catch (const Error& error) {
@@ -79,17 +83,14 @@ class SetMaker {
 
   /// The cell's own, or else the best of the nearest cells' on both sides, as bins are found.
   std::string best_at(const std::vector<std::string>& allowed, std::size_t i) {
-    const auto is_allowed = [&](const std::string& name) {
-      return std::ranges::find(allowed, name) != allowed.end();
-    };
-    if (is_allowed(cells_[i]->schedule)) return cells_[i]->schedule;
+    if (has(allowed, cells_[i]->schedule)) return cells_[i]->schedule;
     std::string best;
     double best_us = std::numeric_limits<double>::infinity();
     const auto consider = [&](auto begin, auto end) {
       std::vector<std::string> near;
       for (auto cell = begin; cell != end && near.size() < kNear; ++cell) {
         const std::string& name = (*cell)->schedule;
-        if (!is_allowed(name) || std::ranges::find(near, name) != near.end()) continue;
+        if (!has(allowed, name) || has(near, name)) continue;
         near.push_back(name);
         const double there_us = times_.finish_us(name, cells_[i]->size_bytes);
         if (!best.empty() && there_us >= best_us) continue;
@@ -105,10 +106,20 @@ class SetMaker {
 
   std::vector<Run> runs(const std::vector<std::string>& allowed) {
     std::vector<Run> found;
-    for (std::size_t i = 0; i < cells_.size(); ++i) {
-      const std::string best = best_at(allowed, i);
-      if (found.empty() || found.back().schedule != best) found.push_back({best, cells_[i]->size_bytes});
-      found.back().last_bytes = cells_[i]->size_bytes;
+    const auto add = [&](const std::string& schedule, double first_bytes, double last_bytes) {
+      if (found.empty() || found.back().schedule != schedule) found.push_back({schedule, first_bytes});
+      found.back().last_bytes = last_bytes;
+    };
+    std::size_t cell = 0;
+    for (std::size_t b = 0; b < table_.bins.size(); ++b) {
+      const catalogue::Bin& bin = table_.bins[b];
+      if (cell == cells_.size() || !bin.holds(cells_[cell]->size_bytes)) {
+        // It serves sizes between two cells.
+        if (b > 0 && bin.border && has(allowed, bin.schedule))
+          add(bin.schedule, table_.bins[b - 1].border->above_bytes, bin.border->below_bytes);
+      }
+      for (; cell < cells_.size() && bin.holds(cells_[cell]->size_bytes); ++cell)
+        add(best_at(allowed, cell), cells_[cell]->size_bytes, cells_[cell]->size_bytes);
     }
     for (std::size_t r = 0; r < found.size(); ++r) {
       found[r].range = {r == 0 ? 0 : found[r - 1].range.most + 1,

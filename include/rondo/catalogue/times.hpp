@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "rondo/catalogue/folder.hpp"
 
@@ -13,6 +14,12 @@ namespace rondo::catalogue {
 /// where it does not work there.
 ProvenSchedule timed_at(const Folder& folder, const Series& series, const std::string& schedule,
                         double size_bytes);
+
+/// A border, and the schedule that begins there.
+struct Crossing {
+  Border border;
+  std::string schedule;
+};
 
 /// What schedules of a catalogue take for a series at any size; replayed, and remembered.
 class Times {
@@ -30,8 +37,14 @@ class Times {
   /// later at `to_bytes`: to 1/256, or to the byte, or
   /// as near as one of them works. Probes where the times would cross if they were linear in the size.
   Border border(const std::string& smaller, double from_bytes, const std::string& larger, double to_bytes);
+  /// That border, or, where one of `others` is earlier there than both, the borders to it and from it, and so
+  /// on, each of them once. By size; the last schedule is `larger`.
+  std::vector<Crossing> crossings(const std::string& smaller, double from_bytes, const std::string& larger,
+                                  double to_bytes, std::vector<std::string> others);
 
  private:
+  std::string earlier_at(const Border& border, const std::vector<std::string>& others);
+
   const Folder& folder_;
   std::shared_ptr<const Topology> topology_;
   std::map<std::pair<std::string, double>, double> finish_;
