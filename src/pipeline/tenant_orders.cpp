@@ -4,8 +4,15 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <tuple>
 #include <utility>
+
+#include "rondo/core/error.hpp"
+#include "rondo/local_search/justification.hpp"
+#include "rondo/local_search/transfer_plan.hpp"
 
 namespace rondo {
 namespace {
@@ -40,10 +47,13 @@ std::vector<TenantOrder> first_orders(const std::vector<TenantOutcome>& tenants)
   orders.push_back(
       in_turn([&](std::size_t a, std::size_t b) { return tenants[a].alone_us > tenants[b].alone_us; }));
   for (std::size_t rule = 0; rule < 3; ++rule) {
-    TenantOrder behind = orders[2 + rule];
-    behind.name = "behind";
-    behind.behind = true;
-    orders.push_back(std::move(behind));
+    TenantOrder placed = orders[2 + rule];
+    placed.name = "behind";
+    placed.placing = TenantPlacing::behind;
+    orders.push_back(placed);
+    placed.name = "inserted";
+    placed.placing = TenantPlacing::inserted;
+    orders.push_back(placed);
   }
   // The first ones in turn, the rest in proportion.
   for (std::size_t strict = 1; strict + 1 < n; ++strict) {
@@ -105,6 +115,22 @@ std::vector<Send> one_behind_another(const Topology& topology, const TenantOrder
     }
   }
   return sends;
+}
+
+Schedule inserted(const Topology& topology, const Demand& demand, const std::vector<Send>& sends,
+                  const std::vector<double>& keys, int concurrency) {
+  PlanSpace space = make_plan_space(topology, demand, concurrency);
+  const bool has_sums = std::ranges::any_of(demand.contributions(), &Contribution::reduce);
+  const auto order = has_sums ? std::nullopt : order_of({sends}, space);
+  if (!order) throw Error(ExitCode::unavailable, "sums, and what waits in switches, are not inserted");
+  // The first send of a transfer leaves the GPU when the transfer starts.
+  std::map<std::tuple<ChunkId, LinkId, double>, double> key_of;
+  for (std::size_t s = 0; s < sends.size(); ++s)
+    key_of[{sends[s].chunk, sends[s].link, sends[s].start_us}] = keys[s];
+  std::vector<double> by_plan;
+  for (const PlannedTransfer& t : order->plan.transfers)
+    by_plan.push_back(key_of.at({t.chunk, space.hop(t).links.front().link, t.start_us}));
+  return schedule_of(placed_forward(order->plan, space, by_plan), space);
 }
 
 }  // namespace rondo

@@ -16,12 +16,18 @@ struct TenantTurn {
   int place = 0;
   double scale = 1;
 };
+enum class TenantPlacing {
+  as_they_come,  ///< a link is given to the first that waits for it
+  /// By place, each tenant keeps its own times from as early on as no link is still to be used by those
+  /// before: what needs several links at once does not wait for gaps that smaller transfers fill.
+  behind,
+  /// By place, each transfer as early as those of the tenants before, which stay, leave its links free.
+  inserted
+};
 struct TenantOrder {
   std::string name;
   std::vector<TenantTurn> turns;  ///< per tenant
-  /// By place, each keeps its own times from as early on as no link is still to be used by those before:
-  /// what needs several links at once does not wait for gaps that smaller transfers fill.
-  bool behind = false;
+  TenantPlacing placing = TenantPlacing::as_they_come;
 };
 
 /// Blind, in proportion to what each takes alone, in turn and behind each other by several rules, and the
@@ -36,5 +42,10 @@ std::vector<TenantOrder> exchanges(const TenantOrder& order);
 /// position of its tenant.
 std::vector<Send> one_behind_another(const Topology& topology, const TenantOrder& order,
                                      std::vector<Send> sends, const std::vector<std::size_t>& tenant_of);
+
+/// Of an order that inserts tenants: `sends` in the order of `keys`, one a send. Throws Error(unavailable)
+/// for sums and for what waits in switches.
+Schedule inserted(const Topology& topology, const Demand& demand, const std::vector<Send>& sends,
+                  const std::vector<double>& keys, int concurrency);
 
 }  // namespace rondo

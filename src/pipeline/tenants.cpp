@@ -159,7 +159,10 @@ std::vector<double> TenantSynthesis::keys(const Mixture& mixture, const TenantOr
 }
 
 Schedule TenantSynthesis::timed(const Mixture& mixture, const TenantOrder& order) const {
-  if (order.behind) {
+  if (order.placing == TenantPlacing::inserted)
+    return inserted(*problem_.topology, mixture.demand, mixture.sends, keys(mixture, order),
+                    problem_.options.concurrency);
+  if (order.placing == TenantPlacing::behind) {
     std::vector<std::size_t> tenant_of;
     for (const Send& send : mixture.sends) {
       const int number = mixture.demand.contribution(send.chunk).tenant;

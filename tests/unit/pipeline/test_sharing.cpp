@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+
 #include "expect_error.hpp"
 #include "rondo/core/late_sums.hpp"
 #include "rondo/core/relay_memory.hpp"
+#include "rondo/core/replay.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/pipeline/bound.hpp"
 #include "rondo/pipeline/synthesize.hpp"
+#include "tenant_orders.hpp"
 #include "topologies.hpp"
 
 namespace rondo {
@@ -62,6 +67,34 @@ TEST(Sharing, IsNoWorseThanOneBehindAnother) {
   const auto& tenants = result.sharing->tenants;
   const double serve_us = tenants[1].alone_us;
   EXPECT_LE(result.sharing->weighted_us, (10 * serve_us + serve_us + tenants[0].alone_us) * (1 + 1e-9));
+}
+
+// Over one link the first tenant sends 1 MB from 1000 us on, when it is ready: 1000 us and 1 us of latency.
+// What the second has is inserted before that where it takes no more than 1000 us, else after it; behind, in
+// any case after.
+TEST(Sharing, TenantsAreInsertedOrBehind) {
+  const Fabric pair = fabric(std::vector<Node>(2), {link(0, 1)});
+  for (const double megabytes : {1.0, 1.5}) {
+    Contribution first{.origin = GpuId{0}, .bytes = kMB, .destinations = {GpuId{1}}, .ready_us = 1000};
+    Contribution second{.origin = GpuId{0}, .bytes = megabytes * kMB, .destinations = {GpuId{1}}};
+    second.tenant = 1;
+    const Demand demand(Collective::custom, first.bytes + second.bytes, 2, {first, second}, 1);
+    const double took_us = 1000 * megabytes;
+    const std::vector<Send> alone{Send{ChunkId{0}, LinkId{0}, 1000, 2000, 2001},
+                                  Send{ChunkId{1}, LinkId{0}, 0, took_us, took_us + 1}};
+    const Schedule inside = inserted(*pair, demand, alone, {0, 1}, kDefaultConcurrency);
+    const auto start_us = [](std::span<const Send> sends, int chunk) {
+      return std::ranges::find(sends, ChunkId{chunk}, &Send::chunk)->start_us;
+    };
+    EXPECT_NEAR(start_us(inside.sends, 0), 1000, 1e-6);
+    EXPECT_NEAR(start_us(inside.sends, 1), megabytes == 1 ? 0 : 2000, 1e-6);
+    const TenantOrder order{"behind", {{.place = 0}, {.place = 1}}, TenantPlacing::behind};
+    const std::vector<Send> behind = one_behind_another(*pair, order, alone, {0, 1});
+    EXPECT_NEAR(start_us(behind, 0), 1000, 1e-6);
+    EXPECT_NEAR(start_us(behind, 1), 2000, 1e-6);
+    EXPECT_TRUE(replay(*pair, demand, inside.sends).valid());
+    EXPECT_TRUE(replay(*pair, demand, behind).valid());
+  }
 }
 
 TEST(Sharing, EndsNoLaterThanOneAfterTheOtherOrBlindly) {
