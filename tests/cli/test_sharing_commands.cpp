@@ -70,6 +70,10 @@ TEST_F(Tenants, AreReportedOneByOne) {
   EXPECT_EQ(tenants["each"][1]["start_us"], 2.5);
   EXPECT_GE(tenants["weighted_us"], tenants["weighted_bound_us"]);
   EXPECT_TRUE(report.contains("peak_relay_bytes"));
+  // What a kill leaves in the folder of a run that has no schedule yet.
+  for (const char* made : {"out/report.json", "out/schedule.h5"}) std::filesystem::remove(at(made));
+  succeed({"resume", "out"});
+  EXPECT_EQ(read_json(at("out/report.json"))["schedule_digest"], report["schedule_digest"]);
   // A report that says otherwise is refused.
   for (const std::string key : {"weighted_us", "weighted_bound_us", "largest_slowdown"}) {
     const auto problem_text = read_file(at("out/report.json"));
@@ -186,7 +190,11 @@ TEST_F(Scenarios, GetTheScheduleThatIsBestOverAll) {
   // Made for the slow link the schedule is better there than the one of the ring alone.
   write(R"({"name": "slow", "scale-bandwidth": "0:1:0.2"})");
   succeed(split(kFast));
-  const Json scenarios = read_json(at("out/report.json"))["scenarios"];
+  const Json undisturbed = read_json(at("out/report.json"));
+  for (const char* made : {"out/report.json", "out/schedule.h5"}) std::filesystem::remove(at(made));
+  succeed({"resume", "out"});
+  EXPECT_EQ(read_json(at("out/report.json"))["schedule_digest"], undisturbed["schedule_digest"]);
+  const Json& scenarios = undisturbed["scenarios"];
   EXPECT_LT(scenarios["finish_us"].get<double>(), 0.9 * scenarios["own_us"].get<double>());
   // What a report says of a fabric is derived again.
   Json report = parse_sealed_json(read_file(at("out/report.json")), "report.json");
