@@ -38,6 +38,7 @@ constexpr int kBoundsOfDepth = 6;
 /// Depth weights, in turn, of trees that are to be shallow at the prices of a busy packing.
 constexpr double kDepthsInTurn[] = {0.03, 0.1, 0.3, 1, 3, 10};
 constexpr int kMostVainTurns = 20;
+constexpr double kMastersOfTurn = 3;  ///< for whose trees a turn takes as long
 constexpr double kLeastShares[] = {1e-4, 3e-4, 1e-3, 2e-3, 3e-3, 5e-3, 0.01, 0.02};
 constexpr double kBusierWithFew = 2e-3;
 
@@ -148,7 +149,7 @@ class OutTreeLoop {
     int vain = 0;
     const std::vector<int> shortest = shortest_paths();
     for (double masters = 0; vain < kMostVainTurns && masters < most_masters && !deadline.is_over();
-         ++masters) {
+         masters += kMastersOfTurn) {
       const std::vector<double> price(solution.row_price.begin(), solution.row_price.end() - 1);
       std::vector<MasterColumn> added;
       const auto add = [&](std::vector<int> arcs) {
