@@ -185,12 +185,11 @@ TEST(RelayMemory, IsHeededByEnginesAndLocalSearch) {
   expect_error(ExitCode::unavailable, {"GPU 0", "GPU 2", "--relay-memory", "--chunks"},
                [&] { solve(without, demand, options); });
   const auto little = std::make_shared<const Topology>(with_relay_memory(*torus, chunk_bytes));
-  for (const std::string engine : {"milp", "rounds"}) {
-    options.engine = engine;
-    expect_error(ExitCode::unavailable, {"engine " + engine, "buffer_bytes"}, [&] {
-      check_options({little, demand, options});
-    });
-  }
+  options.engine = "rounds";
+  expect_error(ExitCode::unavailable, {"engine rounds", "buffer_bytes"},
+               [&] { check_options({little, demand, options}); });
+  options.engine = "milp";
+  EXPECT_NO_THROW(check_options({little, demand, options}));
   // Everybody wants everything: nobody only passes on.
   solve(without, make_demand(Collective::allgather, 16e6, 16, 1));
 }
