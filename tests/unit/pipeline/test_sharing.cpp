@@ -186,8 +186,9 @@ TEST(RelayMemory, IsHeededByEnginesAndLocalSearch) {
                [&] { solve(without, demand, options); });
   const auto little = std::make_shared<const Topology>(with_relay_memory(*torus, chunk_bytes));
   options.engine = "rounds";
-  expect_error(ExitCode::unavailable, {"engine rounds", "buffer_bytes"},
-               [&] { check_options({little, demand, options}); });
+  expect_error(ExitCode::unavailable, {"engine rounds", "buffer_bytes"}, [&] {
+    check_options({little, demand, options});
+  });
   options.engine = "milp";
   EXPECT_NO_THROW(check_options({little, demand, options}));
   // Everybody wants everything: nobody only passes on.
