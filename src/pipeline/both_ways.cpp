@@ -12,8 +12,8 @@ namespace rondo {
 namespace {
 
 /// A gap that is worth a second search.
-constexpr double kNear = 5e-3;
-constexpr const char* kPrefix = "backwards-";
+constexpr double kNearBothWays = 5e-3;
+constexpr const char* kTurnedPrefix = "backwards-";
 
 bool is_rooted(const Demand& demand) {
   const auto& all = demand.contributions();
@@ -37,7 +37,7 @@ bool has_even_groups(const Topology& topology) {
 }
 
 bool is_near(const SynthesisResult& found, const SolveOptions& options) {
-  return found.gap <= std::max(kNear, options.gap.value_or(0));
+  return found.gap <= std::max(kNearBothWays, options.gap.value_or(0));
 }
 
 /// Of both searches: what was tried, and the time that it took.
@@ -67,7 +67,7 @@ SynthesisResult solve_both_ways(const Problem& problem, const RunContext& contex
   first.options.time_limit_s = time_limit_of_part(problem.options, context, 2);
   SynthesisResult found = solve(first);
   if (is_near(found, problem.options) || context.interrupted()) return found;
-  const Checkpoints::Prefix names(context.checkpoints(), kPrefix);
+  const Checkpoints::Prefix names(context.checkpoints(), kTurnedPrefix);
   SynthesisResult turned = reversed_in_time(problem, solve(transposed(problem)));
   // One bound for both: that of the problem as it was asked for.
   const LowerBound bound = *found.proven.lower_bound;
