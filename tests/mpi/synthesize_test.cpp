@@ -161,7 +161,7 @@ TEST(Synthesize, ARestartOfAnotherPolicyWins) {
   const SynthesisResult small = in_any_chunks(generated("mesh", {{"dims", "2x3"}}), 20e3, "list");
   expect_a_restart_won(small);
   EXPECT_EQ(small.proven.demand.chunks_per_contribution(), 18);  // no power of two
-  expect_a_restart_won(in_any_chunks(generated("star", {{"chassis", "3"}, {"gpus", "2"}}), 1e6, "list"));
+  expect_a_restart_won(in_any_chunks(generated("mesh", {{"dims", "2x4"}}), 1e6, "list"));
 }
 
 TEST(Synthesize, ManyStreamsAreMerged) {
