@@ -284,23 +284,6 @@ std::vector<GpuId> representatives(const Topology& topology, const Symmetry& sym
   return gpus;
 }
 
-bool has_ready_times(const Demand& demand) {
-  return std::ranges::any_of(demand.contributions(), [](const Contribution& part) {
-    return part.ready_us != 0 || std::ranges::any_of(part.source_ready_us, [](double us) { return us != 0; });
-  });
-}
-
-/// As transposed() takes it.
-bool is_transposable(const Topology& topology, const Demand& demand) {
-  const auto is_even = [&](const SharedBandwidth& group) {
-    return std::ranges::all_of(group.links, [&](LinkId l) {
-      return topology.link(l).latency_us == topology.link(group.links.front()).latency_us;
-    });
-  };
-  return demand.is_unicast() && !topology.has_bandwidth_steps() && !has_ready_times(demand) &&
-         std::ranges::all_of(topology.shared_bandwidth(), is_even);
-}
-
 }  // namespace
 
 std::optional<LowerBound> find_time_cut(const Topology& topology, const Demand& demand,
@@ -317,7 +300,7 @@ std::optional<LowerBound> find_time_cut(const Topology& topology, const Demand& 
   };
   std::optional<LowerBound> best =
       TimeCutSearch(topology, demand, least_us, deadline).run(of(wants), cuts, effort);
-  if (!is_transposable(topology, demand)) return best;
+  if (!demand.is_unicast() || !is_transposable(topology, demand)) return best;
   const Topology turned = transposed(topology);
   const Demand mirrored = transposed(demand);
   std::vector<NodeSet> complements = cuts;

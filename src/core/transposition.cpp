@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "rondo/core/error.hpp"
@@ -18,23 +19,39 @@ Collective reverse_of(Collective collective) {
 }
 
 /// A shared figure limits rates at one instant of the links' near ends; backwards it would be one of their
-/// far ends, which is another one where latencies differ.
+/// far ends, which is another one where latencies differ. A link whose latency is not the first one's.
+std::optional<LinkId> uneven_link(const Topology& topology, const SharedBandwidth& group) {
+  const double latency_us = topology.link(group.links.front()).latency_us;
+  const auto uneven =
+      std::ranges::find_if(group.links, [&](LinkId l) { return topology.link(l).latency_us != latency_us; });
+  return uneven == group.links.end() ? std::nullopt : std::optional(*uneven);
+}
+
 void check_groups(const Topology& topology) {
   for (const SharedBandwidth& group : topology.shared_bandwidth()) {
-    const double latency_us = topology.link(group.links.front()).latency_us;
-    for (const LinkId l : group.links) {
-      if (topology.link(l).latency_us == latency_us) continue;
-      throw Error(
-          ExitCode::unavailable,
-          fmt::format("sums are scheduled backwards, which needs one latency in each group of links; in "
-                      "shared_bandwidth '{}' link {} has {} us, link {} has {} us",
-                      group.name, group.links.front().value, latency_us, l.value,
-                      topology.link(l).latency_us));
-    }
+    const std::optional<LinkId> uneven = uneven_link(topology, group);
+    if (!uneven) continue;
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("sums are scheduled backwards, which needs one latency in each group of links; in "
+                    "shared_bandwidth '{}' link {} has {} us, link {} has {} us",
+                    group.name, group.links.front().value, topology.link(group.links.front()).latency_us,
+                    uneven->value, topology.link(*uneven).latency_us));
   }
 }
 
+bool is_late(const Contribution& part) {
+  return part.ready_us != 0 || std::ranges::any_of(part.source_ready_us, [](double t) { return t != 0; });
+}
+
 }  // namespace
+
+bool is_transposable(const Topology& topology, const Demand& demand) {
+  return !topology.has_bandwidth_steps() && std::ranges::none_of(demand.contributions(), is_late) &&
+         std::ranges::none_of(topology.shared_bandwidth(), [&](const SharedBandwidth& group) {
+           return uneven_link(topology, group).has_value();
+         });
+}
 
 Topology transposed(const Topology& topology) {
   if (topology.has_bandwidth_steps()) {
@@ -58,9 +75,7 @@ Demand transposed(const Demand& demand) {
     throw Error(ExitCode::internal, "only sums for one GPU each and unicast demand can be transposed");
   std::vector<Contribution> all;
   for (const Contribution& sum : demand.contributions()) {
-    const bool late =
-        sum.ready_us != 0 || std::ranges::any_of(sum.source_ready_us, [](double t) { return t != 0; });
-    if (late) {
+    if (is_late(sum)) {
       throw Error(
           ExitCode::unavailable,
           "sums are scheduled backwards, which ready times other than 0 do not allow; leave them out");

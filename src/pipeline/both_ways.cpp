@@ -6,6 +6,7 @@
 
 #include "combining.hpp"
 #include "rondo/core/relay_memory.hpp"
+#include "rondo/core/transposition.hpp"
 #include "time_shares.hpp"
 
 namespace rondo {
@@ -22,18 +23,6 @@ bool is_rooted(const Demand& demand) {
   };
   return same([](const Contribution& c) { return c.origin; }) ||
          same([](const Contribution& c) { return c.destinations.front(); });
-}
-
-bool has_ready_times(const Demand& demand) {
-  return std::ranges::any_of(demand.contributions(), [](const Contribution& c) { return c.ready_us != 0; });
-}
-
-bool has_even_groups(const Topology& topology) {
-  return std::ranges::all_of(topology.shared_bandwidth(), [&](const SharedBandwidth& group) {
-    return std::ranges::all_of(group.links, [&](LinkId l) {
-      return topology.link(l).latency_us == topology.link(group.links.front()).latency_us;
-    });
-  });
 }
 
 bool is_near(const SynthesisResult& found, const SolveOptions& options) {
@@ -56,8 +45,7 @@ bool may_be_turned(const Problem& problem) {
   const Demand& demand = problem.demand;
   const bool is_free = problem.options.engine == "auto" && !problem.start && !problem.sketch;
   return is_free && demand.kind() != DemandKind::reduction && demand.is_unicast() &&
-         demand.contributions().size() > 1 && is_rooted(demand) && !has_ready_times(demand) &&
-         !topology.has_bandwidth_steps() && has_even_groups(topology) &&
+         demand.contributions().size() > 1 && is_rooted(demand) && is_transposable(topology, demand) &&
          !has_limited_relays(topology, demand);
 }
 

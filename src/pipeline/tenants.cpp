@@ -53,6 +53,8 @@ class TenantSynthesis {
   void solve_alone();
   void add_mixture_of_parts();
   void add_joint();
+  /// Per send, the position of its tenant.
+  std::vector<std::size_t> tenant_of_sends(const Mixture& mixture) const;
   std::vector<double> keys(const Mixture& mixture, const TenantOrder& order) const;
   Schedule timed(const Mixture& mixture, const TenantOrder& order) const;
   Worth worth_of(const Demand& demand, const Schedule& schedule) const;
@@ -142,14 +144,23 @@ void TenantSynthesis::add_joint() {
   }
 }
 
-std::vector<double> TenantSynthesis::keys(const Mixture& mixture, const TenantOrder& order) const {
+std::vector<std::size_t> TenantSynthesis::tenant_of_sends(const Mixture& mixture) const {
   std::map<int, std::size_t> position;
   for (std::size_t t = 0; t < tenants_.size(); ++t) position[tenants_[t].number] = t;
+  std::vector<std::size_t> tenant_of;
+  for (const Send& send : mixture.sends)
+    tenant_of.push_back(position.at(mixture.demand.contribution(send.chunk).tenant));
+  return tenant_of;
+}
+
+std::vector<double> TenantSynthesis::keys(const Mixture& mixture, const TenantOrder& order) const {
+  const std::vector<std::size_t> tenant_of = tenant_of_sends(mixture);
   double longest = 1;
   for (const Send& send : mixture.sends) longest = std::max(longest, send.arrival_us);
   std::vector<double> keys;
-  for (const Send& send : mixture.sends) {
-    const std::size_t t = position.at(mixture.demand.contribution(send.chunk).tenant);
+  for (std::size_t s = 0; s < mixture.sends.size(); ++s) {
+    const Send& send = mixture.sends[s];
+    const std::size_t t = tenant_of[s];
     const TenantTurn& turn = order.turns[t];
     const bool from_zero = turn.scale == 1;
     const double since_us = send.start_us - (from_zero ? 0 : tenants_[t].start_us);
@@ -162,15 +173,8 @@ Schedule TenantSynthesis::timed(const Mixture& mixture, const TenantOrder& order
   if (order.placing == TenantPlacing::inserted)
     return inserted(*problem_.topology, mixture.demand, mixture.sends, keys(mixture, order),
                     problem_.options.concurrency);
-  if (order.placing == TenantPlacing::behind) {
-    std::vector<std::size_t> tenant_of;
-    for (const Send& send : mixture.sends) {
-      const int number = mixture.demand.contribution(send.chunk).tenant;
-      tenant_of.push_back(
-          static_cast<std::size_t>(std::ranges::find(tenants_, number, &Tenant::number) - tenants_.begin()));
-    }
-    return {one_behind_another(*problem_.topology, order, mixture.sends, tenant_of)};
-  }
+  if (order.placing == TenantPlacing::behind)
+    return {one_behind_another(*problem_.topology, order, mixture.sends, tenant_of_sends(mixture))};
   return interleaved({*problem_.topology, mixture.sends}, *problem_.topology, mixture.demand,
                      keys(mixture, order), problem_.options.concurrency);
 }

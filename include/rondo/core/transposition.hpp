@@ -12,6 +12,10 @@
 /// multicast demand does so for sums for one GPU each (TACCL, section 5.3; FORMATS.md 3, Combining).
 namespace rondo {
 
+/// Whether backwards is the same: bandwidth does not change, nothing is ready later than at 0, the links of
+/// each group have one latency. Of the topology and the demand transposed() then throws nothing of the kind.
+bool is_transposable(const Topology& topology, const Demand& demand);
+
 /// The same nodes; every link turned round under its number; switches that may copy may add instead and the
 /// other way round. Throws Error(unavailable) where backwards is not the same: bandwidth that changes, groups
 /// of links whose latencies differ.

@@ -39,6 +39,7 @@ constexpr int kBoundsOfDepth = 6;
 constexpr double kDepthsInTurn[] = {0.03, 0.1, 0.3, 1, 3, 10};
 constexpr int kMostVainTurns = 20;
 constexpr double kMastersOfTurn = 3;  ///< for whose trees a turn takes as long
+/// Trees of a smaller share are left out, in turn, and how much longer links may be busy then.
 constexpr double kLeastShares[] = {1e-4, 3e-4, 1e-3, 2e-3, 3e-3, 5e-3, 0.01, 0.02};
 constexpr double kBusierWithFew = 2e-3;
 
@@ -157,20 +158,20 @@ class OutTreeLoop {
         added.push_back(with_depth(arcs));
         columns_.push_back(std::move(arcs));
       };
-      const std::vector<double> mixed = mixed_prices(price, even_, kEvenPart);
+      const std::vector<double> cost = costs(mixed_prices(price, even_, kEvenPart));
       double deepest_us = 0;
       for (std::size_t c = 0; c < columns_.size(); ++c)
         if (solution.weight[c] > 0) deepest_us = std::max(deepest_us, depth_us(columns_[c]));
       for (const double depth : kDepthsInTurn) {
-        std::vector<int> arcs = cheapest(mixed, depth);
-        add(cheaper(mixed, depth_us(arcs), arcs));
+        std::vector<int> arcs = cheapest(cost, depth);
+        add(cheaper(cost, depth_us(arcs), arcs));
         add(std::move(arcs));
       }
       const double least_us = depth_us(shortest);
       for (int i = 0; i < kBoundsOfDepth; ++i) {
         const double most_us = least_us + i * (deepest_us - least_us) / kBoundsOfDepth;
-        add(cheaper(mixed, most_us, shortest));
-        if (const auto arcs = cheapest_within(mixed, most_us)) add(cheaper(mixed, most_us, *arcs));
+        add(cheaper(cost, most_us, shortest));
+        if (const auto arcs = cheapest_within(cost, most_us)) add(cheaper(cost, most_us, *arcs));
       }
       if (added.empty()) break;
       master->add(added);
@@ -216,24 +217,25 @@ class OutTreeLoop {
     return growth_.grow(figures);
   }
 
-  /// A tree for these prices that is no deeper.
-  std::optional<std::vector<int>> cheapest_within(const std::vector<double>& price, double most_us) {
+  /// A tree at these costs that is no deeper.
+  std::optional<std::vector<int>> cheapest_within(const std::vector<double>& cost, double most_us) {
     std::vector<ArcFigures> figures(graph_.arcs.size());
-    for (std::size_t w = 0; w < figures.size(); ++w) figures[w] = {cost_of(w, price), 0, delay_us_[w]};
+    for (std::size_t w = 0; w < figures.size(); ++w) figures[w] = {cost[w], 0, delay_us_[w]};
     return growth_.grow_within(figures, most_us);
   }
 
-  /// Starting from these arcs, a tree that is cheaper at these prices and no deeper than `most_us`.
-  std::vector<int> cheaper(const std::vector<double>& price, double most_us, const std::vector<int>& arcs) {
-    std::vector<double> cost(graph_.arcs.size(), 0);
-    for (std::size_t w = 0; w < cost.size(); ++w) cost[w] = cost_of(w, price);
+  /// Starting from these arcs, a tree that is cheaper and no deeper than `most_us`.
+  std::vector<int> cheaper(const std::vector<double>& cost, double most_us, const std::vector<int>& arcs) {
     return cheaper_within(graph_, topology_.node_of(data_.root), is_wanted_, cost, delay_us_, most_us, arcs);
   }
 
-  double cost_of(std::size_t arc, const std::vector<double>& price) const {
-    double cost = 0;
-    for (const LinkId l : graph_.arcs[arc].links)
-      for (const int row : rows_.of(l)) cost += price[index(row)] * rows_.us(row);
+  /// Per arc, at these prices of rows.
+  std::vector<double> costs(const std::vector<double>& price) const {
+    std::vector<double> cost(graph_.arcs.size(), 0);
+    for (std::size_t w = 0; w < cost.size(); ++w) {
+      for (const LinkId l : graph_.arcs[w].links)
+        for (const int row : rows_.of(l)) cost[w] += price[index(row)] * rows_.us(row);
+    }
     return cost;
   }
 
@@ -253,23 +255,23 @@ class OutTreeLoop {
     return load;
   }
 
-  /// The tree for these prices; `last_` is what it loads.
-  std::vector<int> cheapest(const std::vector<double>& price, double depth_weight) {
+  /// The tree at these costs; `last_` is what it loads.
+  std::vector<int> cheapest(const std::vector<double>& cost, double depth_weight) {
     std::vector<ArcFigures> figures(graph_.arcs.size());
     for (std::size_t w = 0; w < figures.size(); ++w) {
-      figures[w].cost = cost_of(w, price);
+      figures[w].cost = cost[w];
       figures[w].delay = depth_weight * cost_a_destination_ * delay_us_[w] / mean_delay_us_;
     }
     std::vector<int> arcs = growth_.grow(figures);
-    double cost = 0;
-    for (const int w : arcs) cost += figures[index(w)].cost;
-    cost_a_destination_ = cost / static_cast<double>(data_.destinations.size());
+    double whole = 0;
+    for (const int w : arcs) whole += cost[index(w)];
+    cost_a_destination_ = whole / static_cast<double>(data_.destinations.size());
     last_ = loads(arcs);
     return arcs;
   }
 
   bool add_tree(const std::vector<double>& price) {
-    std::vector<int> arcs = cheapest(price, depth_.weight);
+    std::vector<int> arcs = cheapest(costs(price), depth_.weight);
     if (!is_new(arcs)) return false;
     master_->add({column_of(last_)});
     columns_.push_back(std::move(arcs));
