@@ -65,6 +65,15 @@ bool HolderTable::better_wait(std::size_t chunk, std::size_t receiver, double du
   return std::min(relayed, t_us + held_near_us_[i]) < t_us + duration_us * kNearer;
 }
 
+double HolderTable::progress(std::size_t chunk, GpuId gpu) const {
+  const std::size_t i = chunk / static_cast<std::size_t>(demand_.chunks_per_contribution());
+  const double* from_gpu = relay_us_from(chunk, gpu);
+  double sum_us = 0;
+  for (const GpuId g : deliveries_.receivers[i])
+    sum_us += std::max(0.0, near_us(chunk, g.index()) - from_gpu[g.index()]);
+  return sum_us / (diameter_us_[size_class_[i]] * static_cast<double>(num_gpus_));
+}
+
 void HolderTable::update_key(std::size_t chunk) {
   const auto holders = static_cast<std::uint64_t>(holders_[chunk]);
   if (rules_.chunks == ChunkOrder::rarest && !rules_.distance_breaks_ties) {

@@ -24,6 +24,9 @@ class HolderTable {
   void land(std::size_t chunk, GpuId gpu);
   /// Whether the receiver had better wait for a nearer holder than take the chunk over a hop.
   bool better_wait(std::size_t chunk, std::size_t receiver, double duration_us, double t_us) const;
+  /// By how much of all distances the chunk comes nearer to those that wait for it if the GPU gets it, 0
+  /// to 1.
+  double progress(std::size_t chunk, GpuId gpu) const;
   /// Smaller goes first. The low 16 bits are left to chance.
   std::uint64_t key(std::size_t chunk) const { return key_[chunk]; }
 

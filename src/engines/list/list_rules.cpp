@@ -25,6 +25,7 @@ const std::vector<ListPolicy>& list_policy_table() {
       {"rarest-joined", {ChunkOrder::rarest, SenderOrder::best_chunk, false, false, false, true}},
       {"furthest-joined", {ChunkOrder::furthest, SenderOrder::best_chunk, false, false, false, true}},
       {"soonest-joined", {ChunkOrder::furthest, SenderOrder::best_chunk, false, true, false, true}},
+      {"pairwise-joined", {ChunkOrder::furthest, SenderOrder::fullest, false, true, false, true, true}},
   };
   return table;
 }

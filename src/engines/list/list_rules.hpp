@@ -49,6 +49,9 @@ struct ListRules {
   /// Of what a sender has for a receiver, much goes together where messages cost, instead of one chunk after
   /// another.
   bool joined = false;
+  /// Of `joined`: a receiver and its sender exchange what they have, as in recursive doubling, the pair first
+  /// that learns most; hops wait until they can carry several chunks (Pairs).
+  bool pairwise = false;
   std::uint64_t seed = 0;
   int concurrency = kAnyConcurrency;  ///< transfers at a time on a link of a GPU
 };

@@ -11,6 +11,7 @@
 #include "chunk_set.hpp"
 #include "holder_table.hpp"
 #include "joined_chunks.hpp"
+#include "pairs.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/core/random.hpp"
@@ -51,6 +52,8 @@ class ListScheduler {
   void apply_events_until(double t_us);
   void serve_receivers(double t_us);
   bool serve(std::size_t receiver, double t_us);
+  std::optional<Choice> answer_to(int h, double t_us) const;
+  void weigh_pair(Choice& choice, double t_us) const;
   /// Nothing where the hop has nothing to send.
   std::optional<Choice> best_chunk(int hop, std::size_t receiver, double t_us) const;
 
@@ -72,6 +75,7 @@ class ListScheduler {
   std::vector<ChunkSet> lacks_;        ///< per GPU: wanted chunks that nobody has promised yet
   std::vector<double> lacking_bytes_;  ///< per GPU
   std::vector<double> in_GBps_;        ///< per GPU
+  Pairs pairs_;                        ///< of rule `pairwise`
   std::vector<char> stalled_;          ///< per hop: had nothing to send when last looked at
   std::vector<char> waiting_;          ///< per GPU: to be served at this event
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -79,9 +83,10 @@ class ListScheduler {
   std::vector<ListedTransfer> transfers_;  ///< by start
   std::size_t missing_ = 0;                ///< deliveries nobody has promised yet
   bool joins_ = false;                     ///< chunks go together
-  bool rules_are_off_ = false;             ///< no transfer keeps the rules: any one that helps may start
-  double latest_us_ = 0;                   ///< arrival so far
-  double now_us_ = 0;                      ///< time of the event at hand
+  bool is_pairwise_ = false;
+  bool rules_are_off_ = false;  ///< no transfer keeps the rules: any one that helps may start
+  double latest_us_ = 0;        ///< arrival so far
+  double now_us_ = 0;           ///< time of the event at hand
 };
 
 ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, const Demand& demand,
@@ -107,6 +112,8 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
     in_GBps_.push_back(goodput_into_GBps(topology, GpuId{g}, smallest_bytes_));
   wake_when_bandwidth_changes();
   joins_ = rules.joined && topology.has_message_costs();
+  is_pairwise_ = rules.pairwise && joins_;
+  if (is_pairwise_) pairs_ = make_pairs(hops, rules.seed);
 
   holds_.assign(num_gpus_, no_chunks(num_chunks_));
   lacks_.assign(num_gpus_, no_chunks(num_chunks_));
@@ -282,11 +289,12 @@ bool ListScheduler::serve(std::size_t receiver, double t_us) {
     if (stalled_[i]) continue;
     const Hop& hop = hops_.hop(h);
     if (!timetable_.can_start(hop, smallest_bytes_, t_us)) continue;
-    const std::optional<Choice> choice = best_chunk(h, receiver, t_us);
-    if (!choice) {
+    std::optional<Choice> choice = best_chunk(h, receiver, t_us);
+    if (!choice || (is_pairwise_ && !rules_are_off_ && choice->alternatives < pairs_.least_chunks[i])) {
       stalled_[i] = 1;
       continue;
     }
+    if (is_pairwise_ && !choice->fallback) weigh_pair(*choice, t_us);
     if ((best.hop < 0 || goes_first(*choice, best, rules_.senders)) &&
         timetable_.can_start(hop, demand_.bytes(ChunkId{std::size_t{choice->chunk}}), t_us))
       best = *choice;
@@ -295,10 +303,38 @@ bool ListScheduler::serve(std::size_t receiver, double t_us) {
 
   if (joins_ && !best.fallback) {
     start_together(best, t_us);
+    if (is_pairwise_) {
+      if (const std::optional<Choice> answer = answer_to(best.hop, t_us)) start_together(*answer, t_us);
+    }
   } else {
     start({ChunkId{std::size_t{best.chunk}}, best.hop, t_us});
   }
   return true;
+}
+
+/// What the receiver could send back at the same time.
+std::optional<Choice> ListScheduler::answer_to(int h, double t_us) const {
+  const int back = pairs_.back[static_cast<std::size_t>(h)];
+  if (back < 0 || !timetable_.can_start(hops_.hop(back), smallest_bytes_, t_us)) return std::nullopt;
+  std::optional<Choice> choice = best_chunk(back, hops_.hop(back).dst.index(), t_us);
+  if (!choice || choice->fallback ||
+      choice->alternatives < pairs_.least_chunks[static_cast<std::size_t>(back)] ||
+      !timetable_.can_start(hops_.hop(back), demand_.bytes(ChunkId{std::size_t{choice->chunk}}), t_us))
+    return std::nullopt;
+  return choice;
+}
+
+/// Both that exchange hold the same afterwards, so that others learn the most from either: of pairs the one
+/// goes first that learns most together, then the one whose chunks come nearest to the GPUs that wait for
+/// them.
+void ListScheduler::weigh_pair(Choice& choice, double t_us) const {
+  const Hop& hop = hops_.hop(choice.hop);
+  double progress = holders_.progress(choice.chunk, hop.dst);
+  if (const std::optional<Choice> answer = answer_to(choice.hop, t_us)) {
+    choice.alternatives += answer->alternatives;
+    progress += holders_.progress(answer->chunk, hop.src);
+  }
+  choice.key = make_key(closeness(progress, 2.0), 0) | chance(choice.chunk, hop.dst.index(), rules_.seed);
 }
 
 void ListScheduler::serve_receivers(double t_us) {

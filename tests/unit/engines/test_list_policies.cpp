@@ -67,11 +67,11 @@ TEST(Policies, RarestAndFurthestAgainstNearestAndOldest) {
   // GPU 0 feeds GPU 1 as well. So three GPUs hold chunk 0 when two hold chunk 1, for which GPU 0 still waits.
   const auto topology = funnel({link(0, 1), link(3, 0)});
   const std::map<std::string, int> expected{
-      {"rarest", 1},        {"rarest-full", 1},     {"rarest-scarce", 1},   {"rarest-far-full", 1},
-      {"furthest", 1},      {"furthest-scarce", 1}, {"furthest-full", 1},   {"furthest-fit", 1},
-      {"soonest", 1},       {"rarest-fitting", 1},  {"soonest-fitting", 1}, {"nearest", 0},
-      {"oldest-full", 0},   {"oldest-scarce", 0},   {"rarest-joined", 1},   {"furthest-joined", 1},
-      {"soonest-joined", 1}};
+      {"rarest", 1},         {"rarest-full", 1},     {"rarest-scarce", 1},   {"rarest-far-full", 1},
+      {"furthest", 1},       {"furthest-scarce", 1}, {"furthest-full", 1},   {"furthest-fit", 1},
+      {"soonest", 1},        {"rarest-fitting", 1},  {"soonest-fitting", 1}, {"nearest", 0},
+      {"oldest-full", 0},    {"oldest-scarce", 0},   {"rarest-joined", 1},   {"furthest-joined", 1},
+      {"soonest-joined", 1}, {"pairwise-joined", 1}};
   for (const EngineUnderTest& engine : engines()) {
     for (const std::string& policy : engine.policies) {
       for (const std::uint64_t seed : {0, 1, 2, 3}) {

@@ -101,5 +101,40 @@ TEST(MessageCosts, LongChunksAreNotAllJoined) {
   EXPECT_LT(schedule.finish_us, 14000);
 }
 
+double pairwise_finish_us(const std::shared_ptr<const Topology>& topology, const Demand& demand,
+                          std::uint64_t seed) {
+  EngineOptions options;
+  options.policy = "pairwise-joined";
+  options.seed = seed;
+  const Schedule schedule = *prepare_list({topology, demand}, options, tools())(demand, options).schedule;
+  EXPECT_TRUE(replay(*topology, demand, schedule.sends).valid());
+  return schedule.finish_us;
+}
+
+TEST(MessageCosts, PairsExchangeAllTheyHave) {
+  // Four GPUs around a switch that does not copy, messages of 10 us and 1 us for 1000 bytes: a GPU knows two
+  // chunks after one message and four after two (recursive doubling); taken one by one it would be 33 us.
+  TopologyData data = star(4)->data();
+  data.nodes.back().multicast = false;
+  for (Link& link : data.links) link.latency_us = 0;
+  const auto around = with_message_costs(Topology(std::move(data)), 10);
+  EXPECT_NEAR(pairwise_finish_us(around, make_demand(Collective::allgather, 4000, 4, 1), 0), 11 + 12, 1e-9);
+}
+
+TEST(MessageCosts, ADearMessageWaitsForMore) {
+  // Pairs 0, 1 and 2, 3 with messages of 1 us; 0 and 2 are joined by messages of 10 us. 1000 bytes take 1 us.
+  TopologyData data =
+      fabric({gpu(), gpu(), gpu(), gpu()}, {link(0, 1, 1, 0), link(1, 0, 1, 0), link(2, 3, 1, 0),
+                                            link(3, 2, 1, 0), link(0, 2, 1, 0), link(2, 0, 1, 0)})
+          ->data();
+  for (std::size_t l = 0; l < data.links.size(); ++l) data.links[l].message_us = l < 4 ? 1 : 10;
+  const auto pairs = std::make_shared<const Topology>(std::move(data));
+  const Demand demand = make_demand(Collective::allgather, 4000, 4, 1);
+  // At once: chunk 0 and 2 until 11, 1 and 3 until 22, which then take 2 more.
+  EXPECT_NEAR(pairwise_finish_us(pairs, demand, 0), 22 + 2, 1e-9);
+  // Two together: known after 2, over after 14, passed on until 17.
+  EXPECT_NEAR(pairwise_finish_us(pairs, demand, 1), 2 + 12 + 3, 1e-9);
+}
+
 }  // namespace
 }  // namespace rondo
