@@ -35,6 +35,14 @@ std::string why_round_idle(const SolveOptions& options, bool) {
          "list or none, or leave it out";
 }
 
+std::string why_round_work_idle(const SolveOptions& options, bool) {
+  if (options.engine != "auto") return "";
+  if (!options.time_limit_s) return "auto repairs schedules in rounds only with --time-limit; leave it out";
+  if (options.rounds.model_work > 0)
+    return "with --time-limit the clock ends the rounds; give 0 for none, or leave one of them out";
+  return "";
+}
+
 std::string why_min_chunk_bytes_idle(const SolveOptions& options, bool) {
   if (options.chunks > 0) return "--chunks fixes how many there are; leave one of them out";
   if (is_without_plan(options))

@@ -8,6 +8,7 @@
 namespace rondo {
 
 std::string why_round_idle(const SolveOptions& options, bool is_unicast);
+std::string why_round_work_idle(const SolveOptions& options, bool is_unicast);
 std::string why_min_chunk_bytes_idle(const SolveOptions& options, bool is_unicast);
 std::string why_lp_solver_idle(const SolveOptions& options, bool is_unicast);
 std::string why_lp_tolerance_idle(const SolveOptions& options, bool is_unicast);

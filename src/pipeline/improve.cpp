@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "chunk_counts.hpp"
+#include "rondo/core/random.hpp"
 #include "rondo/core/relay_memory.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/local_search/improvement.hpp"
@@ -32,13 +33,14 @@ constexpr double kIdleShare = 0.02;
 class LocalSearch {
  public:
   LocalSearch(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
-              const RunContext& context)
+              const RunContext& context, double until)
       : problem_(problem),
         runner_(runner),
         state_(exploration.state),
         best_(exploration.best),
         rule_(rule),
-        context_(context) {}
+        context_(context),
+        until_(until) {}
 
   void run();
 
@@ -59,8 +61,16 @@ class LocalSearch {
   Incumbent& best_;
   StopRule& rule_;
   const RunContext& context_;
+  const double until_;  ///< share of the time limit
   bool is_kept_ = true;
 };
+
+/// A task's clock: the time from now until a share of the time limit is over.
+void set_clock(ImprovementTask& task, double limit_s, double from, double until, const StopRule& rule) {
+  task.time_spent = [&rule, from, until] { return (rule.time_share() - from) / (until - from); };
+  task.time_limit_s = (until - from) * limit_s;
+  task.deadline = [&rule, until] { return rule.deadline(until); };
+}
 
 /// The best schedules of the portfolio, one a number of chunks; rerun where they are needed.
 std::vector<ImprovementTask::Start> LocalSearch::starts() const {
@@ -104,7 +114,7 @@ void LocalSearch::offer_restarts(ImprovementTask& task) const {
     std::optional<double> until_s = problem_.options.time_limit_s;
     if (until_s) {
       const double now_s = context_.clock.seconds();
-      *until_s = now_s + kShareOfRestart * (*until_s - now_s);
+      *until_s = now_s + kShareOfRestart * std::max(0.0, until_ * *until_s - now_s);
     }
     return runner_.run(candidate, until_s).schedule;
   };
@@ -149,9 +159,7 @@ void LocalSearch::run() {
   if (is_adapted(problem_)) task.work_limit *= kShareOfKept;
   task.most_streams = static_cast<std::size_t>(options.streams);
   task.stop = [&](double finish_us) { return rule_.stop(finish_us); };
-  task.time_spent = [&] { return rule_.time_share(); };
-  task.time_limit_s = options.time_limit_s.value_or(0);
-  task.deadline = [&] { return rule_.deadline(); };
+  if (options.time_limit_s) set_clock(task, *options.time_limit_s, 0, until_, rule_);
   task.interrupted = [&] { return context_.interrupted(); };
   task.least_us = [&](int chunks) { return rule_.least_us(chunks); };
   const bool is_listed = runner_.engine_of(state_.trials[state_.best].candidate).supports_local_search;
@@ -187,11 +195,40 @@ void LocalSearch::run() {
 }  // namespace
 
 void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
-             const RunContext& context) {
+             const RunContext& context, double until) {
   const SearchState& state = exploration.state;
-  if (problem.options.improve_work <= 0 || best_improvable(state.trials).empty() || rule.time_share() >= 1)
+  if (problem.options.improve_work <= 0 || best_improvable(state.trials).empty() ||
+      rule.time_share() >= until)
     return;
-  LocalSearch(problem, runner, exploration, rule, context).run();
+  LocalSearch(problem, runner, exploration, rule, context, until).run();
+}
+
+void improve_further(const Problem& problem, Incumbent& best, StopRule& rule, const RunContext& context,
+                     double until, std::uint64_t number) {
+  const SolveOptions& options = problem.options;
+  const double now = rule.time_share();
+  if (now >= until) return;
+  ImprovementTask task{*problem.topology, problem.demand, rule.bound().us, mix_bits(options.seed) + number};
+  const Schedule start = *best.found.schedule;
+  task.starts = {{best.chunks, start.finish_us, [&] { return start; }}};
+  task.known_us = start.finish_us;
+  task.concurrency = options.concurrency;
+  task.most_chunks = most_chunks_of_improvement(problem.demand, options);
+  task.work_limit = kInfinity;
+  task.most_streams = static_cast<std::size_t>(options.streams);
+  task.stop = [&](double finish_us) { return rule.stop(finish_us); };
+  task.interrupted = [&] { return context.interrupted(); };
+  task.least_us = [&](int chunks) { return rule.least_us(chunks); };
+  set_clock(task, *options.time_limit_s, now, until, rule);
+  Improvement improvement = rondo::improve(task, context.communicator);
+  EngineResult& found = best.found;
+  found.metrics["improvement_tries"] += static_cast<double>(improvement.tries);
+  found.metrics["improvement_successes"] += static_cast<double>(improvement.successes);
+  found.metrics["improvement_merged"] += static_cast<double>(improvement.merged);
+  if (!improvement.schedule) return;
+  found.schedule = std::move(improvement.schedule);
+  best.chunks = improvement.chunks;
+  best.is_replayed = false;
 }
 
 void join(const Problem& problem, Incumbent& best, StopRule& rule, const RunContext& context) {

@@ -10,9 +10,14 @@ inline constexpr double kShareOfKept = 0.1;
 /// Collective. Local search over plans (local_search/improvement.hpp) from the portfolio's best schedules,
 /// and restarts of list scheduling in more chunks; what ends earlier becomes the incumbent. Does nothing
 /// where the engine asked for is not one that local search follows, or --improve-work is 0. Keeps states as
-/// explore() does.
+/// explore() does. Ends when `until` of the time limit is over.
 void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
-             const RunContext& context);
+             const RunContext& context, double until = 1);
+
+/// Collective. With a time limit, local search from the incumbent alone until this share of it is over, of
+/// other neighbours than with another `number`.
+void improve_further(const Problem& problem, Incumbent& best, StopRule& rule, const RunContext& context,
+                     double until, std::uint64_t number);
 
 /// Collective. Lets transfers of the best schedule go together where messages cost and that ends earlier
 /// (joining.hpp).

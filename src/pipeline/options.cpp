@@ -234,10 +234,12 @@ std::vector<SolveOption> make_options() {
            [](auto& o) -> auto& { return o.rounds.max_columns; }, 1, kMostOfAll),
        in_rounds, why_round_idle},
       {"round-work", "round_work", kRounds, "W",
-       "work of all models together, rows x (iterations + columns); 4e8 is about a minute of CPU",
+       "work of all models together, rows x (iterations + columns); 4e8 is about a minute of CPU. No limit "
+       "with --time-limit; auto has rounds only then, and 0 leaves them out",
        number_field(
-           [](auto& o) -> auto& { return o.rounds.model_work; }, above_zero()),
-       in_rounds, nullptr},
+           [](auto& o) -> auto& { return o.rounds.model_work; }, zero_or_more()),
+       [](const EngineInfo& engine) { return engine.works_in_rounds || engine.name == "auto"; },
+       why_round_work_idle},
   };
 }
 

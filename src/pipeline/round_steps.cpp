@@ -7,7 +7,6 @@
 
 #include "improve.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/core/relay_memory.hpp"
 #include "rondo/decomp/decomposition.hpp"
 #include "rondo/parallel/metered_communicator.hpp"
 #include "rondo/windows/window_rounds.hpp"
@@ -20,10 +19,6 @@ constexpr int kChunksWithoutPlan = 4;
 constexpr double kShareOfSearch = 0.5;   ///< of the time limit, where rounds repair what the search finds
 constexpr double kShareOfRounds = 0.75;  ///< of the time that is left; the rest is for the files
 constexpr double kShareOfWindows = 0.9;
-/// Of all ways to place what a round has found, on all ranks together for each send; and what they may take
-/// of the time left.
-constexpr double kSecondsOfPlacing = 5e-5;
-constexpr double kShareOfPlacing = 0.5;
 constexpr double kAtLeast = 1 + 1e-9;         ///< finish times nearer to the least one are the least one
 constexpr double kWorthOfFewerChunks = 0.01;  ///< of the finish time
 
@@ -80,16 +75,6 @@ RoundRecord summary_of(RoundRecord record) {
   record.plan.reset();
   record.state = {record.state.time_us};
   return record;
-}
-
-/// Whether `auto` may repair a schedule of so many sends in windows in so many seconds.
-bool rounds_fit(const Problem& problem, double sends, double seconds, const RunContext& context) {
-  const SolveOptions& options = problem.options;
-  if (!options.time_limit_s || options.engine != "auto" || !may_improve(problem) || problem.sketch)
-    return false;
-  if (has_limited_relays(*problem.topology, problem.demand) || problem.topology->has_bandwidth_steps())
-    return false;
-  return kSecondsOfPlacing * sends / context.communicator.size() <= kShareOfPlacing * seconds;
 }
 
 }  // namespace
@@ -189,45 +174,6 @@ void improve_by_rounds(const Problem& problem, const Toolbox& tools, Exploration
   metrics["exchange_bytes"] = metered.exchange().bytes;
   if (plan) metrics["start_finish_us"] = plan->finish_us;
   exploration.round_files_s = files_s;
-}
-
-void repair_in_time_left(const Problem& problem, const Toolbox& tools, Incumbent& best, StopRule& rule,
-                         const RunContext& context) {
-  const SolveOptions& options = problem.options;
-  if (!options.time_limit_s) return;
-  const Schedule& start = *best.found.schedule;
-  if (std::ranges::any_of(start.sends, &Send::has_rate)) return;
-  // Clocks differ between ranks.
-  const double left_s = -context.communicator.max(-rule.deadline().seconds_left());
-  if (!rounds_fit(problem, static_cast<double>(start.sends.size()), left_s, context)) return;
-  if (rule.stop(start.finish_us)) return;
-  const Demand demand = problem.demand.with_chunks(best.chunks);
-  WindowsProblem windows{.topology = *problem.topology,
-                         .demand = demand,
-                         .seed = options.seed,
-                         .concurrency = options.concurrency,
-                         .windows = static_cast<std::size_t>(options.streams),
-                         .bound_us = rule.bound().us,
-                         .stop_at_us = std::max(rule.enough_us(), rule.least_us(best.chunks) * kAtLeast)};
-  windows.limits.max_nodes = options.max_nodes;
-  windows.limits.interrupt = context.interrupt;
-  // Where the search ended long before the limit, as long again is enough.
-  windows.limits.time_limit_s = std::min(kShareOfWindows * left_s, context.seconds());
-  int rounds = 0;
-  RoundsNotes notes;
-  try {
-    Schedule repaired = repair_in_windows(
-        windows, *tools.milp, context.communicator, {}, start, [&](const RoundRecord&) { ++rounds; }, notes);
-    if (repaired.finish_us < start.finish_us) {
-      best.found.metrics["finish_before_rounds_us"] = start.finish_us;
-      best.found.schedule = std::move(repaired);
-      best.is_replayed = false;
-    }
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::stopped) throw;
-    rule.stop(start.finish_us);  // says that it was a signal; what there was before the rounds stays
-  }
-  best.found.metrics["rounds"] = rounds;
 }
 
 }  // namespace rondo

@@ -18,8 +18,4 @@ Exploration explore_for_rounds(const Problem& problem, const Bounds& bounds, con
 void improve_by_rounds(const Problem& problem, const Toolbox& tools, Exploration& exploration, StopRule& rule,
                        const RunContext& context);
 
-/// Collective. Of `auto` with a time limit: rounds in windows, in what local search has left of the time.
-void repair_in_time_left(const Problem& problem, const Toolbox& tools, Incumbent& best, StopRule& rule,
-                         const RunContext& context);
-
 }  // namespace rondo

@@ -57,10 +57,10 @@ double StopRule::search_s() const {
   return std::max(limit_s - closing_s_, kLeastShareOfSearch * limit_s);
 }
 
-Deadline StopRule::deadline() const {
+Deadline StopRule::deadline(double share) const {
   SolveLimits limits;
   if (problem_.options.time_limit_s)
-    limits.time_limit_s = std::max(0.0, search_s() - context_.clock.seconds());
+    limits.time_limit_s = std::max(0.0, share * search_s() - context_.clock.seconds());
   return Deadline(limits);
 }
 

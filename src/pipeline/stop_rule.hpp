@@ -29,8 +29,8 @@ class StopRule {
   void expect(double sends) { closing_s_ = kClosingSecondsPerSend * sends; }
   /// Collective. The share of the time limit that is over; 0 where there is none.
   double time_share() const;
-  /// By the clock of this rank: when time_share() gets to 1. Never where there is no time limit.
-  Deadline deadline() const;
+  /// By the clock of this rank: when time_share() gets to `share`. Never where there is no time limit.
+  Deadline deadline(double share = 1) const;
 
   void hit(const std::string& limit);
   /// "interrupted", "time", "work", "nodes": each one once.

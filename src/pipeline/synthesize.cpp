@@ -23,6 +23,7 @@
 #include "shared_bounds.hpp"
 #include "step_rules.hpp"
 #include "tenants.hpp"
+#include "time_left.hpp"
 #include "time_shares.hpp"
 #include "without_relays.hpp"
 
@@ -121,8 +122,9 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
       EngineRunner runner(problem, bounds, tools, context);
       found = steps.timed("search", [&] { return explore(problem, runner, rule, context); });
       if (weighs_before) weigh_known_algorithms();
-      steps.timed("improvement", [&] { improve(problem, runner, found, rule, context); });
-      steps.timed("rounds", [&] { repair_in_time_left(problem, tools, found.best, rule, context); });
+      const double until = share_before_rounds(problem, found.best, rule, context);
+      steps.timed("improvement", [&] { improve(problem, runner, found, rule, context, until); });
+      steps.timed("rounds", [&] { improve_in_turn(problem, tools, found.best, rule, context); });
     }
     // A sketch says who sends what: no other paths then.
     if (!problem.sketch) steps.timed("joining", [&] { join(problem, found.best, rule, context); });

@@ -27,10 +27,9 @@ constexpr std::size_t kAlone = 4;  ///< windows whose answers are placed alone w
 constexpr std::size_t kShareOfBest =
     4;  ///< of many answers, one in so many is also placed without the others
 /// Rounds in a row without an earlier finish, after which the rounds end once they have taken this share of
-/// the work of all models, and in any case.
+/// the work of all models.
 constexpr int kIdleRounds = 16;
 constexpr double kIdleShare = 0.25;
-constexpr int kMostIdleRounds = 100;
 /// Finish times that differ by less, as a share, are the same.
 constexpr double kSameFinish = 1e-9;
 
@@ -172,7 +171,7 @@ bool WindowRounds::goes_on() {
   }
   const bool have_worked =
       problem_.limits.time_limit_s < 0 && model_work_ - idle_from_ >= kIdleShare * problem_.model_work;
-  const bool is_idle = idle_rounds_ >= (have_worked ? kIdleRounds : kMostIdleRounds);
+  const bool is_idle = idle_rounds_ >= (have_worked ? kIdleRounds : problem_.idle_rounds);
   if (finish_us() <= problem_.stop_at_us || is_idle) return false;
   if (problem_.limits.time_limit_s < 0) {
     if (model_work_ < problem_.model_work) return true;

@@ -28,6 +28,7 @@ struct WindowsProblem {
   /// clock ends the rounds instead.
   double model_work = 0;
   SolveLimits limits = {};  ///< of each call of the solver; its seconds are for all rounds together
+  int idle_rounds = 100;    ///< in a row without an earlier finish that end the rounds
 };
 
 /// Collective. Repairs the schedule in windows, round by round. A round is a set of windows: stretches
