@@ -6,6 +6,7 @@
 #   improvement      what large-neighbourhood search closes of the portfolio's gap in a minute; 1 rank against 2
 #   limits           whether ten long runs end within --time-limit 5 and 20, with a schedule, on 1 rank and on --ranks
 #   rounds           engine rounds on 16 to 256 GPUs and where its models improve the plan
+#   in_time          auto --time-limit with rounds and without them on ten fabrics (takes --only, --size and --seconds, default 60)
 #   scaling          strong scaling of local search, rounds and columns: 1 rank against --ranks, and the work that a
 #                    run on one rank has recorded, replayed on up to 256 over a network
 #   demands          data that several want: Broadcast and Reduce to 4096 GPUs, mixes, collectives as custom demands; --only broadcast and the like: one table

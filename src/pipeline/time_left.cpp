@@ -16,7 +16,7 @@ namespace {
 
 /// Of the time that is left after the portfolio, what local search has before the rounds; and of what is left
 /// then, what a turn of either may take.
-constexpr double kShareBeforeRounds = 0.2;
+constexpr double kShareBeforeRounds = 0.5;
 constexpr double kShareOfTurn = 0.25;
 /// Of all ways to place what a round has found, on all ranks together for each send; and what they may take
 /// of the time left.
