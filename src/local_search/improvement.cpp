@@ -29,9 +29,12 @@ constexpr double kRestartVariants = 32;
 /// Share of the remaining work or time that this first round may take.
 constexpr double kShareOfChoosing = 0.25;
 /// The search begins with the start of the most chunks (where data has one destination: the best start) that
-/// has at most this many transfers, and few enough for kTriesOfFirst tries, where there is one.
+/// has at most kEasyTransfers, and few enough for kTriesOfFirst tries, where there is one. If that has fewer
+/// chunks than those with at most kEasyTransfers may have, the two race: each is searched from as if alone
+/// until its level ends or it has had kShareOfRace of the work; the earlier one goes on.
 constexpr double kEasyTransfers = 4e4;
 constexpr double kTriesOfFirst = 1000;
+constexpr double kShareOfRace = 0.25;
 /// A level ends after this many tries in a row without a counting success, or after kMostTries tries. A
 /// success counts if it closes kShareOfGap of the gap, or removes kShareOfPressure of the pressure in as
 /// many tries as the least streams make.
@@ -56,10 +59,7 @@ constexpr double kAtLeast = 1 + 1e-9;
 class Improver {
  public:
   Improver(const ImprovementTask& task, const Communicator& communicator, const std::optional<Bytes>& from)
-      : task_(task),
-        communicator_(communicator),
-        starts_(task.starts),
-        space_(make_plan_space(task.topology, task.demand, task.concurrency)) {
+      : task_(task), communicator_(communicator), starts_(task.starts), space_(space_of({})) {
     hops_of_fabric_ = space_.hops.size();
     for (const auto& start : starts_) known_finish_us_ = std::min(known_finish_us_, start.finish_us);
     if (!from) return;
@@ -67,10 +67,8 @@ class Improver {
     TransferPlan plan;
     message.read(state_);
     message.read(plan);
-    space_ = with_chunks(space_, state_.chunks);
-    for (const auto& path : state_.paths) space_.add(make_hop(task.topology, path));
-    incumbent_ = survey(std::move(plan), space_);
-    least_us_ = task.least_us(state_.chunks);
+    message.read(rival_);
+    restore(std::move(plan));
     for (const RestartFind& find : state_.restart) remember(find, [this, find] { return rerun(find); });
   }
 
@@ -88,7 +86,10 @@ class Improver {
       const bool idle = state_.idle_tries >= (last_level ? most_idle_tries() : kIdleTries) ||
                         finish_us() <= kAtLeast * least_us_;
       const bool enough = no_more_rounds || state_.level_tries >= kMostTries || spent() >= state_.level_end;
-      if (!(last_level ? idle || no_more_rounds : idle || enough)) {
+      const bool level_ends = last_level ? idle || no_more_rounds : idle || enough;
+      if (state_.race != Race::none && (level_ends || spent() >= kShareOfRace)) {
+        state_.race == Race::first ? race_second() : end_race();
+      } else if (!level_ends) {
         play_round();
         try_share_ = (task_.time_spent() - time_) / in_turn / transfers(state_.chunks);
       } else if (const std::size_t variants = restart_variants()) {
@@ -108,6 +109,7 @@ class Improver {
       task_.keep([this] { return packed(); }, false);
     }
     task_.keep([this] { return packed(); }, true);
+    if (rival_) end_race();
     space_.deadline = nullptr;
     found.out_of_time = time_ >= kShareBeforeLastCall || is_short_of_time_ || is_late_;
     found.tries = state_.tries;
@@ -130,7 +132,22 @@ class Improver {
     MessageWriter message;
     message.write(state_);
     message.write(incumbent_.plan);
+    message.write(rival_);
     return message.take();
+  }
+
+  /// That of the search in a state: the hops of the topology and those that its plan uses besides.
+  PlanSpace space_of(const ImprovementState& state) const {
+    PlanSpace space = make_plan_space(task_.topology, task_.demand, task_.concurrency);
+    if (state.chunks > 0) space = with_chunks(space, state.chunks);
+    for (const auto& path : state.paths) space.add(make_hop(task_.topology, path));
+    return space;
+  }
+  /// What belongs to the state and its plan.
+  void restore(TransferPlan plan) {
+    space_ = space_of(state_);
+    incumbent_ = survey(std::move(plan), space_);
+    least_us_ = task_.least_us(state_.chunks);
   }
 
   void begin_step() {
@@ -222,9 +239,9 @@ class Improver {
     return true;
   }
 
-  bool begin() {
+  /// The one to begin with where as many transfers are easy; null: none.
+  const ImprovementTask::Start* first_start(double most_easy) const {
     const ImprovementTask::Start* first = nullptr;
-    const double most_easy = std::min(kEasyTransfers, task_.work_limit / kTriesOfFirst);
     for (const auto& start : starts_) {
       const bool fits = transfers(start.chunks) <= kMostPlannedTransfers;
       const bool is_easy = transfers(start.chunks) <= most_easy;
@@ -234,11 +251,38 @@ class Improver {
       // Starts in more chunks than the best one are no better.
       if (start.finish_us <= known_finish_us_) break;
     }
+    return first;
+  }
+
+  bool begin() {
+    const double most_easy = std::min(kEasyTransfers, task_.work_limit / kTriesOfFirst);
+    const ImprovementTask::Start* first = first_start(most_easy);
     if (!first) return false;
     const double start_s = kSecondsPerTransferOfStart * transfers(first->chunks);
     if (time_ * task_.time_limit_s + start_s > task_.time_limit_s && task_.time_limit_s > 0) return false;
     if (double{kTriesPerRound} * transfers(first->chunks) > task_.work_limit) return false;
-    return take(*first);
+    if (!take(*first)) return false;
+    if (first != first_start(kEasyTransfers)) state_.race = Race::first;
+    return true;
+  }
+
+  void race_second() {
+    rival_ = {std::exchange(state_, {}), std::move(incumbent_.plan)};
+    space_ = space_of(state_);
+    state_.race = Race::second;
+    if (!take(*first_start(kEasyTransfers))) end_race();
+  }
+  /// The earlier one goes on; of two that end together the one in more chunks.
+  void end_race() {
+    Rival rival = *std::exchange(rival_, std::nullopt);
+    if (state_.chunks == 0 || rival.plan.quality.finish_us < finish_us()) {
+      std::swap(state_, rival.state);
+      restore(std::move(rival.plan));
+    }
+    state_.race = Race::none;
+    state_.tries += rival.state.tries;
+    state_.successes += rival.state.successes;
+    state_.merged += rival.state.merged;
   }
 
   bool can_split() {
@@ -384,6 +428,7 @@ class Improver {
   double least_us_ = 0;  ///< the least finish time in as many whole chunks as the plan's
   ImprovementState state_;
   SurveyedPlan incumbent_;
+  std::optional<Rival> rival_;
 };
 
 }  // namespace

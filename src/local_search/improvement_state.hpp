@@ -33,6 +33,9 @@ auto members_of(SameAs<RestartSchedule> auto& s) {
   return std::tie(s.find, s.sends);
 }
 
+/// Two starts may race: which one is going on, or that it is decided.
+enum class Race : std::uint8_t { none, first, second };
+
 /// The state of the search after a whole number of rounds.
 struct ImprovementState {
   std::uint64_t rounds = 0;
@@ -52,13 +55,24 @@ struct ImprovementState {
   std::vector<std::uint64_t> good_seeds =
       {};                       ///< of the last round: of neighbours that were better, best first
   bool splits_in_vain = false;  ///< more chunks gave no improvement since the last counting success
+  Race race = Race::none;
   std::vector<std::vector<LinkId>> paths = {};  ///< hops of the plan that are not hops of the topology
 };
 
 auto members_of(SameAs<ImprovementState> auto& s) {
   return std::tie(s.rounds, s.idle_tries, s.level_tries, s.successes, s.merged, s.tries, s.seeds, s.work,
                   s.level_end, s.restart_rounds, s.restart_best, s.restart, s.chunks, s.origin, s.good_seeds,
-                  s.splits_in_vain, s.paths);
+                  s.splits_in_vain, s.race, s.paths);
+}
+
+/// A search that another one races with.
+struct Rival {
+  ImprovementState state = {};
+  TransferPlan plan = {};
+};
+
+auto members_of(SameAs<Rival> auto& r) {
+  return std::tie(r.state, r.plan);
 }
 
 }  // namespace rondo

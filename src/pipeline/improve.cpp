@@ -26,7 +26,7 @@ constexpr double kJoiningWork = 2e7;
 /// find something.
 constexpr double kNear = 2.5e-3;
 constexpr double kMostEffort = 8;
-constexpr double kSmallPlan = 1.5e4;
+constexpr double kSmallPlan = 2e4;
 /// Of the work, what may be in vain.
 constexpr double kIdleShare = 0.02;
 

@@ -188,5 +188,35 @@ TEST_P(ImprovementStreams, ResumesFromAnyOfItsStates) {
   }
 }
 
+TEST(Improvement, OfTwoStartsTheEarlierGoesOnAsIfAlone) {
+  const auto star = damaged(generate_topology("star", {{"chassis", "3"}, {"gpus", "3"}}), 0.1, 1);
+  const Demand demand = allgather(*star, 4);
+  const auto start_in = [&](int chunks) {
+    const Demand split = demand.with_chunks(chunks);
+    const Schedule schedule = *prepare_list({star, split}, {}, {})(split, {}).schedule;
+    return ImprovementTask::Start{chunks, schedule.finish_us, [schedule] { return schedule; }};
+  };
+  ImprovementTask task = task_of(*star, demand, 1, start_in(4).schedule());
+  task.work_limit = 4e4;  // too little for a thousand tries
+  const Improvement alone = improve(task, *make_local_communicator());
+  ASSERT_TRUE(alone.schedule);
+  task.starts = {start_in(1), start_in(4)};
+  ASSERT_GT(task.starts[0].finish_us, task.starts[1].finish_us);
+  std::vector<Bytes> states;
+  task.keep = [&](const std::function<Bytes()>& state, bool) { states.push_back(state()); };
+  const Improvement raced = improve(task, *make_local_communicator());
+  ASSERT_TRUE(raced.schedule);
+  EXPECT_GT(raced.tries, alone.tries);  // those from one chunk, too
+  EXPECT_EQ(raced.chunks, 4);
+  expect_same_sends(*raced.schedule, *alone.schedule);
+  task.keep = [](const auto&, bool) {};
+  for (std::size_t i = 0; i < states.size(); i += 4) {
+    const Improvement rest = improve(task, *make_local_communicator(), states[i]);
+    EXPECT_EQ(rest.tries, raced.tries);
+    ASSERT_TRUE(rest.schedule);
+    expect_same_sends(*rest.schedule, *raced.schedule);
+  }
+}
+
 }  // namespace
 }  // namespace rondo
