@@ -176,7 +176,8 @@ void LocalSearch::run() {
       rondo::improve(task, context_.communicator,
                      context_.checkpoints().newest(context_.communicator, kImprovementCheckpoint));
   if (improvement.out_of_work && options.gap) rule_.hit("work");
-  if (improvement.out_of_time && rule_.limits_hit().empty()) rule_.hit("time");
+  // Where rounds follow, it goes on with them.
+  if (improvement.out_of_time && until_ >= 1 && rule_.limits_hit().empty()) rule_.hit("time");
   EngineResult& found = best_.found;
   found.metrics["improvement_tries"] = static_cast<double>(improvement.tries);
   found.metrics["improvement_successes"] = static_cast<double>(improvement.successes);

@@ -102,24 +102,30 @@ void improve_in_turn(const Problem& problem, const Toolbox& tools, Incumbent& be
   bool is_of_rounds = true;
   double gain_of_rounds = kInfinity;  // us a second, of the last turn
   double gain_of_search = kInfinity;
-  for (std::uint64_t turn = 0; idle_turns <= kIdleTurns; ++turn) {
+  for (std::uint64_t turn = 0;; ++turn) {
     const double start_us = best.found.schedule->finish_us;
     const double now = rule.time_share();
     const double left_s = (1 - now) * limit_s;
     const double placing_s = seconds_of_placing(best, context);
-    if (rule.stop(start_us) || placing_s > kShareOfPlacing * left_s) break;
+    if (rule.stop(start_us) || idle_turns > kIdleTurns) break;
+    const bool is_last = placing_s > kShareOfPlacing * left_s;  // too late for a round
+    is_of_rounds = is_of_rounds && !is_last;
     if (is_of_rounds) {
       const double seconds = std::max(kShareOfTurn * left_s, placing_s);
       rounds += repair(problem, tools, best, rule, context, seconds, problem.options.seed + (turn << 32U));
     } else {
       // Where turns are in vain, nothing but local search follows.
-      const double share = idle_turns == kIdleTurns ? 1 : kShareOfTurn;
+      const double share = is_last || idle_turns == kIdleTurns ? 1 : kShareOfTurn;
       improve_further(problem, best, rule, context, now + share * (1 - now), turn);
     }
     const double finish_us = best.found.schedule->finish_us;
     const double gap_us = start_us - rule.bound().us;
     context.tell(fmt::format("{}: {:.6g} us, gap {:.3f}%", is_of_rounds ? "rounds" : "local search",
                              finish_us, 100 * (finish_us / rule.bound().us - 1)));
+    if (is_last) {
+      if (!rule.stop(finish_us)) rule.hit("time");
+      break;
+    }
     const bool is_idle = start_us - finish_us < kShareOfGap * gap_us;
     idle_turns = is_idle ? idle_turns + 1 : 0;
     (is_of_rounds ? gain_of_rounds : gain_of_search) =
