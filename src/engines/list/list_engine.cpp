@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "along_trees.hpp"
 #include "list_scheduler.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/rate_divisors.hpp"
@@ -54,10 +55,14 @@ PreparedEngine prepare_list(const Instance& instance, const EngineOptions&, cons
     if (rules.fitting_rates && !*fitting)
       fitting->emplace(*topology, HopTable::kMostPaths, fitting_divisor(*whole, options));
     const HopTable& hops = rules.fitting_rates ? **fitting : *whole;
-    const Deliveries deliveries = plan_deliveries(*topology, hops, demand, options.seed);
     EngineResult result;
     const Deadline deadline(options.limits);
-    result.schedule = list_schedule(*topology, hops, demand, deliveries, rules, deadline);
+    if (rules.pairwise && may_go_along_trees(demand)) {
+      result.schedule = schedule_along_trees(*topology, hops, demand, rules, deadline);
+    } else {
+      const Deliveries deliveries = plan_deliveries(*topology, hops, demand, options.seed);
+      result.schedule = list_schedule(*topology, hops, demand, deliveries, rules, deadline);
+    }
     if (!result.schedule) result.limits_hit.push_back(deadline.ended_by());
     return result;
   };

@@ -111,14 +111,28 @@ double pairwise_finish_us(const std::shared_ptr<const Topology>& topology, const
   return schedule.finish_us;
 }
 
-TEST(MessageCosts, PairsExchangeAllTheyHave) {
-  // Four GPUs around a switch that does not copy, messages of 10 us and 1 us for 1000 bytes: a GPU knows two
-  // chunks after one message and four after two (recursive doubling); taken one by one it would be 33 us.
+/// Four GPUs around a switch that does not copy; no latency, messages of 10 us.
+std::shared_ptr<const Topology> around_a_switch() {
   TopologyData data = star(4)->data();
   data.nodes.back().multicast = false;
   for (Link& link : data.links) link.latency_us = 0;
-  const auto around = with_message_costs(Topology(std::move(data)), 10);
-  EXPECT_NEAR(pairwise_finish_us(around, make_demand(Collective::allgather, 4000, 4, 1), 0), 11 + 12, 1e-9);
+  return with_message_costs(Topology(std::move(data)), 10);
+}
+
+TEST(MessageCosts, PairsExchangeAllTheyHave) {
+  // 1000 bytes take 1 us: a GPU knows two chunks after one message and four after two (recursive doubling);
+  // taken one by one it would be 33 us.
+  EXPECT_NEAR(pairwise_finish_us(around_a_switch(), make_demand(Collective::allgather, 4000, 4, 1), 0),
+              11 + 12, 1e-9);
+}
+
+TEST(MessageCosts, AllToAllTakesTheTreesOfAnAllGather) {
+  // There 1000 bytes for each other GPU take two messages as well, of 2000 bytes each: what is for the
+  // partner's later partner goes through the partner. One by one it would be 33 us.
+  for (const int chunks : {1, 3}) {
+    const Demand demand = make_demand(Collective::alltoall, 4000, 4, chunks);
+    EXPECT_NEAR(pairwise_finish_us(around_a_switch(), demand, 0), 2 * 12, 1e-9);
+  }
 }
 
 TEST(MessageCosts, ADearMessageWaitsForMore) {
