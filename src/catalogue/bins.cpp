@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "finding_bins.hpp"
+#include "found_times.hpp"
+#include "known_points.hpp"
 #include "replaying.hpp"
 #include "rondo/catalogue/build.hpp"
 #include "rondo/catalogue/times.hpp"
@@ -20,6 +22,17 @@ namespace rondo::catalogue {
 
 auto members_of(SameAs<Crossing> auto& crossing) {
   return std::tie(crossing.border, crossing.schedule);
+}
+
+/// What a series has already: its bins, or times that an earlier attempt has found.
+struct There {
+  bool is_whole = false;
+  std::vector<std::string> schedules = {};
+  std::vector<double> sizes = {};
+  std::vector<double> finish_us = {};
+};
+auto members_of(SameAs<There> auto& there) {
+  return std::tie(there.is_whole, there.schedules, there.sizes, there.finish_us);
 }
 
 namespace {
@@ -44,7 +57,7 @@ class BinFinder {
     });
     for (const Cell& cell : table_.cells) {
       made_.push_back(cell.schedule);
-      known_[cell.schedule].emplace_back(cell.size_bytes, cell.finish_us);
+      known_[cell.schedule].add(cell.size_bytes, cell.finish_us);
       times_.remember(cell.schedule, cell.size_bytes, cell.finish_us);
     }
     for (const auto& [at, finish_us] : known) times_.remember(at.first, at.second, finish_us);
@@ -158,29 +171,18 @@ class BinFinder {
            (i + 1 < table_.cells.size() && table_.cells[i + 1].schedule == name);
   }
 
-  /// The time of transfers in one order is about convex in the size: not less than a line through two of its
-  /// points says outside them.
   bool is_later(std::size_t i, const std::string& name) const {
     const Cell& cell = table_.cells[i];
     const auto known = known_.find(name);
-    if (known == known_.end()) return false;
-    double least_us = 0;
-    for (std::size_t k = 1; k < known->second.size(); ++k) {
-      const auto [from_bytes, from_us] = known->second[k - 1];
-      const auto [to_bytes, to_us] = known->second[k];
-      if (from_bytes <= cell.size_bytes && cell.size_bytes <= to_bytes) continue;
-      const double slope = (to_us - from_us) / (to_bytes - from_bytes);
-      least_us = std::max(least_us, from_us + slope * (cell.size_bytes - from_bytes));
-    }
-    return least_us > cell.finish_us;
+    return known != known_.end() && known->second.least_us(cell.size_bytes) > cell.finish_us;
   }
 
   const Folder& folder_;
   Table table_;
   std::shared_ptr<const Topology> topology_;
   std::vector<Cell> refused_;
-  std::vector<std::string> made_;  ///< schedules of cells, as they were made
-  std::map<std::string, std::vector<std::pair<double, double>>> known_;  ///< by size, what those take there
+  std::vector<std::string> made_;             ///< schedules of cells, as they were made
+  std::map<std::string, KnownPoints> known_;  ///< of those
   Times times_{folder_, table_.series};
 };
 
@@ -203,16 +205,35 @@ class BinsOfAll {
   BinsOfAll(const Folder& folder, const RunContext& context) : folder_(folder), context_(context) {}
 
   void find(const std::vector<Series>& series, const std::vector<KnownTimes>& known) {
-    const auto is_whole = dealt<int>(std::vector<double>(series.size(), 1), [&](std::size_t i) {
-      return has_whole_bins(folder_, series[i]) ? 1 : 0;
+    const auto there = dealt<There>(std::vector<double>(series.size(), 1), [&](std::size_t i) {
+      There told{.is_whole = has_whole_bins(folder_, series[i])};
+      if (told.is_whole) {
+        remove_found_times(folder_, series[i]);
+        return told;
+      }
+      for (const auto& [at, finish_us] : found_times(folder_, series[i])) {
+        told.schedules.push_back(at.first);
+        told.sizes.push_back(at.second);
+        told.finish_us.push_back(finish_us);
+      }
+      return told;
     });
     for (std::size_t i = 0; i < series.size(); ++i) {
-      if (is_whole[i] == 0) finders_.emplace_back(folder_, series[i], known[i]);
+      if (there[i].is_whole) continue;
+      BinFinder& finder = finders_.emplace_back(folder_, series[i], known[i]);
+      for (std::size_t k = 0; k < there[i].schedules.size(); ++k)
+        finder.times().remember(there[i].schedules[k], there[i].sizes[k], there[i].finish_us[k]);
+      finder.times().tell_found(
+          [this, of = series[i]](const std::string& schedule, double size_bytes, double finish_us) {
+            keep_time(folder_, of, context_.communicator.rank(), schedule, size_bytes, finish_us);
+          });
     }
     take_over();
     const std::vector<std::vector<std::vector<Crossing>>> crossings = find_crossings();
     dealt<int>(std::vector<double>(finders_.size(), 1), [&](std::size_t i) {
-      folder_.write_bins(finders_[i].table(crossings[i]));
+      const Table table = finders_[i].table(crossings[i]);
+      folder_.write_bins(table);
+      remove_found_times(folder_, table.series);
       return 0;
     });
   }

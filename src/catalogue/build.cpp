@@ -6,6 +6,7 @@
 
 #include "cell_maker.hpp"
 #include "finding_bins.hpp"
+#include "found_times.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/parallel/map_parts.hpp"
@@ -165,6 +166,7 @@ class Stage {
     for (const auto& [name, finish_us] : made.finish_us) {
       told.replayed.push_back(name);
       told.finish_us.push_back(finish_us);
+      keep_time(folder_, series(i), context_.communicator.rank(), name, size_bytes, finish_us);
     }
     return told;
   }

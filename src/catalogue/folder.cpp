@@ -243,6 +243,8 @@ void Folder::remove(const Series& series) const {
   remove_bins(series);
   for (const std::string& stem : stems(series_path(series), ".json"))
     remove_file(series_path(series) / (stem + ".json"));
+  for (const std::string& stem : stems(series_path(series), ".times"))
+    remove_file(series_path(series) / (stem + ".times"));
   std::error_code ignored;  // an empty folder means nothing
   fs::remove(series_path(series), ignored);
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <tuple>
 
+#include "known_points.hpp"
 #include "replaying.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/core/stopwatch.hpp"
@@ -17,6 +18,8 @@ namespace {
 
 /// Ranges of sizes of a series, which are dealt over the ranks.
 constexpr std::size_t kParts = 8;
+/// What ends later by that much, as its times at other sizes say, is not replayed.
+constexpr double kClearlyLater = 1.01;
 
 struct ToldSample {
   std::uint64_t sizes = 0;
@@ -38,13 +41,28 @@ std::vector<double> sizes_of(const Table& table, std::size_t number, std::uint64
   return sizes;
 }
 
-/// Of ascending sizes. More bytes in the same order do not end earlier: what took longer at a smaller size is
-/// not replayed again.
+/// What the cells and the borders say, by schedule.
+std::map<std::string, KnownPoints> known_points(const Table& table) {
+  std::map<std::string, KnownPoints> known;
+  for (const Bin& bin : table.bins) known[bin.schedule];
+  const auto add = [&](const std::string& name, double size_bytes, double finish_us) {
+    const auto at = known.find(name);
+    if (at != known.end()) at->second.add(size_bytes, finish_us);
+  };
+  for (const Cell& cell : table.cells) add(cell.schedule, cell.size_bytes, cell.finish_us);
+  for (std::size_t i = 0; i + 1 < table.bins.size(); ++i) {
+    if (!table.bins[i].border) continue;
+    const Border& border = *table.bins[i].border;
+    add(table.bins[i].schedule, border.below_bytes, border.below_us);
+    add(table.bins[i + 1].schedule, border.above_bytes, border.above_us);
+  }
+  return known;
+}
+
 ToldSample sample_sizes(const Folder& folder, const Table& table, std::span<const double> sizes) {
   const Catalogue index(folder.path());
   const auto topology = folder.fabric(table.series.fabric);
-  std::map<std::string, double> not_before_us;
-  for (const Bin& bin : table.bins) not_before_us[bin.schedule] = 0;
+  std::map<std::string, KnownPoints> known = known_points(table);
   ToldSample told;
   for (const double size_bytes : sizes) {
     const Stopwatch clock;
@@ -52,19 +70,21 @@ ToldSample sample_sizes(const Folder& folder, const Table& table, std::span<cons
                                       table.series.root, table.series.group, table.series.relays});
     told.lookup_s += clock.seconds();
     const auto finish_us = [&](const std::string& name) {
-      return replayed_at(name, *folder.schedule(name), *topology, size_bytes).finish_us();
+      const double us = replayed_at(name, *folder.schedule(name), *topology, size_bytes).finish_us();
+      // An order of sums that does not work at this size may at the next one.
+      if (std::isfinite(us)) known.at(name).add(size_bytes, us);
+      return us;
     };
     double own_us = std::numeric_limits<double>::infinity();
-    for (const auto& [name, us] : not_before_us) {
+    for (const auto& [name, points] : known) {
       if (found.schedule == folder.schedule_path(name)) own_us = finish_us(name);
     }
     double best_us = own_us;
-    for (auto& [name, us] : not_before_us) {
-      if (us >= own_us || found.schedule == folder.schedule_path(name)) continue;
-      const double there_us = finish_us(name);
-      best_us = std::min(best_us, there_us);
-      // An order of sums that does not work at this size may at the next one.
-      if (std::isfinite(there_us)) us = there_us;
+    for (const auto& [name, points] : known) {
+      if (found.schedule == folder.schedule_path(name) ||
+          points.least_us(size_bytes) >= own_us * kClearlyLater)
+        continue;
+      best_us = std::min(best_us, finish_us(name));
     }
     if (!std::isfinite(best_us)) continue;
     if (!std::isfinite(own_us)) own_us = std::numeric_limits<double>::max();

@@ -47,6 +47,7 @@ double Times::finish_us(const std::string& schedule, double size_bytes) {
   const double finish_us =
       replayed_at(schedule, *folder_.schedule(schedule), *topology_, size_bytes).finish_us();
   finish_[key] = finish_us;
+  if (tell_) tell_(schedule, size_bytes, finish_us);
   return finish_us;
 }
 

@@ -29,8 +29,9 @@ std::vector<OptionGroup> verify_groups() {
       {"Input", {catalogue_option()}},
       {"What to do",
        {{"random-sizes", "N", "",
-         "also look N random sizes up, and replay all schedules of their series there: how near the one that "
-         "is found comes to the best"},
+         "also look N random sizes up, and replay all schedules of their series there but those that end 1 % "
+         "later by their times at other sizes (times are convex in the size): how near the one that is found "
+         "comes to the best"},
         {"repair", "", "", "first make the index anew from the other files"}}}};
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,6 +32,8 @@ class Times {
   bool is_known(const std::string& schedule, double size_bytes) const {
     return finish_.contains({schedule, size_bytes});
   }
+  /// Called with every time that is not known and found by a replay.
+  void tell_found(std::function<void(const std::string&, double, double)> tell) { tell_ = std::move(tell); }
   /// What another rank has found.
   void remember(const std::string& schedule, double size_bytes, double finish_us);
   /// Where `larger` begins to be the better one, if `smaller` is no later at `from_bytes` and `larger` no
@@ -48,6 +51,7 @@ class Times {
   const Folder& folder_;
   std::shared_ptr<const Topology> topology_;
   std::map<std::pair<std::string, double>, double> finish_;
+  std::function<void(const std::string&, double, double)> tell_;
 };
 
 }  // namespace rondo::catalogue
