@@ -20,13 +20,21 @@
 namespace rondo {
 namespace {
 
+/// In which parts of sums are held back that came before what had left without them: so many, and fewer of
+/// more sends than that together, but two in any case.
+constexpr double kMostPasses = 32;
+constexpr double kSendsOfPasses = 3e6;
+
 class Retiming {
  public:
-  Retiming(const TimedSends& before, const Topology& topology, const Demand& demand, int concurrency)
+  /// `not_before_us`: by transfer, in the order of starts; empty: 0.
+  Retiming(const TimedSends& before, const Topology& topology, const Demand& demand, int concurrency,
+           std::span<const double> not_before_us)
       : before_(before),
         sends_(before.sends),
         topology_(topology),
         demand_(demand),
+        not_before_us_(not_before_us),
         timetable_(topology, concurrency) {}
 
   Schedule run() {
@@ -34,16 +42,48 @@ class Retiming {
     arrivals_.reserve(sends_.size());
     last_arrival_.reserve(sends_.size());
     schedule_.sends.reserve(sends_.size());
-    for (const TransferSends& transfer : transfers_by_start(before_.topology, sends_)) place(transfer);
+    const std::vector<TransferSends> transfers = transfers_by_start(before_.topology, sends_);
+    for (std::size_t i = 0; i < transfers.size(); ++i) place(transfers[i], i);
+    num_transfers_ = transfers.size();
     canonicalise(schedule_);
     return std::move(schedule_);
+  }
+
+  /// Whether some part of a sum came too early: before what had left without it. Then `not_before_us` says
+  /// from when on its transfer may start.
+  bool came_too_early(std::vector<double>& not_before_us) const {
+    bool is_any = false;
+    for (const Departure& out : departures_) {
+      const auto here = last_arrival_.find(out.place);
+      if (here == last_arrival_.end()) continue;
+      for (int a = here->second; a >= 0; a = arrivals_[index(a)].earlier) {
+        const Arrival& in = arrivals_[index(a)];
+        const bool was_after = in.before_us > out.before_us && !times_equal(in.before_us, out.before_us);
+        if (!was_after || (in.now_us > out.now_us && !times_equal(in.now_us, out.now_us))) continue;
+        if (not_before_us.empty()) not_before_us.assign(num_transfers_, 0);
+        double& from_us = not_before_us[in.transfer];
+        // Clearly after it, as the replay compares times.
+        const double later_us = out.now_us - in.now_us + 1e-6 * (1 + out.now_us);
+        from_us = std::max(from_us, in.start_us + later_us);
+        is_any = true;
+      }
+    }
+    return is_any;
   }
 
  private:
   struct Arrival {
     double before_us;
     double now_us;
-    int earlier;  ///< of the same chunk at the same GPU; -1: none
+    int earlier;           ///< of the same chunk at the same GPU; -1: none
+    double start_us;       ///< of its transfer, now
+    std::size_t transfer;  ///< by start
+  };
+  /// Of a part of a sum from a GPU.
+  struct Departure {
+    std::uint64_t place;  ///< key of chunk and GPU
+    double before_us;
+    double now_us;
   };
 
   /// When what leaves over `send` is there, with all that it included before.
@@ -64,9 +104,9 @@ class Retiming {
     return own_ready_us(part, gpu) >= 0 ? own_ready_us(part, gpu) : std::max(first_us, 0.0);
   }
 
-  void place(const TransferSends& transfer) {
+  void place(const TransferSends& transfer, std::size_t number) {
     const TransferShape shape = shape_of(transfer, before_, topology_, demand_);
-    double not_before_us = 0;
+    double not_before_us = not_before_us_.empty() ? 0 : not_before_us_[number];
     for (const int s : transfer.sends) {
       const NodeId src = topology_.link(before_.link_of(sends_[index(s)])).src;
       if (topology_.is_gpu(src))
@@ -77,10 +117,13 @@ class Retiming {
     append_transfer(transfer, shape, before_, t, timetable_, next_number_, schedule_.sends);
     for (std::size_t i = 0; i < transfer.sends.size(); ++i) {
       const Send& now = schedule_.sends[first + i];
-      const NodeId dst = topology_.link(now.link).dst;
+      const Send& before = sends_[index(transfer.sends[i])];
+      const auto [src, dst] = std::pair(topology_.link(now.link).src, topology_.link(now.link).dst);
+      if (topology_.is_gpu(src) && demand_.contribution(now.chunk).reduce)
+        departures_.push_back({key(now.chunk, topology_.gpu_of(src)), before.start_us, now.start_us});
       if (topology_.is_gpu(dst)) {
         int& last = last_arrival_.try_emplace(key(now.chunk, topology_.gpu_of(dst)), -1).first->second;
-        arrivals_.push_back({sends_[index(transfer.sends[i])].arrival_us, now.arrival_us, last});
+        arrivals_.push_back({before.arrival_us, now.arrival_us, last, t, number});
         last = static_cast<int>(arrivals_.size()) - 1;
       }
       schedule_.finish_us = std::max(schedule_.finish_us, now.arrival_us);
@@ -95,8 +138,11 @@ class Retiming {
   std::span<const Send> sends_;
   const Topology& topology_;
   const Demand& demand_;
+  std::span<const double> not_before_us_;
   LinkTimetable timetable_;
   std::int32_t next_number_ = 0;  ///< greater than all of before
+  std::size_t num_transfers_ = 0;
+  std::vector<Departure> departures_;
   std::vector<Arrival> arrivals_;
   std::unordered_map<std::uint64_t, int> last_arrival_;  ///< by chunk and GPU
   Schedule schedule_;
@@ -130,7 +176,14 @@ std::vector<LinkId> matching_links(const Topology& from, const Topology& to) {
 }
 
 Schedule retimed(const TimedSends& before, const Topology& topology, const Demand& demand, int concurrency) {
-  return Retiming(before, topology, demand, concurrency).run();
+  std::vector<double> not_before_us;
+  const auto sends = static_cast<double>(std::max<std::size_t>(before.sends.size(), 1));
+  const int passes = static_cast<int>(std::clamp(kSendsOfPasses / sends, 2.0, kMostPasses));
+  for (int pass = 0;; ++pass) {
+    Retiming retiming(before, topology, demand, concurrency, not_before_us);
+    Schedule schedule = retiming.run();
+    if (pass == passes || !retiming.came_too_early(not_before_us)) return schedule;
+  }
 }
 
 }  // namespace rondo

@@ -52,6 +52,28 @@ TEST(Retiming, TimesSumsOnOtherFigures) {
   EXPECT_EQ(finish_of(*slow, demand, retimed({*ring, textbook.schedule.sends}, *slow, demand)), 18);
 }
 
+// GPU 0 sends two other chunks and then its part of a sum to GPU 2, 1 us each, before the parts of GPUs 1 and
+// 2 come to it after 3 us. At ten times the size its part leaves after 20 us; theirs, which could be there
+// after 12 us and would go to GPU 2 with it a second time, wait.
+TEST(Retiming, HoldsPartsOfSumsBackThatWouldComeTooEarly) {
+  Fabric fabric(3);
+  fabric.link(0, 2);
+  fabric.link(1, 0, 1, 2);
+  fabric.link(1, 2);
+  fabric.link(2, 0, 1, 2);
+  const Topology topology = fabric.build();
+  const auto sized = [&](double bytes) {
+    return custom(topology,
+                  {rondo::sum_of({0, 1, 2}, bytes, {0, 2}), part(0, bytes, {2}), part(0, bytes, {2})});
+  };
+  const std::vector<Send> sends = {send(1, 0, 0, 1),         send(2, 0, 1, 2),
+                                   adding(send(0, 0, 2, 3)), adding(send(0, 1, 0, 1, 3)),
+                                   adding(send(0, 2, 0, 1)), adding(send(0, 3, 0, 1, 3))};
+  EXPECT_EQ(finish_of(topology, sized(kUs), retimed({topology, sends}, topology, sized(kUs))), 3);
+  const Schedule larger = retimed({topology, sends}, topology, sized(10 * kUs));
+  EXPECT_EQ(finish_of(topology, sized(10 * kUs), larger), 30);
+}
+
 TEST(Retiming, FindsLinksByTheirEnds) {
   Fabric from(2);
   from.link(0, 1);
