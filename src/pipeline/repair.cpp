@@ -26,6 +26,9 @@ namespace rondo {
 namespace {
 
 constexpr double kListWork = 1e5;  ///< sends of all list schedules of a repair
+/// From so many deliveries on, the first way that ends within kEnoughGap of the bound will do.
+constexpr std::size_t kManyDeliveries = 50'000;
+constexpr double kEnoughGap = 0.01;
 
 /// The fabric without the links that are gone, and per link of before the one that takes its place.
 struct FabricLeft {
@@ -178,6 +181,8 @@ class Repairing {
       return described(std::move(landed), "what was in flight");
     }
     check_reachable(*left_.topology, demand_->demand);
+    const LowerBound bound = rondo::bound({left_.topology, joined_data(demand_->demand)}, context_).best();
+    enough_us_ = state_.left.size() < kManyDeliveries ? 0 : bound.us * (1 + kEnoughGap);
     try_all();
     if (!best_) {
       throw Error(
@@ -186,7 +191,6 @@ class Repairing {
                       "on the fabric that is left",
                       why_none_));
     }
-    const LowerBound bound = rondo::bound({left_.topology, joined_data(demand_->demand)}, context_).best();
     Repair made = described(std::move(*whole_), made_by_);
     made.rest = ProvenSchedule{*left_.topology, demand_->demand, *best_, bound, producer()};
     verify(*made.rest);
@@ -209,10 +213,13 @@ class Repairing {
     const bool has_sums =
         std::ranges::any_of(demand_->demand.contributions(), [](const Contribution& c) { return c.reduce; });
     const double planned_us = running_.schedule.finish_us - state_.at_us;
-    make("continued", [&] { return continued(rest, {.due_scale = INFINITY}); });
     const bool copying = copies_in_switches(state_);
-    if (copying)
+    if (copying) {
       make("continued/copying", [&] { return continued(rest, {.due_scale = INFINITY, .copying = true}); });
+      if (is_enough()) return;
+    }
+    make("continued", [&] { return continued(rest, {.due_scale = INFINITY}); });
+    if (is_enough()) return;
     if (has_sums) {
       make("continued/broken-first",
            [&] { return continued(rest, {.broken_first = true, .due_scale = INFINITY}); });
@@ -240,6 +247,14 @@ class Repairing {
            [&] { return continued(rest, {.broken_first = true, .due_scale = due_scale}); });
     }
     keep_best();
+  }
+
+  /// Of what was made, whether one is as good as is asked for of many deliveries.
+  bool is_enough() {
+    const auto ends_in_time = [&](const Made& made) { return made.schedule.finish_us <= enough_us_; };
+    if (std::ranges::none_of(made_, ends_in_time)) return false;
+    keep_best();
+    return best_ && best_->finish_us <= enough_us_;
   }
 
   void make(const std::string& name, const std::function<Schedule()>& way) {
@@ -295,6 +310,7 @@ class Repairing {
   FabricLeft left_;
   Topology there_;          ///< of the whole schedule
   std::vector<Made> made_;  ///< not yet replayed
+  double enough_us_ = 0;    ///< a schedule that ends by then will do
   std::optional<Schedule> best_;
   std::optional<ProvenSchedule> whole_;  ///< what has happened and then the best
   std::string made_by_;
