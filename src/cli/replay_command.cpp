@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 
@@ -8,6 +9,7 @@
 #include "fabrics.hpp"
 #include "figures.hpp"
 #include "ready_options.hpp"
+#include "rondo/core/early_delivery.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/verify.hpp"
@@ -32,14 +34,17 @@ std::vector<OptionGroup> option_groups() {
   OptionGroup fabric = fabric_options();
   fabric.options.front().help =
       "the fabric to replay on (default: the schedule's own): " + fabric.options.front().help;
-  return {
-      {"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}},
-      std::move(fabric),
-      {"Figures",
-       {{"size", "SIZE", "", "another size of the collective; every chunk grows alike"},
-        ready(),
-        {"message-us", "US", "", "what a message costs on every link, in place of the fabric's figures"}}},
-      {"Output", {{"output", "FILE", "", "the schedule as timed anew, as FILE.json or HDF5"}}}};
+  return {{"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}},
+          std::move(fabric),
+          {"Figures",
+           {{"size", "SIZE", "", "another size of the collective; every chunk grows alike"},
+            ready(),
+            {"message-us", "US", "", "what a message costs on every link, in place of the fabric's figures"},
+            {"early-epoch", "US", "",
+             "also say both schedules' reward of early delivery, in epochs so long: the sum over deliveries "
+             "of 1 / "
+             "(k + 1) over the epochs k, up to the later finish, by whose end the data is there"}}},
+          {"Output", {{"output", "FILE", "", "the schedule as timed anew, as FILE.json or HDF5"}}}};
 }
 
 Topology with_message_costs(const Topology& topology, double message_us) {
@@ -64,6 +69,28 @@ Demand asked_demand(const Demand& demand) {
                      demand.shape());
 }
 
+std::string early_deliveries(const Settings& settings, const ProvenSchedule& before,
+                             const ProvenSchedule& after) {
+  if (!settings.has("early-epoch")) return "";
+  if (before.demand.has_several_sources())
+    throw Error(ExitCode::unavailable, "early delivery is of data, not of sums; leave --early-epoch out");
+  constexpr double kMostEpochs = 1e7;
+  const double epoch_us = settings.fraction("early-epoch");
+  const double last_us = std::max(before.schedule.finish_us, after.schedule.finish_us);
+  if (!(epoch_us > 0 && last_us / epoch_us <= kMostEpochs)) {
+    throw Error(
+        ExitCode::usage,
+        fmt::format("--early-epoch is {} us; it is above 0, and the schedules take at most {} of them",
+                    epoch_us, kMostEpochs));
+  }
+  const int epochs = static_cast<int>(std::ceil(last_us / epoch_us));
+  const auto reward = [&](const ProvenSchedule& of) {
+    return early_delivery(of.topology, of.demand, of.schedule.sends, epoch_us, epochs);
+  };
+  return fmt::format("early delivery in {} epochs of {:.4g} us: {:.6g} before, {:.6g} there\n", epochs,
+                     epoch_us, reward(before), reward(after));
+}
+
 std::string replay(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
   const ProvenSchedule before = read_schedule(path);
@@ -84,7 +111,8 @@ std::string replay(const Settings& settings) {
   rondo::verify(after);
   if (settings.has("output")) write_schedule(settings.text("output"), after);
   return fmt::format("before: {}\nthere:  {}, {:.4g} times as long\n", describe(figures_of(before)),
-                     describe(figures_of(after)), after.schedule.finish_us / before.schedule.finish_us);
+                     describe(figures_of(after)), after.schedule.finish_us / before.schedule.finish_us) +
+         early_deliveries(settings, before, after);
 }
 
 }  // namespace

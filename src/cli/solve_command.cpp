@@ -133,7 +133,7 @@ std::string solve_over(const Settings& settings, const Communicator& communicato
     ProblemDocument read = read_problem(settings);
     read.scenarios = read_scenarios(settings, *read.topology);
     if (heeds_all) heed_sketch(settings, options, read);
-    if (tenants_of(read.demand).size() == 1)
+    if (tenants_of(read.demand).size() == 1 && options.objective != Objective::early)
       settings.refuse_ignored("objective", "there is one tenant; give --tenant twice, or leave it out");
     const bool is_unicast = read.demand.is_unicast();
     refuse_ignored(settings, "solve", options, is_unicast);

@@ -34,6 +34,7 @@ class MulticastLayout {
   const Topology& topology() const { return *instance_.topology; }
   const Demand& demand() const { return instance_.demand; }
   const EpochGrid& grid() const { return *instance_.grid; }
+  bool rewards_early() const { return instance_.rewards_early; }
   const std::vector<TransferRoute>& routes() const { return routes_; }
   const TransferRoute& route(int x) const { return routes_[static_cast<std::size_t>(x)]; }
   GpuId source(int x) const { return source_[static_cast<std::size_t>(x)]; }

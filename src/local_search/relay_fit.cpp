@@ -16,6 +16,11 @@
 namespace rondo {
 namespace {
 
+/// What by_whole_chunks() looks at.
+constexpr std::size_t kMostSends = 4000;
+constexpr std::size_t kMostGpus = 64;
+constexpr double kRooms[] = {1, 2, 4, 8};  ///< in chunks
+
 class RelayFit {
  public:
   RelayFit(TransferPlan& plan, const PlanSpace& space)
@@ -221,6 +226,29 @@ Schedule fitted_to_memory(const Topology& topology, const Demand& demand, Schedu
   throw Error(ExitCode::unavailable,
               "GPUs have little memory for what they only pass on (buffer_bytes, --relay-memory), and the "
               "routes of this engine do not fit it at any time");
+}
+
+Schedule by_whole_chunks(const Topology& topology, const Demand& demand, Schedule schedule, int concurrency) {
+  const bool is_small = schedule.sends.size() <= kMostSends && topology.num_gpus() <= kMostGpus;
+  if (!is_small || !demand.is_unicast() || topology.has_message_costs() || topology.has_bandwidth_steps())
+    return schedule;
+  PlanSpace space = make_plan_space(topology, demand, concurrency);
+  const std::optional<TransferPlan> plan = plan_of(schedule, space);
+  if (!plan || std::ranges::all_of(plan->transfers, [](const PlannedTransfer& t) { return t.cause < 0; }))
+    return schedule;
+  double chunk_bytes = 0;
+  for (std::size_t c = 0; c < demand.num_chunks(); ++c)
+    chunk_bytes = std::max(chunk_bytes, demand.bytes(ChunkId{c}));
+  double best_us = schedule.finish_us * (1 - 1e-9);
+  for (const double chunks : kRooms) {
+    space.relay_bytes.assign(topology.num_gpus(), chunks * chunk_bytes);
+    TransferPlan again = *plan;
+    settle(again, space);
+    if (again.quality.finish_us >= best_us) continue;
+    best_us = again.quality.finish_us;
+    schedule = schedule_of(again, space);
+  }
+  return schedule;
 }
 
 }  // namespace rondo

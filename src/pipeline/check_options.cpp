@@ -52,6 +52,18 @@ void check_relay_memory(const Problem& problem) {
                           problem.topology->name(), engine));
 }
 
+void check_early(const Problem& problem) {
+  if (problem.options.objective != Objective::early) return;
+  const auto refuse = [](const std::string& why) {
+    throw Error(ExitCode::unavailable, why + "; use --engine milp for data, or leave --objective early out");
+  };
+  if (problem.options.engine != "milp")
+    refuse(fmt::format("engine {} does not heed --objective early", problem.options.engine));
+  if (problem.demand.has_several_sources())
+    refuse("sums are made backwards, where early delivery is late departure");
+  if (is_shared(problem)) refuse("several tenants have objectives finish and weighted");
+}
+
 /// Rounds keep the times of the problem that they solve, and kept schedules theirs.
 void check_late_sums(const Problem& problem) {
   if (works_in_rounds(problem) || find_engine_or_auto(problem.options.engine).answers || problem.start) {
@@ -83,6 +95,7 @@ void check_divided(const Problem& problem) {
 }
 
 void check_options(const Problem& problem) {
+  check_early(problem);
   if (problem.scenarios) return check_scenarios(problem);
   if (is_shared(problem)) return check_tenants(problem);
   if (has_late_sums(problem.demand)) return check_late_sums(problem);

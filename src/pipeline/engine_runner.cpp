@@ -34,6 +34,7 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
   options_.concurrency = asked.concurrency;
   options_.join = asked.join;
   options_.symmetry = asked.symmetry;
+  options_.early = asked.objective == Objective::early;
   options_.steps = asked.steps;
   options_.rounds = asked.step_rounds;
   options_.max_conflicts = asked.max_conflicts;
@@ -106,9 +107,10 @@ EngineResult EngineRunner::run(const Candidate& candidate, EngineOptions options
   // Where messages cost, transfers that meet in a switch cannot be told apart without numbers.
   if (result.schedule && problem_.topology->has_message_costs())
     number_transfers(*problem_.topology, demand, result.schedule->sends);
-  if (result.schedule && is_limited_)
-    result.schedule =
-        fitted_to_memory(*problem_.topology, demand, *std::move(result.schedule), options.concurrency);
+  if (result.schedule) {
+    const auto fit = is_limited_ ? fitted_to_memory : by_whole_chunks;
+    result.schedule = fit(*problem_.topology, demand, *std::move(result.schedule), options.concurrency);
+  }
   return result;
 }
 

@@ -101,11 +101,13 @@ std::vector<SolveOption> make_options() {
            [](auto& o) -> auto& { return o.from; },
            [](const SolveOptions&, const std::string&, const std::string&) {}),
        [](const EngineInfo& engine) { return engine.supports_local_search || engine.combines; }, nullptr},
-      {"objective", "objective", kSearch, "finish|weighted",
-       "of several tenants: when the last of them ends, or the sum over tenants of priority x finish",
+      {"objective", "objective", kSearch, "finish|weighted|early",
+       "of several tenants: when the last of them ends, or the sum over tenants of priority x finish. early, "
+       "with --engine milp: among schedules of as few epochs, or of --epochs, the greatest sum over "
+       "deliveries of 1 / (k + 1) over the epochs k by whose end the data is there (TE-CCL, section 3.1)",
        choice_field(
-           [](auto& o) -> auto& { return o.objective; }, {"finish", "weighted"},
-           std::vector{Objective::finish, Objective::weighted}),
+           [](auto& o) -> auto& { return o.objective; }, {"finish", "weighted", "early"},
+           std::vector{Objective::finish, Objective::weighted, Objective::early}),
        [](const EngineInfo& engine) { return !engine.works_in_rounds && !engine.answers; }, nullptr},
       {"policy", "policy", kSearch, "NAME", help_of_policies(),
        name_field(

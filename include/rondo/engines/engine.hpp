@@ -32,6 +32,7 @@ struct EngineOptions {
   int concurrency = kDefaultConcurrency;
   bool join = true;      ///< where messages cost, chunks may go together
   bool symmetry = true;  ///< whether the symmetry of topology and demand is made use of
+  bool early = false;    ///< engine milp: rewards early delivery (core/early_delivery.hpp)
   std::shared_ptr<const SteadyFlow> steady = nullptr;       ///< of the instance where it is known already
   std::shared_ptr<const SteinerPacking> packing = nullptr;  ///< the same
   double bound_us = 0;                                      ///< a lower bound, where one is known

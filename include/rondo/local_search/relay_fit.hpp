@@ -16,4 +16,9 @@ void settle(TransferPlan& plan, const PlanSpace& space);
 /// Throws Error(unavailable) where none are found.
 Schedule fitted_to_memory(const Topology& topology, const Demand& demand, Schedule schedule, int concurrency);
 
+/// The same routes with whole chunks placed one after another, as if GPUs had room for few chunks that they
+/// only pass on; `schedule` itself where that ends no earlier, where data has several destinations or nothing
+/// is relayed, or where there are many sends: there local search finds as much.
+Schedule by_whole_chunks(const Topology& topology, const Demand& demand, Schedule schedule, int concurrency);
+
 }  // namespace rondo

@@ -38,6 +38,8 @@ struct Instance {
   /// Flows over time are the same in all epochs of an interval: the intervals' first epochs, ascending from
   /// 0. Empty: every epoch is one.
   std::vector<int> interval_starts = {};
+  /// Of the multicast MILP: whether early delivery is rewarded (core/early_delivery.hpp).
+  bool rewards_early = false;
   /// Of the columns of large models: entries of others may be left out, see LinearModel::kept.
   ColumnShare share = {};
   /// Part of flows over time, which are built around it; not together with `orbits`.

@@ -18,18 +18,19 @@ inline constexpr std::int64_t kMostStreams = 4096;
 
 struct EngineInfo;  // rondo/pipeline/registry.hpp
 
-/// What makes a schedule for several tenants good.
+/// What makes a schedule good.
 enum class Objective {
-  finish,    ///< when the last of them ends
-  weighted,  ///< the sum over tenants of priority x the time at which the tenant ends
+  finish,    ///< when the last delivery ends
+  weighted,  ///< of several tenants: the sum of priority x the time at which the tenant ends
+  early,     ///< the reward of early delivery (core/early_delivery.hpp), of an engine on an epoch grid
 };
 
 /// How to solve a problem. What each one means, which values it takes and which engines heed it: its record
 /// in solve_options().
 struct SolveOptions {
   std::string engine = "auto";
-  std::string from = {};                       ///< file or run of the schedule to begin with; "" = none
-  Objective objective = Objective::finish;     ///< of a demand with several tenants
+  std::string from = {};  ///< file or run of the schedule to begin with; "" = none
+  Objective objective = Objective::finish;
   std::string policy = {};                     ///< "" = the engine's default (auto: all)
   int chunks = 0;                              ///< chunks a contribution; 0 = auto
   std::optional<double> min_chunk_bytes = {};  ///< auto never splits below it; absent: as the size asks

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "list/list_rules.hpp"
+#include "rondo/core/early_delivery.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/engines/engine_row.hpp"
@@ -22,6 +23,8 @@ struct GridOptimum {
   std::optional<FlowField> field = std::nullopt;
   std::int64_t nodes = 0;
   std::vector<std::string> limits_hit = {};
+
+  bool is_earliest = false;  ///< proven: of as many epochs none has a greater reward of early delivery
 
   bool proven() const { return field && epochs == infeasible_epochs + 1; }
 };
@@ -62,10 +65,23 @@ class EpochSearch {
     return std::move(optimum_);
   }
 
+  /// Of schedules in so many epochs the one of the greatest reward of early delivery, as far as limits let it
+  /// be found, in place of `optimum`'s.
+  void prefer_early(int epochs, GridOptimum& optimum) {
+    const BuiltModel built = build(epochs, true);
+    const Solution solution = tools_.milp->solve(built.model, limits());
+    optimum.nodes += solution.nodes;
+    if (solution.x.empty()) return;
+    optimum.epochs = epochs;
+    optimum.field = built.decode(solution);
+    optimum.is_earliest = solution.status == SolveStatus::optimal;
+  }
+
  private:
-  BuiltModel build(int epochs) const {
+  BuiltModel build(int epochs, bool rewards_early = false) const {
     Instance instance = instance_;
     instance.grid->num_epochs = epochs;
+    instance.rewards_early = rewards_early;
     return tools_.formulation("multicast_milp")(instance);
   }
 
@@ -149,7 +165,9 @@ EngineResult solve(const Topology& topology, const Demand& demand, const EngineO
   // epochs.
   const int asked = options.epochs.num_epochs;
   const int at_most = asked > 0 ? asked : is_listed ? std::numeric_limits<int>::max() : listed_epochs;
-  GridOptimum optimum = EpochSearch(instance, options, tools).least_epochs(at_most, listed_epochs, on_grid);
+  EpochSearch search(instance, options, tools);
+  GridOptimum optimum = search.least_epochs(at_most, listed_epochs, on_grid);
+  if (options.early && optimum.field) search.prefer_early(asked > 0 ? asked : optimum.epochs, optimum);
 
   EngineResult result;
   result.metrics = {
@@ -178,7 +196,12 @@ EngineResult solve(const Topology& topology, const Demand& demand, const EngineO
   result.metrics["grid_finish_us"] = grid_us;
   result.metrics["proven_optimal_on_grid"] = optimum.proven() ? 1 : 0;
   result.remarks.push_back(remark(optimum, tau_us, grid_us, retimed));
-  if (retimed.finish_us <= listed.finish_us) {
+  if (options.early) {
+    result.metrics["early_delivery"] =
+        early_delivery(topology, demand, retimed.sends, tau_us, optimum.epochs);
+    result.metrics["proven_earliest_on_grid"] = optimum.is_earliest ? 1 : 0;
+    result.schedule = std::move(retimed);
+  } else if (retimed.finish_us <= listed.finish_us) {
     result.schedule = std::move(retimed);
   } else {
     result.remarks.push_back(fmt::format(

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "rondo/core/early_delivery.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
@@ -161,6 +162,38 @@ TEST(MilpEngine, GivesTheSameScheduleAgain) {
     EXPECT_EQ(first.schedule->sends[i].link, second.schedule->sends[i].link);
     EXPECT_EQ(first.schedule->sends[i].start_us, second.schedule->sends[i].start_us);
   }
+}
+
+// GPU 0 sends two chunks through a switch, 1 us each: the first to GPU 1, the second to GPUs 1 and 2. Both
+// orders take 2 epochs. The second one first: two deliveries by the end of epoch 0, worth 1 + 1/2 each, and
+// one by that of epoch 1, worth 1/2; the other way round one and two.
+TEST(Milp, DeliversEarly) {
+  TopologyData data;
+  data.nodes.assign(4, Node{NodeKind::gpu});
+  data.nodes[3].kind = NodeKind::switch_;
+  data.links = {{NodeId{0}, NodeId{3}, 1, 0}, {NodeId{3}, NodeId{1}, 1, 0}, {NodeId{3}, NodeId{2}, 1, 0}};
+  const Topology topology(std::move(data));
+  const Demand demand(Collective::custom, 2000, 3,
+                      {{.origin = GpuId{0}, .bytes = 1000, .destinations = {GpuId{1}}},
+                       {.origin = GpuId{0}, .bytes = 1000, .destinations = {GpuId{1}, GpuId{2}}}},
+                      1);
+  EngineOptions options;
+  options.early = true;
+  const EngineResult early = run(topology, demand, options);
+  ASSERT_TRUE(early.schedule.has_value());
+  EXPECT_NEAR(early.schedule->finish_us, 2, 1e-9);
+  EXPECT_EQ(early.metrics.at("tau_us"), 1);
+  EXPECT_EQ(early.metrics.at("proven_earliest_on_grid"), 1);
+  EXPECT_NEAR(early.metrics.at("early_delivery"), 3.5, 1e-9);
+  for (const Send& send : early.schedule->sends)
+    EXPECT_NEAR(send.start_us, send.chunk == ChunkId{1} ? 0 : 1, 1e-9);
+  std::vector<Send> other = early.schedule->sends;
+  for (Send& send : other) {
+    send.start_us = 1 - send.start_us;
+    send.end_us = send.arrival_us = send.start_us + 1;
+  }
+  EXPECT_NEAR(early_delivery(topology, demand, other, 1, 2), 2.5, 1e-9);
+  EXPECT_NEAR(early_delivery(topology, demand, other, 2, 1), 3, 1e-9);
 }
 
 }  // namespace
