@@ -87,7 +87,10 @@ Json rounds_to_json(const std::vector<RoundRecord>& rounds) {
 
 Json sharing_to_json(const Sharing& sharing, const std::map<int, std::string>& names) {
   Json nodes = Json::array();
-  for (const NodeId n : sharing.weighted_bound_nodes) nodes.push_back(n.value);
+  for (const std::vector<NodeId>& set : sharing.weighted_bound_nodes) {
+    Json& ids = nodes.emplace_back(Json::array());
+    for (const NodeId n : set) ids.push_back(n.value);
+  }
   Json each = Json::array();
   for (const TenantOutcome& outcome : sharing.tenants) {
     const int number = outcome.tenant.number;
@@ -130,11 +133,14 @@ void check_sharing(const Json& report, const ProvenSchedule& proven) {
     outcomes.push_back({tenants[t], 0, std::move(bound), each.at("alone_us").get<double>(),
                         each.at("alone_by").get<std::string>()});
   }
-  std::vector<NodeId> nodes;
-  for (const Json& node : there.at("weighted_bound_nodes")) nodes.emplace_back(node.get<std::int32_t>());
+  std::vector<std::vector<NodeId>> sets;
+  for (const Json& nodes : there.at("weighted_bound_nodes")) {
+    std::vector<NodeId>& set = sets.emplace_back();
+    for (const Json& node : nodes) set.emplace_back(node.get<std::int32_t>());
+  }
   const Objective objective = there.at("objective") == "finish" ? Objective::finish : Objective::weighted;
   const Sharing again =
-      sharing_of(proven.topology, proven.demand, proven.schedule, objective, std::move(outcomes), nodes);
+      sharing_of(proven.topology, proven.demand, proven.schedule, objective, std::move(outcomes), sets);
   if (const Json expected = sharing_to_json(again, names); expected != there) {
     throw Error(ExitCode::bad_data, fmt::format("tenants is not what the schedule gives: {}",
                                                 Json::diff(there, expected).front().dump()));

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "refuse.hpp"
 #include "rondo/core/certificate.hpp"
@@ -28,41 +30,59 @@ double greatest_GBps(const Link& link) {
   return most;
 }
 
-/// Over all orders, by dynamic programming over the sets of those that have ended.
-double least_over_orders(std::span<const WeighedTenant> tenants) {
+/// Per set of tenants, as bits, the earliest time at which all of them can have ended.
+std::vector<double> earliest_ends(std::span<const WeighedTenant> tenants) {
   const std::size_t num_sets = std::size_t{1} << tenants.size();
-  std::vector<double> least(num_sets, std::numeric_limits<double>::infinity());
-  least[0] = 0;
-  for (std::size_t set = 1; set < num_sets; ++set) {
-    double end_us = 0;
-    double crossing_us = 0;
-    for (std::size_t t = 0; t < tenants.size(); ++t) {
-      if ((set >> t & 1) == 0) continue;
-      end_us = std::max(end_us, tenants[t].least_us);
-      crossing_us += tenants[t].crossing_us;
-    }
-    end_us = std::max(end_us, crossing_us);
-    for (std::size_t t = 0; t < tenants.size(); ++t) {
-      const std::size_t before = set & ~(std::size_t{1} << t);
-      if (before != set) least[set] = std::min(least[set], least[before] + tenants[t].priority * end_us);
+  std::vector<double> ends_us(num_sets, 0);
+  const auto without_first = [](std::size_t set) { return set & (set - 1); };
+  const auto first = [](std::size_t set) { return static_cast<std::size_t>(std::countr_zero(set)); };
+  for (std::size_t set = 1; set < num_sets; ++set)
+    ends_us[set] = std::max(ends_us[without_first(set)], tenants[first(set)].least_us);
+  std::vector<double> crossing_us(num_sets, 0);
+  for (std::size_t cut = 0; cut < tenants.front().crossing_us.size(); ++cut) {
+    for (std::size_t set = 1; set < num_sets; ++set) {
+      crossing_us[set] = crossing_us[without_first(set)] + tenants[first(set)].crossing_us[cut];
+      ends_us[set] = std::max(ends_us[set], crossing_us[set]);
     }
   }
-  return least.back();
+  return ends_us;
 }
 
-double by_smiths_rule(std::span<const WeighedTenant> tenants) {
-  std::vector<std::size_t> order(tenants.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return tenants[a].priority * tenants[b].crossing_us > tenants[b].priority * tenants[a].crossing_us;
+/// Over all orders, by dynamic programming over the sets of those that have ended.
+WeightedBound least_over_orders(std::span<const WeighedTenant> tenants) {
+  const std::vector<double> ends_us = earliest_ends(tenants);
+  std::vector<double> least(ends_us.size(), std::numeric_limits<double>::infinity());
+  std::vector<std::size_t> last(ends_us.size(), 0);
+  least[0] = 0;
+  for (std::size_t set = 1; set < ends_us.size(); ++set) {
+    for (std::size_t t = 0; t < tenants.size(); ++t) {
+      if ((set >> t & 1) == 0) continue;
+      const double sum = least[set & ~(std::size_t{1} << t)] + tenants[t].priority * ends_us[set];
+      if (sum >= least[set]) continue;
+      least[set] = sum;
+      last[set] = t;
+    }
+  }
+  WeightedBound bound{least.back(), {}};
+  for (std::size_t set = ends_us.size() - 1; set != 0; set &= ~(std::size_t{1} << last[set]))
+    bound.order.push_back(last[set]);
+  std::ranges::reverse(bound.order);
+  return bound;
+}
+
+WeightedBound by_smiths_rule(std::span<const WeighedTenant> tenants, std::size_t cut) {
+  WeightedBound bound{0, std::vector<std::size_t>(tenants.size())};
+  std::iota(bound.order.begin(), bound.order.end(), std::size_t{0});
+  std::ranges::stable_sort(bound.order, [&](std::size_t a, std::size_t b) {
+    return tenants[a].priority * tenants[b].crossing_us[cut] >
+           tenants[b].priority * tenants[a].crossing_us[cut];
   });
   double at_us = 0;
-  double sum = 0;
-  for (const std::size_t t : order) {
-    at_us += tenants[t].crossing_us;
-    sum += tenants[t].priority * at_us;
+  for (const std::size_t t : bound.order) {
+    at_us += tenants[t].crossing_us[cut];
+    bound.us += tenants[t].priority * at_us;
   }
-  return sum;
+  return bound;
 }
 
 }  // namespace
@@ -110,11 +130,17 @@ std::vector<double> tenant_finishes_us(const Demand& demand, std::span<const dou
   return result;
 }
 
-double weighted_bound_us(std::span<const WeighedTenant> tenants) {
+WeightedBound weighted_bound(std::span<const WeighedTenant> tenants) {
+  if (tenants.empty()) return {};
   if (tenants.size() <= kMostOrdered) return least_over_orders(tenants);
-  double alone = 0;
-  for (const WeighedTenant& tenant : tenants) alone += tenant.priority * tenant.least_us;
-  return std::max(alone, by_smiths_rule(tenants));
+  WeightedBound best{0, std::vector<std::size_t>(tenants.size())};
+  std::iota(best.order.begin(), best.order.end(), std::size_t{0});
+  std::ranges::stable_sort(best.order, {}, [&](std::size_t t) { return tenants[t].least_us; });
+  for (const WeighedTenant& tenant : tenants) best.us += tenant.priority * tenant.least_us;
+  for (std::size_t cut = 0; cut < tenants.front().crossing_us.size(); ++cut) {
+    if (WeightedBound one = by_smiths_rule(tenants, cut); one.us > best.us) best = std::move(one);
+  }
+  return best;
 }
 
 std::vector<double> crossing_times_us(const Topology& topology, const Demand& demand,

@@ -22,19 +22,23 @@ constexpr std::size_t kAllExchanges = 6;
 
 }  // namespace
 
-std::vector<TenantOrder> first_orders(const std::vector<TenantOutcome>& tenants) {
+std::vector<TenantOrder> first_orders(const std::vector<TenantOutcome>& tenants,
+                                      const std::vector<std::size_t>& by_bound) {
   const std::size_t n = tenants.size();
   TenantOrder blind{"blind", std::vector<TenantTurn>(n)};
   TenantOrder even{"in-proportion", std::vector<TenantTurn>(n)};
   for (std::size_t t = 0; t < n; ++t) even.turns[t].scale = 1 / tenants[t].alone_us;
   std::vector<TenantOrder> orders{blind, even};
+  const auto placed = [&](const std::vector<std::size_t>& by, const std::string& name) {
+    TenantOrder order{name, std::vector<TenantTurn>(n)};
+    for (std::size_t place = 0; place < n; ++place) order.turns[by[place]].place = static_cast<int>(place);
+    return order;
+  };
   const auto in_turn = [&](auto before) {
     std::vector<std::size_t> by(n);
     std::iota(by.begin(), by.end(), std::size_t{0});
     std::ranges::stable_sort(by, before);
-    TenantOrder order{"in-turn", std::vector<TenantTurn>(n)};
-    for (std::size_t place = 0; place < n; ++place) order.turns[by[place]].place = static_cast<int>(place);
-    return order;
+    return placed(by, "in-turn");
   };
   // Smith's rule; the first to begin; the longest one.
   const TenantOrder smith = in_turn([&](std::size_t a, std::size_t b) {
@@ -46,14 +50,18 @@ std::vector<TenantOrder> first_orders(const std::vector<TenantOutcome>& tenants)
       [&](std::size_t a, std::size_t b) { return tenants[a].tenant.start_us < tenants[b].tenant.start_us; }));
   orders.push_back(
       in_turn([&](std::size_t a, std::size_t b) { return tenants[a].alone_us > tenants[b].alone_us; }));
-  for (std::size_t rule = 0; rule < 3; ++rule) {
-    TenantOrder placed = orders[2 + rule];
-    placed.name = "behind";
-    placed.placing = TenantPlacing::behind;
-    orders.push_back(placed);
-    placed.name = "inserted";
-    placed.placing = TenantPlacing::inserted;
-    orders.push_back(placed);
+  orders.push_back(placed(by_bound, "by-bound"));
+  for (std::size_t rule = 0; rule < 4; ++rule) {
+    TenantOrder order = orders[2 + rule];
+    order.name = "behind";
+    order.placing = TenantPlacing::behind;
+    orders.push_back(order);
+    order.name = "inserted";
+    order.placing = TenantPlacing::inserted;
+    orders.push_back(order);
+    order.name = "rerouted";
+    order.placing = TenantPlacing::rerouted;
+    orders.push_back(order);
   }
   // The first ones in turn, the rest in proportion.
   for (std::size_t strict = 1; strict + 1 < n; ++strict) {
@@ -118,7 +126,7 @@ std::vector<Send> one_behind_another(const Topology& topology, const TenantOrder
 }
 
 Schedule inserted(const Topology& topology, const Demand& demand, const std::vector<Send>& sends,
-                  const std::vector<double>& keys, int concurrency) {
+                  const std::vector<double>& keys, int concurrency, bool rerouted) {
   PlanSpace space = make_plan_space(topology, demand, concurrency);
   const bool has_sums = std::ranges::any_of(demand.contributions(), &Contribution::reduce);
   const auto order = has_sums ? std::nullopt : order_of({sends}, space);
@@ -130,7 +138,9 @@ Schedule inserted(const Topology& topology, const Demand& demand, const std::vec
   std::vector<double> by_plan;
   for (const PlannedTransfer& t : order->plan.transfers)
     by_plan.push_back(key_of.at({t.chunk, space.hop(t).links.front().link, t.start_us}));
-  return schedule_of(placed_forward(order->plan, space, by_plan), space);
+  PlanFreedom freedom;
+  if (rerouted) freedom = {.free = std::vector<char>(by_plan.size(), 1), .may_copy = space.may_copy()};
+  return schedule_of(placed_forward(order->plan, space, by_plan, freedom), space);
 }
 
 }  // namespace rondo

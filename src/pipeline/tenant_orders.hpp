@@ -22,7 +22,8 @@ enum class TenantPlacing {
   /// before: what needs several links at once does not wait for gaps that smaller transfers fill.
   behind,
   /// By place, each transfer as early as those of the tenants before, which stay, leave its links free.
-  inserted
+  inserted,
+  rerouted  ///< inserted, and each over the hop on which it arrives first
 };
 struct TenantOrder {
   std::string name;
@@ -32,7 +33,9 @@ struct TenantOrder {
 
 /// Blind, in proportion to what each takes alone, in turn and behind each other by several rules, and the
 /// first ones in turn with the rest in proportion. `tenants`: their starts, priorities and times alone count.
-std::vector<TenantOrder> first_orders(const std::vector<TenantOutcome>& tenants);
+/// `by_bound`: one of the rules, the order in which a bound lets them end.
+std::vector<TenantOrder> first_orders(const std::vector<TenantOutcome>& tenants,
+                                      const std::vector<std::size_t>& by_bound);
 
 /// The same order with the places of two tenants exchanged: of any two, with many tenants of neighbours
 /// alone.
@@ -43,9 +46,9 @@ std::vector<TenantOrder> exchanges(const TenantOrder& order);
 std::vector<Send> one_behind_another(const Topology& topology, const TenantOrder& order,
                                      std::vector<Send> sends, const std::vector<std::size_t>& tenant_of);
 
-/// Of an order that inserts tenants: `sends` in the order of `keys`, one a send. Throws Error(unavailable)
-/// for sums and for what waits in switches.
+/// Of an order that inserts tenants: `sends` in the order of `keys`, one a send, with `rerouted` over other
+/// hops as well. Throws Error(unavailable) for sums and for what waits in switches.
 Schedule inserted(const Topology& topology, const Demand& demand, const std::vector<Send>& sends,
-                  const std::vector<double>& keys, int concurrency);
+                  const std::vector<double>& keys, int concurrency, bool rerouted = false);
 
 }  // namespace rondo

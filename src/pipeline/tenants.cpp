@@ -60,7 +60,7 @@ class TenantSynthesis {
   Worth worth_of(const Demand& demand, const Schedule& schedule) const;
   Worth worth_of_times(const std::vector<double>& finishes_us) const;
   bool try_orders(std::size_t mixture, const std::vector<TenantOrder>& orders);
-  void search();
+  void search(const std::vector<std::size_t>& by_bound);
   void compare(SynthesisResult& result) const;
 
   const Problem& problem_;
@@ -170,9 +170,9 @@ std::vector<double> TenantSynthesis::keys(const Mixture& mixture, const TenantOr
 }
 
 Schedule TenantSynthesis::timed(const Mixture& mixture, const TenantOrder& order) const {
-  if (order.placing == TenantPlacing::inserted)
+  if (order.placing == TenantPlacing::inserted || order.placing == TenantPlacing::rerouted)
     return inserted(*problem_.topology, mixture.demand, mixture.sends, keys(mixture, order),
-                    problem_.options.concurrency);
+                    problem_.options.concurrency, order.placing == TenantPlacing::rerouted);
   if (order.placing == TenantPlacing::behind)
     return {one_behind_another(*problem_.topology, order, mixture.sends, tenant_of_sends(mixture))};
   return interleaved({*problem_.topology, mixture.sends}, *problem_.topology, mixture.demand,
@@ -227,8 +227,8 @@ bool TenantSynthesis::try_orders(std::size_t m, const std::vector<TenantOrder>& 
   return is_better;
 }
 
-/// Collective.
-void TenantSynthesis::search() {
+/// Collective. `by_bound`: the order in which the bound of the weighted sum lets them end.
+void TenantSynthesis::search(const std::vector<std::size_t>& by_bound) {
   for (std::size_t m = 0; m < mixtures_.size(); ++m) {
     if (mixtures_[m].fits) {
       const Worth worth = worth_of(mixtures_[m].demand, {mixtures_[m].sends});
@@ -239,7 +239,7 @@ void TenantSynthesis::search() {
         order_ = {};
       }
     }
-    try_orders(m, first_orders(outcomes_));
+    try_orders(m, first_orders(outcomes_, by_bound));
   }
   while (orders_left_ > 0 && !order_.turns.empty() && !context_.interrupted()) {
     std::vector<TenantOrder> next = exchanges(order_);
@@ -280,7 +280,8 @@ SynthesisResult TenantSynthesis::run() {
   double sends = 0;
   for (const Mixture& mixture : mixtures_) sends = std::max(sends, static_cast<double>(mixture.sends.size()));
   orders_left_ = std::max(kLeastOrders, static_cast<std::size_t>(kOrderWork / std::max(1.0, sends)));
-  search();
+  const std::vector<std::vector<NodeId>> cuts = weighted_cuts(problem_.instance(), bounds, outcomes_);
+  search(weighted_bound(weighed(*problem_.topology, problem_.demand, outcomes_, cuts)).order);
   if (worth_ == kWorthless) {
     throw Error(ExitCode::unavailable,
                 "no order was found in which the schedules of all tenants go together; solve them as one "
@@ -289,8 +290,8 @@ SynthesisResult TenantSynthesis::run() {
   const Mixture& mixture = mixtures_[mixture_];
   Schedule schedule = order_.turns.empty() ? Schedule{mixture.sends} : timed(mixture, order_);
   canonicalise(schedule);
-  Sharing sharing = sharing_of(*problem_.topology, mixture.demand, schedule, problem_.options.objective,
-                               outcomes_, weighted_cut(problem_.instance(), bounds, outcomes_));
+  Sharing sharing =
+      sharing_of(*problem_.topology, mixture.demand, schedule, problem_.options.objective, outcomes_, cuts);
   double finish_us = 0;
   for (const TenantOutcome& tenant : sharing.tenants) finish_us = std::max(finish_us, tenant.finish_us);
   schedule.finish_us = finish_us;

@@ -30,15 +30,22 @@ std::vector<double> tenant_finishes_us(const Demand& demand, std::span<const dou
 /// A tenant in a bound of the weighted sum.
 struct WeighedTenant {
   double priority = 1;
-  double least_us = 0;     ///< it ends no earlier, alone
-  double crossing_us = 0;  ///< its bytes that have to leave a set of nodes, over the bandwidth that leaves it
+  double least_us = 0;  ///< it ends no earlier, alone
+  /// Per set of nodes its bytes that have to leave the set, over the bandwidth that leaves it; as many as the
+  /// other tenants have.
+  std::vector<double> crossing_us = {};
+};
+
+struct WeightedBound {
+  double us = 0;
+  std::vector<std::size_t> order;  ///< of tenants that end as early as the bound lets them
 };
 
 /// No schedule has a smaller sum of priority x finish: whoever ends k-th, all bytes of the first k have left
-/// the set by then, and each ends no earlier than alone. The least over all orders; beyond 12 tenants the
-/// greater of what each of the two facts proves (for the first Smith's rule, Naval Research Logistics
-/// Quarterly 3, 1956).
-double weighted_bound_us(std::span<const WeighedTenant> tenants);
+/// each set by then, and each ends no earlier than alone. The least over all orders; beyond 12 tenants the
+/// greatest of what the times alone and each set by itself prove (for a set Smith's rule, Naval Research
+/// Logistics Quarterly 3, 1956).
+WeightedBound weighted_bound(std::span<const WeighedTenant> tenants);
 
 /// Per tenant of tenants_of() the least time in us that its bytes need to leave (of sums for one GPU each: to
 /// enter) `nodes`, ascending, over the links there, without latency; at the greatest bandwidth that each ever

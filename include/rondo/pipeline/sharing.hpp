@@ -26,8 +26,8 @@ struct Sharing {
   std::vector<TenantOutcome> tenants = {};
   double weighted_us = 0;  ///< sum of priority x finish
   double weighted_bound_us = 0;
-  /// Whose cut the bound takes (weighted_bound_us() in core/tenants.hpp); empty where that adds nothing.
-  std::vector<NodeId> weighted_bound_nodes = {};
+  /// Whose cuts the bound takes (weighted_bound() in core/tenants.hpp); none where they add nothing.
+  std::vector<std::vector<NodeId>> weighted_bound_nodes = {};
 
   double largest_slowdown() const;
 };
@@ -36,6 +36,6 @@ struct Sharing {
 /// finish is taken from the schedule. Throws Error(internal) where the replay refuses it.
 Sharing sharing_of(const Topology& topology, const Demand& demand, const Schedule& schedule,
                    Objective objective, std::vector<TenantOutcome> alone,
-                   const std::vector<NodeId>& bound_nodes);
+                   const std::vector<std::vector<NodeId>>& bound_nodes);
 
 }  // namespace rondo

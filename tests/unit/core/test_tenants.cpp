@@ -113,12 +113,28 @@ TEST(Tenants, HaveOnePriorityEach) {
 
 // 1 us and 2 us over one cut. Equal: the short one first, 1 + 3. At 5 to 1: the long one first, 5 x 2 + 3.
 TEST(Tenants, HaveABoundOfTheirWeightedSum) {
-  EXPECT_EQ(weighted_bound_us(std::vector<WeighedTenant>{{1, 1, 1}, {1, 2, 2}}), 4);
-  EXPECT_EQ(weighted_bound_us(std::vector<WeighedTenant>{{1, 1, 1}, {5, 2, 2}}), 13);
+  EXPECT_EQ(weighted_bound(std::vector<WeighedTenant>{{1, 1, {1}}, {1, 2, {2}}}).us, 4);
+  EXPECT_EQ(weighted_bound(std::vector<WeighedTenant>{{1, 1, {1}}, {5, 2, {2}}}).us, 13);
   // Alone each takes longer than its part of the cut.
-  EXPECT_EQ(weighted_bound_us(std::vector<WeighedTenant>{{1, 10, 1}, {1, 20, 2}}), 30);
+  EXPECT_EQ(weighted_bound(std::vector<WeighedTenant>{{1, 10, {1}}, {1, 20, {2}}}).us, 30);
+  EXPECT_EQ(weighted_bound(std::vector<WeighedTenant>{{1, 10}, {1, 20}}).us, 30);
   // Beyond twelve by Smith's rule: 1 + 2 + ... + 13.
-  EXPECT_EQ(weighted_bound_us(std::vector<WeighedTenant>(13, {1, 1, 1})), 91);
+  EXPECT_EQ(weighted_bound(std::vector<WeighedTenant>(13, {1, 1, {1}})).us, 91);
+}
+
+// Three, each two of which meet at one of three cuts, 4 us each: only one can end after 4 us. One cut alone,
+// of the first two, proves 4 + 8 + 4.
+TEST(Tenants, MeetAtSeveralCuts) {
+  const std::vector<WeighedTenant> tenants{{1, 4, {4, 4, 0}}, {1, 4, {4, 0, 4}}, {1, 4, {0, 4, 4}}};
+  EXPECT_EQ(weighted_bound(tenants).us, 4 + 8 + 8);
+  std::vector<WeighedTenant> at_one = tenants;
+  for (WeighedTenant& tenant : at_one) tenant.crossing_us.resize(1);
+  EXPECT_EQ(weighted_bound(at_one).us, 4 + 4 + 8);
+  // The one that counts most is the first.
+  std::vector<WeighedTenant> weighed = tenants;
+  weighed[1].priority = 3;
+  EXPECT_EQ(weighted_bound(weighed).us, 3 * 4 + 8 + 8);
+  EXPECT_EQ(weighted_bound(weighed).order.front(), 1u);
 }
 
 TEST(Tenants, NeedTheirBytesToCross) {
