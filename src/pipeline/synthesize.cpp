@@ -123,8 +123,9 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
       found = steps.timed("search", [&] { return explore(problem, runner, rule, context); });
       if (weighs_before) weigh_known_algorithms();
       const double until = share_before_rounds(problem, found.best, rule, context);
+      const auto listed = until < 1 ? std::optional(found.best) : std::nullopt;
       steps.timed("improvement", [&] { improve(problem, runner, found, rule, context, until); });
-      steps.timed("rounds", [&] { improve_in_turn(problem, tools, found.best, rule, context); });
+      steps.timed("rounds", [&] { improve_in_turn(problem, tools, listed, found.best, rule, context); });
     }
     // A sketch says who sends what: no other paths then.
     if (!problem.sketch) steps.timed("joining", [&] { join(problem, found.best, rule, context); });

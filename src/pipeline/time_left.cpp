@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "improve.hpp"
 #include "rondo/core/error.hpp"
@@ -26,6 +28,8 @@ constexpr double kAtLeast = 1 + 1e-9;  ///< finish times nearer to the least one
 /// Rounds in a row in vain that end a turn, and turns after which local search alone follows.
 constexpr int kIdleRounds = 16;
 constexpr int kIdleTurns = 4;
+/// A schedule that local search began with is repaired too if it does not end much later than the best.
+constexpr double kWorthOfListed = 1.005;
 /// A turn is in vain if it does not close this much of the gap.
 constexpr double kShareOfGap = 0.002;
 
@@ -81,6 +85,118 @@ int repair(const Problem& problem, const Toolbox& tools, Incumbent& best, StopRu
   return rounds;
 }
 
+/// Who has a turn.
+enum class Turn : std::uint8_t { rounds, rounds_of_listed, search };
+constexpr std::size_t kTurns = 3;
+
+class InTurn {
+ public:
+  InTurn(const Problem& problem, const Toolbox& tools, const std::optional<Incumbent>& listed,
+         Incumbent& best, StopRule& rule, const RunContext& context)
+      : problem_(problem), tools_(tools), listed_(listed), best_(best), rule_(rule), context_(context) {
+    if (listed_ && !is_worth_rounds(*listed_)) listed_.reset();
+    if (!listed_) gains_[index(Turn::rounds_of_listed)] = kNoTurn;
+  }
+
+  void run();
+
+ private:
+  static constexpr double kNoTurn = -1;
+  static std::size_t index(Turn turn) { return static_cast<std::size_t>(turn); }
+  static double finish_of(const Incumbent& incumbent) { return incumbent.found.schedule->finish_us; }
+  double left_s() const { return (1 - rule_.time_share()) * *problem_.options.time_limit_s; }
+
+  /// Local search leaves schedules in which windows find less than in what it began with.
+  bool is_worth_rounds(const Incumbent& listed) const {
+    const double finish_us = finish_of(listed);
+    return finish_us > finish_of(best_) && finish_us < kWorthOfListed * finish_of(best_) &&
+           takes_rounds(problem_, listed);
+  }
+  Turn next(Turn last) const;
+  double repaired(Incumbent& incumbent);
+  double searched(double share);
+  double take(Turn turn, bool is_last);
+
+  const Problem& problem_;
+  const Toolbox& tools_;
+  std::optional<Incumbent> listed_;
+  Incumbent& best_;
+  StopRule& rule_;
+  const RunContext& context_;
+  std::array<double, kTurns> gains_{kInfinity, kInfinity,
+                                    kInfinity};  ///< us a second, of the last turn of each
+  std::uint64_t turns_ = 0;
+  int idle_turns_ = 0;
+  int rounds_ = 0;
+};
+
+/// The one that gained most; of equal ones, the first after the last.
+Turn InTurn::next(Turn last) const {
+  std::size_t best = (index(last) + 1) % kTurns;
+  for (std::size_t k = 2; k <= kTurns; ++k) {
+    const std::size_t other = (index(last) + k) % kTurns;
+    if (gains_[other] > gains_[best]) best = other;
+  }
+  return static_cast<Turn>(best);
+}
+
+/// Returns what was gained.
+double InTurn::repaired(Incumbent& incumbent) {
+  const double before_us = finish_of(incumbent);
+  const double seconds = std::max(kShareOfTurn * left_s(), seconds_of_placing(incumbent, context_));
+  rounds_ +=
+      repair(problem_, tools_, incumbent, rule_, context_, seconds, problem_.options.seed + (turns_ << 32U));
+  return before_us - finish_of(incumbent);
+}
+
+double InTurn::searched(double share) {
+  const double before_us = finish_of(best_);
+  const double now = rule_.time_share();
+  improve_further(problem_, best_, rule_, context_, now + share * (1 - now), turns_);
+  return before_us - finish_of(best_);
+}
+
+double InTurn::take(Turn turn, bool is_last) {
+  if (turn == Turn::rounds) return repaired(best_);
+  if (turn == Turn::search) return searched(is_last ? 1 : kShareOfTurn);
+  const double gain_us = repaired(*listed_);
+  if (finish_of(*listed_) >= finish_of(best_)) return gain_us;
+  listed_->found.metrics = best_.found.metrics;
+  best_ = *std::move(listed_);
+  listed_.reset();
+  gains_[index(Turn::rounds)] = kInfinity;
+  return gain_us;
+}
+
+void InTurn::run() {
+  const double before_us = finish_of(best_);
+  Turn turn = Turn::rounds;
+  for (;; ++turns_) {
+    const double gap_us = finish_of(best_) - rule_.bound().us;
+    const double now_s = left_s();
+    if (rule_.stop(finish_of(best_)) || idle_turns_ > kIdleTurns) break;
+    // Too late for a round, or turns are in vain: nothing but local search follows.
+    const bool is_late = seconds_of_placing(best_, context_) > kShareOfPlacing * now_s;
+    const bool is_last = is_late || idle_turns_ == kIdleTurns;
+    if (is_last) turn = Turn::search;
+    const double gain_us = take(turn, is_last);
+    context_.tell(fmt::format("{}: {:.6g} us, gap {:.3f}%", turn == Turn::search ? "local search" : "rounds",
+                              finish_of(best_), 100 * (finish_of(best_) / rule_.bound().us - 1)));
+    if (is_late) {
+      if (!rule_.stop(finish_of(best_))) rule_.hit("time");
+      break;
+    }
+    const bool is_idle = gain_us < kShareOfGap * gap_us;
+    idle_turns_ = is_idle ? idle_turns_ + 1 : 0;
+    gains_[index(turn)] = is_idle ? 0 : gain_us / (now_s - left_s());
+    if (!listed_) gains_[index(Turn::rounds_of_listed)] = kNoTurn;
+    turn = next(turn);
+  }
+  auto& metrics = best_.found.metrics;
+  metrics["rounds"] = rounds_;
+  if (finish_of(best_) < before_us) metrics["finish_before_rounds_us"] = before_us;
+}
+
 }  // namespace
 
 double share_before_rounds(const Problem& problem, const Incumbent& best, const StopRule& rule,
@@ -92,50 +208,10 @@ double share_before_rounds(const Problem& problem, const Incumbent& best, const 
   return seconds_of_placing(best, context) <= kShareOfPlacing * seconds ? share : 1;
 }
 
-void improve_in_turn(const Problem& problem, const Toolbox& tools, Incumbent& best, StopRule& rule,
-                     const RunContext& context) {
+void improve_in_turn(const Problem& problem, const Toolbox& tools, const std::optional<Incumbent>& listed,
+                     Incumbent& best, StopRule& rule, const RunContext& context) {
   if (!takes_rounds(problem, best)) return;
-  const double limit_s = *problem.options.time_limit_s;
-  const double before_us = best.found.schedule->finish_us;
-  int rounds = 0;
-  int idle_turns = 0;
-  bool is_of_rounds = true;
-  double gain_of_rounds = kInfinity;  // us a second, of the last turn
-  double gain_of_search = kInfinity;
-  for (std::uint64_t turn = 0;; ++turn) {
-    const double start_us = best.found.schedule->finish_us;
-    const double now = rule.time_share();
-    const double left_s = (1 - now) * limit_s;
-    const double placing_s = seconds_of_placing(best, context);
-    if (rule.stop(start_us) || idle_turns > kIdleTurns) break;
-    const bool is_last = placing_s > kShareOfPlacing * left_s;  // too late for a round
-    is_of_rounds = is_of_rounds && !is_last;
-    if (is_of_rounds) {
-      const double seconds = std::max(kShareOfTurn * left_s, placing_s);
-      rounds += repair(problem, tools, best, rule, context, seconds, problem.options.seed + (turn << 32U));
-    } else {
-      // Where turns are in vain, nothing but local search follows.
-      const double share = is_last || idle_turns == kIdleTurns ? 1 : kShareOfTurn;
-      improve_further(problem, best, rule, context, now + share * (1 - now), turn);
-    }
-    const double finish_us = best.found.schedule->finish_us;
-    const double gap_us = start_us - rule.bound().us;
-    context.tell(fmt::format("{}: {:.6g} us, gap {:.3f}%", is_of_rounds ? "rounds" : "local search",
-                             finish_us, 100 * (finish_us / rule.bound().us - 1)));
-    if (is_last) {
-      if (!rule.stop(finish_us)) rule.hit("time");
-      break;
-    }
-    const bool is_idle = start_us - finish_us < kShareOfGap * gap_us;
-    idle_turns = is_idle ? idle_turns + 1 : 0;
-    (is_of_rounds ? gain_of_rounds : gain_of_search) =
-        is_idle ? 0 : (start_us - finish_us) / ((rule.time_share() - now) * limit_s);
-    const bool is_next = gain_of_rounds == gain_of_search ? !is_of_rounds : gain_of_rounds > gain_of_search;
-    is_of_rounds = is_next && idle_turns < kIdleTurns;
-  }
-  auto& metrics = best.found.metrics;
-  metrics["rounds"] = rounds;
-  if (best.found.schedule->finish_us < before_us) metrics["finish_before_rounds_us"] = before_us;
+  InTurn(problem, tools, listed, best, rule, context).run();
 }
 
 }  // namespace rondo

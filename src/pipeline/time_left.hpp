@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "explore.hpp"
 
 /// Of `auto` with a time limit: rounds in windows, in turn with local search.
@@ -9,9 +11,10 @@ namespace rondo {
 double share_before_rounds(const Problem& problem, const Incumbent& best, const StopRule& rule,
                            const RunContext& context);
 
-/// Collective. Rounds in windows and local search in the time that is left, each from the best schedule: a
-/// turn goes to the one that gained more in a second, until both are in vain.
-void improve_in_turn(const Problem& problem, const Toolbox& tools, Incumbent& best, StopRule& rule,
-                     const RunContext& context);
+/// Collective. Rounds in windows and local search in the time that is left, each from the best schedule, and
+/// rounds from `listed`, what local search began with: a turn goes to the one that gained more in a second,
+/// until all are in vain.
+void improve_in_turn(const Problem& problem, const Toolbox& tools, const std::optional<Incumbent>& listed,
+                     Incumbent& best, StopRule& rule, const RunContext& context);
 
 }  // namespace rondo

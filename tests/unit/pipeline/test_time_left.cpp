@@ -67,23 +67,35 @@ TEST_F(TimeLeft, LocalSearchMakesWayForRounds) {
 }
 
 TEST_F(TimeLeft, RoundsRepairTheScheduleFirst) {
-  improve_in_turn(problem_, tools_, best_, rule_, context_);
+  improve_in_turn(problem_, tools_, std::nullopt, best_, rule_, context_);
   EXPECT_LE(finish_us(), 3 * kChunkUs + 2 * kLatencyUs + 1e-9);
   EXPECT_GE(best_.found.metrics.at("rounds"), 1);
   EXPECT_EQ(best_.found.metrics.at("finish_before_rounds_us"), 4 * kChunkUs + kLatencyUs);
   EXPECT_EQ(best_.found.metrics.count("improvement_tries"), 0U) << "local search was not asked";
 }
 
+/// A start that is far behind, or no later than the best schedule, has no turn.
+TEST_F(TimeLeft, TheBestScheduleStaysWhereItsStartIsNoUse) {
+  Incumbent listed = best_;
+  improve_in_turn(problem_, tools_, listed, best_, rule_, context_);
+  const double first_us = finish_us();
+  EXPECT_LE(first_us, 3 * kChunkUs + 2 * kLatencyUs + 1e-9);
+  problem_.options.gap = 0;
+  listed.found.schedule->finish_us *= 2;
+  improve_in_turn(problem_, tools_, listed, best_, rule_, context_);
+  EXPECT_LE(finish_us(), first_us);
+}
+
 TEST_F(TimeLeft, NothingIsDoneWhereRoundsAreLeftOut) {
   problem_.options.rounds.model_work = 0;
-  improve_in_turn(problem_, tools_, best_, rule_, context_);
+  improve_in_turn(problem_, tools_, std::nullopt, best_, rule_, context_);
   EXPECT_DOUBLE_EQ(finish_us(), 4 * kChunkUs + kLatencyUs);
   EXPECT_EQ(best_.found.metrics.count("rounds"), 0U);
 }
 
 TEST_F(TimeLeft, ASignalLeavesTheScheduleAsItIs) {
   interrupt_ = true;
-  improve_in_turn(problem_, tools_, best_, rule_, context_);
+  improve_in_turn(problem_, tools_, std::nullopt, best_, rule_, context_);
   EXPECT_DOUBLE_EQ(finish_us(), 4 * kChunkUs + kLatencyUs);
   EXPECT_EQ(rule_.limits_hit(), std::vector<std::string>{"interrupted"});
 }
