@@ -1,7 +1,9 @@
 #include "known_points.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <limits>
 
 namespace rondo::catalogue {
 
@@ -24,6 +26,16 @@ double KnownPoints::least_us(double size_bytes) const {
     if (std::next(next) != points_.end()) extend(next, std::next(next));
   }
   return least_us;
+}
+
+double KnownPoints::most_us(double size_bytes) const {
+  const auto next = points_.lower_bound(size_bytes);
+  if (next == points_.end()) return std::numeric_limits<double>::infinity();
+  if (next->first == size_bytes) return next->second;
+  if (next == points_.begin()) return std::numeric_limits<double>::infinity();
+  const auto before = std::prev(next);
+  return std::lerp(before->second, next->second,
+                   (size_bytes - before->first) / (next->first - before->first));
 }
 
 }  // namespace rondo::catalogue

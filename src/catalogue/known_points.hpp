@@ -14,6 +14,8 @@ class KnownPoints {
   /// By this it takes no less: not less than at smaller sizes, nor than a line through two of its points says
   /// outside them.
   double least_us(double size_bytes) const;
+  /// By this it takes no more: than a line between the points on both sides says; infinity without these.
+  double most_us(double size_bytes) const;
 
  private:
   std::map<double, double> points_;

@@ -29,9 +29,10 @@ std::vector<OptionGroup> verify_groups() {
       {"Input", {catalogue_option()}},
       {"What to do",
        {{"random-sizes", "N", "",
-         "also look N random sizes up, and replay all schedules of their series there but those that end 1 % "
-         "later by their times at other sizes (times are convex in the size): how near the one that is found "
-         "comes to the best"},
+         "also look N random sizes up, and compare the schedule that is found with all of their series: by "
+         "replay, but where their times at other sizes say that it is earlier by 1 % (times are convex in "
+         "the "
+         "size; every eighth size is replayed in any case)"},
         {"repair", "", "", "first make the index anew from the other files"}}}};
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -26,6 +27,10 @@ TEST(KnownPoints, SayWhatIsTheLeastElsewhere) {
   EXPECT_EQ(points.least_us(4), 13);
   EXPECT_EQ(points.least_us(16), 32);
   EXPECT_EQ(points.least_us(0.5), 9.5);
+  EXPECT_EQ(points.most_us(5), 15.5);
+  EXPECT_EQ(points.most_us(8), 20);
+  EXPECT_TRUE(std::isinf(points.most_us(0.5)));
+  EXPECT_TRUE(std::isinf(points.most_us(9)));
   EXPECT_EQ(points.least_us(2), 11);
 }
 
