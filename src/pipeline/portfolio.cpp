@@ -27,8 +27,10 @@ constexpr double kLargeDeliveries = 5e4;
 constexpr int kFewestTelling = 1024;
 constexpr double kFarBehind = 1.02;
 /// Unicast demand beyond it is tried in batches of so many candidates: one that meets the gap ends the
-/// search.
+/// search. A policy that is later than another one of its engine by more than this share in fewer chunks is
+/// not tried in more.
 constexpr std::size_t kLargeBatch = 2;
+constexpr double kBehindInFewer = 0.01;
 /// After a kept schedule: of an engine in one number of chunks, unless one policy is more; and of all
 /// policies in few chunks, by which those for more are chosen.
 constexpr double kWorkAfterKept = 6e4;
@@ -97,6 +99,21 @@ std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std
 const EngineInfo* engine_of_kept(const std::vector<EngineInfo>& engines) {
   const auto found = std::ranges::find_if(engines, [](const EngineInfo& e) { return e.only_chunks > 0; });
   return found == engines.end() ? nullptr : &*found;
+}
+
+/// Whether a policy of the e-th engine was behind the best one of it in the most chunks below `chunks`.
+bool was_behind(const std::string& policy, std::size_t e, int chunks, const std::vector<Trial>& trials) {
+  std::map<int, std::pair<double, double>> finish_us;  // by chunks: of the policy, and the least
+  for (const Trial& trial : trials) {
+    if (trial.candidate.engine != e || trial.candidate.chunks >= chunks || !std::isfinite(trial.finish_us))
+      continue;
+    auto& [own, least] = finish_us.try_emplace(trial.candidate.chunks, kInfinity, kInfinity).first->second;
+    if (trial.candidate.policy == policy) own = std::min(own, trial.finish_us);
+    least = std::min(least, trial.finish_us);
+  }
+  if (finish_us.empty()) return false;
+  const auto& [own, least] = finish_us.rbegin()->second;
+  return own > least * (1 + kBehindInFewer);
 }
 
 /// The greatest of `counts` in which all policies together are affordable; 0 where none is.
@@ -182,6 +199,7 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
       const Demand split = demand.with_chunks(chunks);
       for (const std::string& policy : policies_of(engines, e, split, options, trials)) {
         const bool large = demand.is_unicast() && demand.num_deliveries() > kLargeDeliveries;
+        if (large && was_behind(policy, e, chunks, trials)) continue;
         if (large && batches.back().size() == kLargeBatch) batches.emplace_back();
         batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split, policy)});
         work += batches.back().back().work;

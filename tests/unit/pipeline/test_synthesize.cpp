@@ -79,6 +79,29 @@ TEST(Portfolio, PoliciesThatPipelineAreLeftOutOnceMoreChunksCannotHelpThem) {
   EXPECT_EQ(most["even"], 2048);
 }
 
+TEST(Portfolio, OfManyPairsPoliciesThatWereBehindAreNotTriedInMoreChunks) {
+  const Demand demand = make_demand(Collective::alltoall, 1e9, 256, 1);
+  const std::vector<EngineInfo> engines{find_engine("flow")};
+  const auto ends_us = [](const Candidate& c) {
+    const double us = 1000 + 40.0 / c.chunks;
+    return c.policy == "alone" ? us : c.policy == "load" ? us + 5 : us + 20;
+  };
+  std::vector<Trial> trials;
+  std::map<std::string, int> most;
+  for (std::size_t i = 0; i < first_batches(engines, demand, {}, trials).size(); ++i) {
+    const auto batch = first_batches(engines, demand, {}, trials)[i];
+    ASSERT_FALSE(batch.empty());
+    for (const Candidate& c : batch) {
+      trials.push_back({c, ends_us(c)});
+      most[c.policy] = std::max(most[c.policy], c.chunks);
+    }
+  }
+  EXPECT_GE(most["alone"], 4);
+  EXPECT_GE(most["load"], 4);
+  EXPECT_EQ(most["bottleneck"], 1);
+  EXPECT_EQ(most["shortest"], 1);
+}
+
 TEST(Portfolio, LaterRoundsVaryTheBestAndRepeatNothing) {
   const Demand demand = make_demand(Collective::allgather, 4e6, 4, 1);
   const std::vector<EngineInfo> engines{find_engine("list")};
