@@ -11,6 +11,24 @@
 #include "rondo/core/units.hpp"
 
 namespace rondo {
+namespace {
+
+/// Sends through a cut-through switch start at one time: their order does not tell which link comes first.
+void put_first_links_first(const Topology& topology, std::vector<LinkId>& links) {
+  for (std::size_t placed = 0; placed < links.size(); ++placed) {
+    const auto rest = links.begin() + static_cast<std::ptrdiff_t>(placed);
+    const auto next = std::find_if(rest, links.end(), [&](LinkId link) {
+      const NodeId src = topology.link(link).src;
+      return topology.is_gpu(src) || std::any_of(links.begin(), rest, [&](LinkId before) {
+               return topology.link(before).dst == src;
+             });
+    });
+    if (next != links.end()) std::rotate(rest, next, next + 1);
+  }
+}
+
+}  // namespace
+
 std::vector<TransferSends> transfers_by_start(const Topology& topology, std::span<const Send> sends) {
   const std::vector<int> continued = continued_sends(topology, sends);
   constexpr auto kNew = std::numeric_limits<std::size_t>::max();
@@ -51,6 +69,7 @@ TransferShape shape_of(const TransferSends& transfer, const TimedSends& before, 
     }
     if (send.has_rate()) shape.rate_GBps = send.rate_GBps;
   }
+  put_first_links_first(topology, links);
   std::vector<int> parents;
   for (std::size_t i = 0; i < links.size(); ++i) {
     const NodeId src = topology.link(links[i]).src;

@@ -15,7 +15,8 @@ constexpr double kMessagesTogether = 2;
 }  // namespace
 
 std::vector<ChunkId> joined_chunks(const Hop& hop, ChunkId first, const std::vector<KeyedChunk>& others,
-                                   const Demand& demand, const LinkTimetable& timetable, double t_us) {
+                                   const Demand& demand, const LinkTimetable& timetable, double t_us,
+                                   bool all) {
   std::vector<ChunkId> chunks = {first};
   double bytes = demand.bytes(first);
   const double most = std::ceil(static_cast<double>(others.size() + 1) * kShareTogether);
@@ -23,7 +24,7 @@ std::vector<ChunkId> joined_chunks(const Hop& hop, ChunkId first, const std::vec
   for (const auto& [key, chunk] : others) {
     const double more = bytes + demand.bytes(chunk);
     const bool is_short = more * part.us_per_byte <= kMessagesTogether * part.message_us;
-    if (!is_short && static_cast<double>(chunks.size()) >= most) break;
+    if (!all && !is_short && static_cast<double>(chunks.size()) >= most) break;
     if (!timetable.can_start(hop, more, t_us)) break;
     bytes = more;
     chunks.push_back(chunk);

@@ -216,8 +216,8 @@ void ListScheduler::start_together(const Choice& first, double t_us) {
     }
   }
   std::ranges::sort(others);
-  const std::vector<ChunkId> chunks =
-      joined_chunks(hop, ChunkId{std::size_t{first.chunk}}, others, demand_, timetable_, t_us);
+  const std::vector<ChunkId> chunks = joined_chunks(hop, ChunkId{std::size_t{first.chunk}}, others, demand_,
+                                                    timetable_, t_us, is_pairwise_ && pairs_.all_together);
   double bytes = 0;
   for (const ChunkId chunk : chunks) bytes += demand_.bytes(chunk);
   // By chunk, as if each went alone: what turns out to be needless is left out by itself.

@@ -27,6 +27,7 @@ Pairs make_pairs(const HopTable& hops, std::uint64_t seed) {
   }
 
   Pairs pairs;
+  pairs.all_together = seed % 2 == 0;
   for (const Hop& hop : hops.hops()) {
     const auto& into_sender = hops.into(hop.src);
     const auto back = std::ranges::find(into_sender, hop.dst, [&](int h) { return hops.hop(h).src; });

@@ -16,6 +16,8 @@ struct Pairs {
   /// later is often sooner done than two at once; how much later `seed` decides, the same for all hops whose
   /// messages cost the same.
   std::vector<std::size_t> least_chunks;
+  /// Whether long chunks go together as well, however many; also the seed's choice.
+  bool all_together = false;
 };
 
 Pairs make_pairs(const HopTable& hops, std::uint64_t seed);
