@@ -24,14 +24,6 @@ namespace {
 using Merit = std::pair<int, double>;
 constexpr int kGapNotMet = std::numeric_limits<int>::max();
 constexpr Merit kNoMerit{kGapNotMet, kInfinity};
-
-/// Finishes that differ by the rounding of sums alone become equal: the earlier trial, of fewer chunks, is
-/// easier to improve.
-double without_rounding(double us) {
-  int exponent = 0;
-  const double mantissa = std::frexp(us, &exponent);
-  return std::isfinite(us) ? std::ldexp(std::round(std::ldexp(mantissa, 40)), exponent - 40) : us;
-}
 /// Of the time limit; an engine that gives up later has met a limit.
 constexpr double kTimeOfRefusals = 0.25;
 /// Of the time that is left, what a candidate may take while there is no schedule.
@@ -94,7 +86,7 @@ class Explorer {
 
   Merit merit(const Trial& trial) const {
     const bool met = problem_.options.has_gap_to_meet() && trial.finish_us <= rule_.enough_us();
-    return {met ? trial.candidate.chunks : kGapNotMet, without_rounding(trial.finish_us)};
+    return {met ? trial.candidate.chunks : kGapNotMet, trial.finish_us};
   }
   Merit best_merit() const {
     const SearchState& state = now_.state;
