@@ -18,7 +18,7 @@ class Decoder {
     for (std::size_t i = 0; i < layout_.demand().num_chunks(); ++i) {
       for (int x = 0; x < num_routes; ++x) {
         if (layout_.route(x).parent >= 0) continue;
-        const Window window = layout_.start_window(ChunkId{i}, x);
+        const EpochWindow window = layout_.start_window(ChunkId{i}, x);
         for (int k = window.first; k <= window.last; ++k) visit(ChunkId{i}, x, k);
       }
     }
@@ -137,7 +137,7 @@ class Encoder {
     for (std::size_t i = 0; i < layout_.topology().num_gpus(); ++i) {
       const GpuId g{i};
       if (g == layout_.demand().origin(c)) continue;
-      const Window window = layout_.held_window(c, g);
+      const EpochWindow window = layout_.held_window(c, g);
       double held = 0;
       for (int k = window.first; k <= window.last; ++k) {
         for (const int x : layout_.routes_into(g)) {

@@ -75,7 +75,7 @@ void MulticastLayout::find_windows(const std::vector<int>& distance) {
     start_window_.resize(start + routes_.size());
     for (std::size_t x = routes_.size(); x-- > 0;) {  // continuations follow the route that they continue
       const TransferRoute& route = routes_[x];
-      Window& window = start_window_[start + x];
+      EpochWindow& window = start_window_[start + x];
       window.first = held_window_[held + source_[x].index()].first;
       if (route.ends_at_gpu()) {
         const GpuId head = target(static_cast<int>(x));
@@ -117,7 +117,7 @@ void MulticastLayout::find_drops() {
 
 void MulticastLayout::number_columns() {
   long long columns = 0;
-  const auto number = [&](std::vector<int>& base, Window window) {
+  const auto number = [&](std::vector<int>& base, EpochWindow window) {
     base.push_back(static_cast<int>(std::min(columns, kMaxColumns)));
     columns += window.size();
   };
@@ -126,15 +126,15 @@ void MulticastLayout::number_columns() {
     for (std::size_t x = 0; x < routes_.size(); ++x)
       number(start_base_, start_window(c, static_cast<int>(x)));
     for (std::size_t g = 0; g < num_gpus(); ++g) {
-      number(held_base_, GpuId{g} == demand().origin(c) ? Window{} : held_window(c, GpuId{g}));
+      number(held_base_, GpuId{g} == demand().origin(c) ? EpochWindow{} : held_window(c, GpuId{g}));
     }
   }
   for (std::size_t i = 0; has_drops() && i < demand().num_chunks() * num_gpus(); ++i) {
     const ChunkId c{i / num_gpus()};
     const GpuId g{i % num_gpus()};
     const bool is_dropped = drops(c, g);
-    number(dropped_base_, is_dropped ? Window{1, held_window(c, g).size() - 1} : Window{});
-    number(there_base_, is_dropped ? Window{1, static_cast<int>(instants_us(g).size())} : Window{});
+    number(dropped_base_, is_dropped ? EpochWindow{1, held_window(c, g).size() - 1} : EpochWindow{});
+    number(there_base_, is_dropped ? EpochWindow{1, static_cast<int>(instants_us(g).size())} : EpochWindow{});
   }
   if (columns > kMaxColumns) {
     throw Error(

@@ -10,7 +10,7 @@
 namespace rondo {
 
 /// Epochs first .. last, both included; empty where last < first.
-struct Window {
+struct EpochWindow {
   int first = 0;
   int last = -1;
 
@@ -42,10 +42,10 @@ class MulticastLayout {
   GpuId target(int x) const { return topology().gpu_of(topology().link(route(x).link).dst); }
   const std::vector<int>& routes_into(GpuId g) const { return into_[g.index()]; }
 
-  Window start_window(ChunkId c, int x) const {
+  EpochWindow start_window(ChunkId c, int x) const {
     return start_window_[contribution(c) * routes_.size() + index(x)];
   }
-  Window held_window(ChunkId c, GpuId g) const {
+  EpochWindow held_window(ChunkId c, GpuId g) const {
     return held_window_[contribution(c) * num_gpus() + g.index()];
   }
   int start_column(ChunkId c, int x, int k) const {
@@ -87,8 +87,8 @@ class MulticastLayout {
   std::vector<TransferRoute> routes_;
   std::vector<GpuId> source_;
   std::vector<std::vector<int>> into_;
-  std::vector<Window> start_window_;              ///< contribution x route
-  std::vector<Window> held_window_;               ///< contribution x GPU
+  std::vector<EpochWindow> start_window_;         ///< contribution x route
+  std::vector<EpochWindow> held_window_;          ///< contribution x GPU
   std::vector<int> start_base_;                   ///< chunk x route
   std::vector<int> held_base_;                    ///< chunk x GPU
   std::vector<char> drops_;                       ///< contribution x GPU; empty: none

@@ -15,7 +15,7 @@ void for_each_at(const MulticastLayout& layout, ChunkId c, int x, double instant
                  double end_us, const Visit& visit) {
   const double tau_us = layout.grid().tau_us;
   const double at_us = instant_us + layout.slack_us();
-  const Window window = layout.start_window(c, x);
+  const EpochWindow window = layout.start_window(c, x);
   const int last = std::min(window.last, static_cast<int>(std::floor((at_us - begin_us) / tau_us)));
   for (int k = last; k >= window.first && k * tau_us + end_us > at_us + layout.slack_us(); --k)
     visit(layout.start_column(c, x, k));
@@ -116,7 +116,7 @@ class ChunkMemory {
   ChunkId c_;
   GpuId g_;
   const std::vector<int>& onward_;
-  Window window_;
+  EpochWindow window_;
   std::vector<double>& x_;
 };
 
@@ -135,7 +135,7 @@ void add_memory_columns(const MulticastLayout& layout, LinearModel& model) {
 
 void add_memory_rows(const MulticastLayout& layout, LinearModel& model) {
   for_each_drop(layout, [&](ChunkId c, GpuId g, const std::vector<int>& onward) {
-    const Window held = layout.held_window(c, g);
+    const EpochWindow held = layout.held_window(c, g);
     for (std::size_t i = 0; i < layout.instants_us(g).size(); ++i) {
       const double instant_us = layout.instants_us(g)[i];
       const int there = layout.there_column(c, g, i);

@@ -77,7 +77,7 @@ class MilpBuilder {
         const GpuId g{i};
         if (g == layout_.demand().origin(c)) continue;
         const bool wanted = std::binary_search(destinations.begin(), destinations.end(), g);
-        const Window window = layout_.held_window(c, g);
+        const EpochWindow window = layout_.held_window(c, g);
         for (int k = window.first; k <= window.last; ++k) {
           const double cost = wanted && layout_.rewards_early() ? -1.0 / k : 0;
           model_.add_column(wanted && k == horizon() ? 1 : 0, 1, cost);
@@ -93,7 +93,7 @@ class MilpBuilder {
     for (std::size_t i = 0; i < layout_.topology().num_gpus(); ++i) {
       const GpuId g{i};
       if (g == layout_.demand().origin(c)) continue;
-      const Window window = layout_.held_window(c, g);
+      const EpochWindow window = layout_.held_window(c, g);
       for (int k = window.first; k <= window.last; ++k) {
         const int row = model_.add_row(0, 0);
         model_.add_entry(row, layout_.held_column(c, g, k), 1);
@@ -108,7 +108,7 @@ class MilpBuilder {
   void add_sends(ChunkId c) {
     for (int x = 0; x < num_routes(); ++x) {
       if (!layout_.route(x).ends_at_gpu()) continue;
-      const Window window = layout_.start_window(c, x);
+      const EpochWindow window = layout_.start_window(c, x);
       const bool at_origin = layout_.source(x) == layout_.demand().origin(c);
       if (layout_.drops(c, layout_.source(x)) || layout_.drops(c, layout_.target(x))) {
         // What was dropped may come, and be sent on, again.
@@ -132,7 +132,7 @@ class MilpBuilder {
       const TransferRoute& route = layout_.route(x);
       if (route.ends_at_gpu()) continue;
       const bool copies = layout_.topology().node(layout_.topology().link(route.link).dst).multicast;
-      const Window window = layout_.start_window(c, x);
+      const EpochWindow window = layout_.start_window(c, x);
       for (int k = window.first; k <= window.last; ++k) {
         const int leaves = model_.add_row(0, copies ? kInfinity : 0);
         add_start(leaves, c, x, k, -1);
@@ -153,7 +153,7 @@ class MilpBuilder {
   void add_rate(ChunkId c, int x) {
     const TransferRoute& route = layout_.route(x);
     if (route.section != x || layout_.topology().link(route.link).bandwidth_GBps == route.rate_GBps) return;
-    const Window window = layout_.start_window(c, x);
+    const EpochWindow window = layout_.start_window(c, x);
     for (int k = window.first; k <= window.last; ++k) {
       const int row = model_.add_row(0, kInfinity);
       add_start(row, c, x, k, -1);
@@ -232,7 +232,7 @@ class MilpBuilder {
       if (c.value % chunks == 0) return;
       const ChunkId before{c.value - 1};
       const GpuId d = layout_.demand().destinations(c).front();
-      const Window window = layout_.held_window(c, d);
+      const EpochWindow window = layout_.held_window(c, d);
       if (window.size() == 0) return;
       const int row = model_.add_row(0, kInfinity);
       for (int k = window.first; k <= window.last; ++k) {

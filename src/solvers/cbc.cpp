@@ -30,13 +30,13 @@ constexpr int kRelaxationUnbounded = 7;
 /// CBC calls this at every node, solution and heuristic.
 class CbcStopHandler final : public CbcEventHandler {
  public:
-  explicit CbcStopHandler(const StopRule& rule) : rule_(rule) {}
+  explicit CbcStopHandler(const SolverStop& rule) : rule_(rule) {}
   CbcAction event(CbcEvent) override { return rule_.must_stop() ? stop : noAction; }
   CbcAction event(CbcEvent which, void*) override { return event(which); }
   CbcEventHandler* clone() const override { return new CbcStopHandler(*this); }
 
  private:
-  const StopRule& rule_;
+  const SolverStop& rule_;
 };
 
 /// CLP 1.17 aborts on an assertion (coin-or/Clp issue 288) where it crunches what preprocessing has left
@@ -102,7 +102,7 @@ class CbcBackend final : public Solver {
     if (std::none_of(model.integer.begin(), model.integer.end(), [](char flag) { return flag != 0; })) {
       return make_clp_solver()->solve(model, limits, start);
     }
-    const StopRule rule(limits, limits.max_iterations);
+    const SolverStop rule(limits, limits.max_iterations);
     SafeClp osi;
     osi.messageHandler()->setLogLevel(0);
     osi.getModelPtr()->setLogLevel(0);
@@ -145,7 +145,7 @@ class CbcBackend final : public Solver {
     return solution;
   }
 
-  static Solution read(const CbcModel& cbc, const LinearModel& model, const StopRule& rule,
+  static Solution read(const CbcModel& cbc, const LinearModel& model, const SolverStop& rule,
                        const std::vector<double>* start) {
     Solution solution;
     solution.iterations = rule.iterations();

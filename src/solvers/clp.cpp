@@ -41,7 +41,7 @@ class ClpBackend final : public Solver {
   Solution solve(const LinearModel& model, const SolveLimits& limits,
                  const std::vector<double>* start) const override {
     check_solvable(*this, model, start);
-    const StopRule rule(limits);
+    const SolverStop rule(limits);
     if (model.entry_row.empty()) return solve_unconstrained(model);
 
     ClpSimplex clp;
@@ -68,7 +68,7 @@ class ClpBackend final : public Solver {
   }
 
  private:
-  static Solution read(const ClpSimplex& clp, const LinearModel& model, const StopRule& rule) {
+  static Solution read(const ClpSimplex& clp, const LinearModel& model, const SolverStop& rule) {
     Solution solution;
     solution.iterations = clp.numberIterations();
     solution.seconds = rule.seconds();

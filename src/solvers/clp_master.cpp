@@ -56,7 +56,7 @@ class ClpColumnMaster final : public ColumnMaster {
   }
 
   MasterSolution solve(const SolveLimits& limits) override {
-    const StopRule rule(limits);
+    const SolverStop rule(limits);
     ClpStopHandler handler(rule);
     clp_.passInEventHandler(&handler);
     clp_.primal(0);

@@ -206,7 +206,7 @@ class Pdhg {
   const LinearModel& model_;
   const SolveLimits& limits_;
   const PdhgOptions& options_;
-  StopRule rule_;
+  SolverStop rule_;
   PdhgProblem problem_;
   std::uint64_t model_id_;
   std::optional<PdhgIterate> start_;

@@ -17,11 +17,11 @@ inline int as_int(std::int64_t count) {
 }
 
 /// Tells the callbacks of a backend whether to stop. Lives as long as one call of solve().
-class StopRule {
+class SolverStop {
  public:
   /// `max_iterations` counts the simplex iterations of all copies of a model, such as those of CBC's
   /// heuristics; -1 = none.
-  explicit StopRule(const SolveLimits& limits, std::int64_t max_iterations = -1)
+  explicit SolverStop(const SolveLimits& limits, std::int64_t max_iterations = -1)
       : time_limit_s_(limits.time_limit_s), interrupt_(limits.interrupt), max_iterations_(max_iterations) {}
 
   double seconds() const { return clock_.seconds(); }
@@ -50,7 +50,7 @@ class StopRule {
 /// Stops CLP, which calls it at every event, at least once an iteration.
 class ClpStopHandler final : public ClpEventHandler {
  public:
-  explicit ClpStopHandler(const StopRule& rule) : rule_(rule) {}
+  explicit ClpStopHandler(const SolverStop& rule) : rule_(rule) {}
   int event(Event which) override {
     if (which == endOfIteration) rule_.count_iteration();
     return rule_.must_stop() ? 0 : -1;
@@ -58,7 +58,7 @@ class ClpStopHandler final : public ClpEventHandler {
   ClpEventHandler* clone() const override { return new ClpStopHandler(*this); }
 
  private:
-  const StopRule& rule_;
+  const SolverStop& rule_;
 };
 
 }  // namespace rondo
