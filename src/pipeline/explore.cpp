@@ -266,7 +266,8 @@ bool Explorer::work_is_done(std::size_t num_first_batches) {
   if (is_adapted(problem_)) return true;
   if (state.batches == num_first_batches)
     return state.work >= kLargeWork && !options.gap && !options.time_limit_s;
-  const bool idle = state.idle_batches >= kIdleRounds &&
+  const int enough_rounds = problem_.topology->has_message_costs() ? kIdleRoundsOfMessages : kIdleRounds;
+  const bool idle = state.idle_batches >= enough_rounds &&
                     (state.trials.size() >= kEnoughCandidates || state.work >= kWorkBudget / 3);
   if (options.time_limit_s && !(improves && idle)) return false;
   if (!idle && state.work < kWorkBudget * (options.gap && !improves ? 10 : 1)) return false;

@@ -66,6 +66,8 @@ inline constexpr double kWorkBudget = 2.5e6;
 /// No further seeds are tried once so much has been spent: they would cost more than they bring.
 inline constexpr double kLargeWork = 4e6;
 inline constexpr int kIdleRounds = 3;
+/// Where messages cost: a seed there also says how many chunks wait for each other, and few seeds are good.
+inline constexpr int kIdleRoundsOfMessages = 20;
 inline constexpr std::size_t kEnoughCandidates = 1500;
 
 }  // namespace rondo

@@ -334,7 +334,8 @@ void ListScheduler::weigh_pair(Choice& choice, double t_us) const {
     choice.alternatives += answer->alternatives;
     progress += holders_.progress(answer->chunk, hop.src);
   }
-  choice.key = make_key(closeness(progress, 2.0), 0) | chance(choice.chunk, hop.dst.index(), rules_.seed);
+  const std::uint64_t rule = pairs_.by_number ? hop.src.index() ^ hop.dst.index() : closeness(progress, 2.0);
+  choice.key = make_key(rule, 0) | chance(choice.chunk, hop.dst.index(), rules_.seed);
 }
 
 void ListScheduler::serve_receivers(double t_us) {

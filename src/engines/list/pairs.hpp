@@ -18,6 +18,9 @@ struct Pairs {
   std::vector<std::size_t> least_chunks;
   /// Whether long chunks go together as well, however many; also the seed's choice.
   bool all_together = false;
+  /// Whether of pairs that learn equally much those go first whose numbers differ in the lowest bits, as in
+  /// recursive doubling: then none is left over without a partner. Else chance decides; also the seed's choice.
+  bool by_number = false;
 };
 
 Pairs make_pairs(const HopTable& hops, std::uint64_t seed);
