@@ -66,11 +66,11 @@ double RateAccount::share_left(LinkId link, double start_us, double end_us) cons
   return left;
 }
 
-void RateAccount::add(const HopLink& part, double start_us, double end_us) {
+void RateAccount::change(const HopLink& part, double start_us, double end_us, double sign) {
   for (const Use& use : of_link_[part.link.index()]) {
     const Claim c = claim(use.kind, part, end_us - start_us);
     const double from_us = start_us + c.offset_us;
-    profiles_[use.profile].add(from_us, from_us + c.occupied_us, c.amount);
+    profiles_[use.profile].add(from_us, from_us + c.occupied_us, sign * c.amount);
   }
 }
 

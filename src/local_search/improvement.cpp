@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "improvement_state.hpp"
+#include "replanting.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/neighbours.hpp"
@@ -44,6 +45,12 @@ constexpr std::uint64_t kIdleRoundsOfStreams = 4;  ///< at least, of more than k
 constexpr std::uint64_t kMostTries = 1024;
 constexpr double kShareOfGap = 0.005;
 constexpr double kShareOfPressure = 1e-4;
+/// Where switches copy, which moves of single transfers find hard, a level begins with rounds of replanting,
+/// until one closes less than this share of the gap: so many streams of chains as long as so many tries.
+constexpr double kShareOfReplanting = 0.01;
+constexpr std::size_t kReplantingStreams = 4;
+constexpr double kReplanting = 32;
+constexpr double kMostReplanted = 2e4;  ///< transfers of a plan
 /// Share of the remaining work or time that every level but the last may take, and each later restart round.
 constexpr double kShareOfWork = 0.5;
 /// Share of the time limit after which chunks are still split, but no further round begins.
@@ -89,6 +96,8 @@ class Improver {
       const bool level_ends = last_level ? idle || no_more_rounds : idle || enough;
       if (state_.race != Race::none && (level_ends || spent() >= kShareOfRace)) {
         state_.race == Race::first ? race_second() : end_race();
+      } else if (!level_ends && state_.replants) {
+        play_replanting_round();
       } else if (!level_ends) {
         play_round();
         try_share_ = (task_.time_spent() - time_) / in_turn / transfers(state_.chunks);
@@ -230,6 +239,7 @@ class Improver {
     least_us_ = task_.least_us(state_.chunks);
     state_.idle_tries = 0;
     state_.level_tries = 0;
+    state_.replants = space_.may_copy() && may_replant(space_) && transfers(state_.chunks) <= kMostReplanted;
     state_.level_end = spent() + kShareOfWork * (1 - spent());
     state_.paths.clear();
     for (std::size_t h = hops_of_fabric_; h < space_.hops.size(); ++h) {
@@ -392,17 +402,31 @@ class Improver {
     std::vector<std::uint64_t> seeds = state_.good_seeds;
     for (const std::size_t most = streams(); seeds.size() < most;)
       seeds.push_back(mix_bits(task_.seed + 1) + state_.seeds + seeds.size());
-    StreamRound round = play_streams({incumbent_, space_, task_.bound_us}, seeds,
-                                     seeds.size() > kTriesPerRound, communicator_);
-    if (task_.time_limit_s > 0) is_late_ = communicator_.max(deadline_.is_over() ? 1 : 0) > 0;
-    ++state_.rounds;
     state_.seeds += seeds.size();
-    state_.work += static_cast<double>(round.tries) * transfers(state_.chunks);
-    state_.tries += round.tries;
+    const StreamRound round = play_streams({incumbent_, space_, task_.bound_us}, seeds,
+                                           seeds.size() > kTriesPerRound, communicator_);
     state_.level_tries += round.tries;
     state_.idle_tries =
         round.winner && counts(round.winner->quality, round.tries) ? 0 : state_.idle_tries + round.tries;
     state_.good_seeds = better_seeds(seeds, round.qualities, incumbent_.plan.quality);
+    accept(round);
+  }
+  void play_replanting_round() {
+    std::vector<std::uint64_t> seeds;
+    while (seeds.size() < kReplantingStreams)
+      seeds.push_back(mix_bits(task_.seed + 1) + state_.seeds + seeds.size());
+    state_.seeds += seeds.size();
+    const StreamRound round =
+        play_streams({incumbent_, space_, task_.bound_us, kReplanting}, seeds, false, communicator_);
+    const double closed_us = round.winner ? finish_us() - round.winner->quality.finish_us : 0;
+    state_.replants = closed_us > kShareOfReplanting * (finish_us() - task_.bound_us);
+    accept(round);
+  }
+  void accept(const StreamRound& round) {
+    if (task_.time_limit_s > 0) is_late_ = communicator_.max(deadline_.is_over() ? 1 : 0) > 0;
+    ++state_.rounds;
+    state_.work += static_cast<double>(round.tries) * transfers(state_.chunks);
+    state_.tries += round.tries;
     if (!round.winner) return;
     if (closes_gap(round.winner->quality)) state_.splits_in_vain = false;
     ++state_.successes;

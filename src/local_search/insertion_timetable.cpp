@@ -97,6 +97,25 @@ void InsertionTimetable::reserve(const Hop& hop, double bytes, double start_us, 
   }
 }
 
+void InsertionTimetable::release(const Hop& hop, double bytes, double start_us, std::size_t first_link) {
+  for (const HopLink& part : std::span(hop.links).subspan(first_link)) {
+    const double start = start_us + offset_us(hop, part, bytes);
+    const double end = start + part.occupied_us(bytes);
+    account_.remove(part, start, end);
+    if (account_.is_shared(part.link)) continue;
+    const double slack = time_slack_us(end);
+    std::vector<Interval>& taken = taken_[part.link.index()];
+    // It lies in one interval, maybe among others that are adjacent.
+    const auto around = std::ranges::partition_point(
+        taken, [&](const Interval& interval) { return interval.end_us <= start + slack; });
+    const Interval after{end, around->end_us};
+    const bool begins = around->start_us >= start - slack;
+    around->end_us = start;
+    const auto next = begins ? taken.erase(around) : around + 1;
+    if (after.end_us > end + slack) taken.insert(next, after);
+  }
+}
+
 void InsertionTimetable::occupy(const Send& send) {
   const double bandwidth = topology_.link(send.link).bandwidth_GBps;
   HopLink part{send.link};

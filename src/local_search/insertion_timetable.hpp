@@ -25,6 +25,8 @@ class InsertionTimetable {
   /// from `first_link` on count: those before carry the chunk already, and switches copy it.
   double earliest_start(const Hop& hop, double bytes, double not_before_us, std::size_t first_link = 0) const;
   void reserve(const Hop& hop, double bytes, double start_us, std::size_t first_link = 0);
+  /// Takes back a reservation, of a hop whose bandwidth never changes.
+  void release(const Hop& hop, double bytes, double start_us, std::size_t first_link = 0);
   /// Takes note of a send that has a rate and is under way, in any order.
   void occupy(const Send& send);
   /// Of a chunk of `bytes` that starts the hop then, as time is read.

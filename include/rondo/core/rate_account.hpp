@@ -37,7 +37,9 @@ class RateAccount {
   double room_from(const HopLink& part, double start_us, double occupied_us) const;
   /// Of a shared link's bandwidth, what is left within [start_us, end_us).
   double share_left(LinkId link, double start_us, double end_us) const;
-  void add(const HopLink& part, double start_us, double end_us);
+  void add(const HopLink& part, double start_us, double end_us) { change(part, start_us, end_us, 1); }
+  /// Takes back what add() has added.
+  void remove(const HopLink& part, double start_us, double end_us) { change(part, start_us, end_us, -1); }
   /// What ends on the link and in its groups before is not asked about any more.
   void forget(LinkId link, double before_us);
 
@@ -50,6 +52,7 @@ class RateAccount {
   struct Claim {
     double offset_us, occupied_us, amount;
   };
+  void change(const HopLink& part, double start_us, double end_us, double sign);
   Claim claim(Kind kind, const HopLink& part, double occupied_us) const;
   void account_for(LinkId link, Kind kind, double capacity);
 

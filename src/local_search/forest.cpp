@@ -1,0 +1,232 @@
+#include "forest.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "copies.hpp"
+#include "rondo/core/index.hpp"
+#include "rondo/core/time_slack.hpp"
+#include "rondo/model/linear_model.hpp"
+
+namespace rondo {
+
+bool Forest::applies(const PlanSpace& space) {
+  const auto is_for_all = [&](const Contribution& c) {
+    return c.destinations.size() + 1 == space.topology->num_gpus();
+  };
+  return space.demand.kind() == DemandKind::multicast && space.relay_bytes.empty() &&
+         std::ranges::all_of(space.demand.contributions(), is_for_all) &&
+         std::ranges::none_of(space.hops, &Hop::changes);
+}
+
+Forest::Forest(const TransferPlan& plan, const PlanSpace& space)
+    : space_(space),
+      out_of_(space.into.size()),
+      timetable_(*space.topology, InsertionTimetable::Reading::forwards, space.concurrency),
+      trees_(space.demand.num_chunks()),
+      ends_us_(trees_.size(), 0),
+      load_us_(space.topology->num_links(), 0),
+      bringer_(space.into.size(), kNobody),
+      options_(space.into.size()) {
+  for (std::size_t h = 0; h < space.hops.size(); ++h)
+    out_of_[space.hops[h].src.index()].push_back(static_cast<int>(h));
+  const CopyTrees copies(plan, space);
+  std::vector<std::size_t> first_link(plan.transfers.size(), 0);
+  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+    const int original = copies.original(static_cast<int>(i));
+    if (original != static_cast<int>(i)) continue;
+    copies.for_each(original, [&](const CopyTrees::Member& member) {
+      first_link[index(member.transfer)] = member.first_link;
+    });
+  }
+  std::vector<int> position(plan.transfers.size());
+  for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
+    const PlannedTransfer& t = plan.transfers[i];
+    Tree& tree = trees_[t.chunk.index()];
+    position[i] = static_cast<int>(tree.size());
+    tree.push_back({t.hop, t.cause < 0 ? kOrigin : position[index(t.cause)],
+                    t.copy_of < 0 ? -1 : position[index(t.copy_of)], first_link[i], t.start_us,
+                    space.arrival_us(t)});
+  }
+  for (std::size_t c = 0; c < trees_.size(); ++c) put_back(c, std::exchange(trees_[c], {}));
+}
+
+double Forest::latest_us() const {
+  return *std::ranges::max_element(ends_us_);
+}
+
+void Forest::reserve(std::size_t chunk, const Branch& branch, double sign) {
+  const Hop& hop = hop_of(branch);
+  const double bytes = space_.demand.bytes(ChunkId{chunk});
+  if (sign > 0) {
+    timetable_.reserve(hop, bytes, branch.start_us, branch.first_link);
+  } else {
+    timetable_.release(hop, bytes, branch.start_us, branch.first_link);
+  }
+  for (std::size_t i = branch.first_link; i < hop.links.size(); ++i)
+    load_us_[hop.links[i].link.index()] += sign * hop.links[i].load_us(bytes);
+}
+
+Forest::Tree Forest::take_out(std::size_t chunk) {
+  for (const Branch& branch : trees_[chunk]) reserve(chunk, branch, -1);
+  ends_us_[chunk] = 0;
+  return std::exchange(trees_[chunk], {});
+}
+
+void Forest::put_back(std::size_t chunk, Tree tree) {
+  for (const Branch& branch : tree) {
+    reserve(chunk, branch, 1);
+    ends_us_[chunk] = std::max(ends_us_[chunk], branch.arrival_us);
+  }
+  trees_[chunk] = std::move(tree);
+}
+
+double Forest::price_of_hop(const Hop& hop, std::size_t first_link) const {
+  double sum = 0;
+  for (std::size_t i = first_link; i < hop.links.size(); ++i)
+    sum += (*price_)[hop.links[i].link.index()] * hop.links[i].load_us(bytes_);
+  return sum;
+}
+
+double Forest::price_of(std::size_t chunk, const std::vector<double>& price) const {
+  double sum = 0;
+  for (const Branch& branch : trees_[chunk]) {
+    const Hop& hop = hop_of(branch);
+    for (std::size_t i = branch.first_link; i < hop.links.size(); ++i)
+      sum += price[hop.links[i].link.index()] * hop.links[i].load_us(space_.demand.bytes(ChunkId{chunk}));
+  }
+  return sum;
+}
+
+void Forest::offer_hop(int h, double held_from_us) {
+  const Hop& hop = space_.hops[index(h)];
+  Option& option = options_[hop.dst.index()];
+  const double later_us = hop.duration_us(bytes_) + dearness_ * price_of_hop(hop, 0);
+  if (held_from_us + later_us >= option.cost_us) return;
+  const double start = timetable_.earliest_start(hop, bytes_, held_from_us);
+  if (start + later_us >= option.cost_us) return;
+  option = {start + later_us, {h, bringer_[hop.src.index()], -1, 0, start, start + hop.duration_us(bytes_)}};
+}
+
+/// Over hop `h`, what switches copy of a branch.
+void Forest::offer_copy(int h, int position) {
+  const Branch& sent = growing_[index(position)];
+  const Hop& hop = space_.hops[index(h)];
+  if (!may_be_copied(*space_.topology, hop_of(sent), hop)) return;
+  Option& option = options_[hop.dst.index()];
+  const std::size_t first_link = links_in_common(hop_of(sent), hop);
+  const double arrival = sent.start_us + hop.duration_us(bytes_);
+  const double cost = arrival + dearness_ * price_of_hop(hop, first_link);
+  if (cost >= option.cost_us) return;
+  if (timetable_.earliest_start(hop, bytes_, sent.start_us, first_link) >
+      sent.start_us + time_slack_us(sent.start_us))
+    return;
+  const int original = sent.copy_of < 0 ? position : sent.copy_of;
+  if (!enters_anew(hop, first_link, original)) return;
+  option = {cost, {h, sent.cause, original, first_link, sent.start_us, arrival}};
+}
+
+/// A switch that the chunk is in already it may not enter once more.
+bool Forest::enters_anew(const Hop& hop, std::size_t first_link, int original) const {
+  const auto end_of = [&](const HopLink& part) { return space_.topology->link(part.link).dst; };
+  return std::ranges::none_of(growing_, [&](const Branch& branch) {
+    if (&branch != &growing_[index(original)] && branch.copy_of != original) return false;
+    return std::ranges::any_of(std::span(hop.links).subspan(first_link), [&](const HopLink& part) {
+      return std::ranges::any_of(hop_of(branch).links,
+                                 [&](const HopLink& taken) { return end_of(taken) == end_of(part); });
+    });
+  });
+}
+
+void Forest::grow_from_gpu(GpuId from, double held_from_us) {
+  for (const int h : out_of_[from.index()]) {
+    if (bringer_[space_.hops[index(h)].dst.index()] == kNobody) offer_hop(h, held_from_us);
+  }
+}
+
+void Forest::grow_from_branch(int position) {
+  const Hop& hop = hop_of(growing_[index(position)]);
+  if (!space_.may_copy() || hop.links.size() < 2) return;
+  for (const int h : out_of_[hop.src.index()]) {
+    if (bringer_[space_.hops[index(h)].dst.index()] == kNobody) offer_copy(h, position);
+  }
+}
+
+/// The links of its best option are taken by now.
+void Forest::look_again(GpuId to) {
+  options_[to.index()].cost_us = kInfinity;
+  for (const int h : space_.into[to.index()]) {
+    const int bringer = bringer_[space_.hops[index(h)].src.index()];
+    if (bringer != kNobody) offer_hop(h, bringer < 0 ? ready_us_ : growing_[index(bringer)].arrival_us);
+  }
+  if (!space_.may_copy()) return;
+  for (std::size_t i = 0; i < growing_.size(); ++i) {
+    const Hop& hop = hop_of(growing_[i]);
+    if (hop.links.size() < 2) continue;
+    for (const int h : space_.hops_between(hop.src, to)) offer_copy(h, static_cast<int>(i));
+  }
+}
+
+void Forest::grow(std::size_t chunk, const std::vector<double>& price, double dearness) {
+  const ChunkId c{chunk};
+  bytes_ = space_.demand.bytes(c);
+  ready_us_ = space_.demand.ready_us(c);
+  dearness_ = dearness;
+  price_ = &price;
+  growing_.clear();
+  std::ranges::fill(bringer_, kNobody);
+  for (Option& option : options_) option.cost_us = kInfinity;
+  bringer_[space_.demand.origin(c).index()] = kOrigin;
+  grow_from_gpu(space_.demand.origin(c), ready_us_);
+  for (std::size_t left = bringer_.size() - 1; left > 0;) {
+    std::size_t to = bringer_.size();
+    for (std::size_t g = 0; g < bringer_.size(); ++g) {
+      if (bringer_[g] != kNobody || !std::isfinite(options_[g].cost_us)) continue;
+      if (to == bringer_.size() || options_[g].cost_us < options_[to].cost_us) to = g;
+    }
+    const Branch next = options_[to].branch;
+    const double room = timetable_.earliest_start(hop_of(next), bytes_, next.start_us, next.first_link);
+    if (room > next.start_us + time_slack_us(next.start_us)) {
+      look_again(GpuId{to});
+      continue;
+    }
+    reserve(chunk, next, 1);
+    const int position = static_cast<int>(growing_.size());
+    growing_.push_back(next);
+    bringer_[to] = position;
+    --left;
+    grow_from_branch(position);
+    grow_from_gpu(GpuId{to}, next.arrival_us);
+  }
+  trees_[chunk] = growing_;
+  ends_us_[chunk] = 0;
+  for (const Branch& branch : growing_) ends_us_[chunk] = std::max(ends_us_[chunk], branch.arrival_us);
+}
+
+TransferPlan Forest::plan() const {
+  TransferPlan plan;
+  std::vector<int> position;
+  for (std::size_t c = 0; c < trees_.size(); ++c) {
+    const Tree& tree = trees_[c];
+    position.assign(tree.size(), -1);
+    const auto add = [&](std::size_t i) {
+      const Branch& b = tree[i];
+      position[i] = static_cast<int>(plan.transfers.size());
+      plan.transfers.push_back({ChunkId{c}, b.hop, b.cause < 0 ? -1 : position[index(b.cause)],
+                                b.copy_of < 0 ? -1 : position[index(b.copy_of)], b.start_us});
+    };
+    // Copies directly behind their originals.
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+      if (tree[i].copy_of >= 0) continue;
+      add(i);
+      for (std::size_t j = i + 1; j < tree.size(); ++j) {
+        if (tree[j].copy_of == static_cast<int>(i)) add(j);
+      }
+    }
+  }
+  return plan;
+}
+
+}  // namespace rondo

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "insertion_timetable.hpp"
+#include "rondo/local_search/transfer_plan.hpp"
+
+namespace rondo {
+
+/// A plan as one tree of transfers a chunk, each of which can be taken out and grown anew in the time that
+/// the others leave. For data that all GPUs want, hops whose bandwidth never changes, and GPUs that may hold
+/// whatever they pass on.
+class Forest {
+ public:
+  /// A transfer of one chunk; causes and originals are positions in its tree.
+  struct Branch {
+    int hop = 0;
+    int cause = -1;
+    int copy_of = -1;
+    std::size_t first_link = 0;  ///< of the hop, that no branch before carries the chunk over
+    double start_us = 0;
+    double arrival_us = 0;
+  };
+  using Tree = std::vector<Branch>;
+
+  /// Whether plans of this space can be taken apart.
+  static bool applies(const PlanSpace& space);
+  /// `space` must outlive it.
+  Forest(const TransferPlan& plan, const PlanSpace& space);
+
+  std::size_t num_trees() const { return trees_.size(); }
+  const Tree& tree(std::size_t chunk) const { return trees_[chunk]; }
+  /// When the last GPU has the chunk.
+  double ends_us(std::size_t chunk) const { return ends_us_[chunk]; }
+  double latest_us() const;
+  /// Per link, how long it is occupied, in times of its whole bandwidth.
+  const std::vector<double>& load_us() const { return load_us_; }
+
+  Tree take_out(std::size_t chunk);
+  void put_back(std::size_t chunk, Tree tree);
+  /// Puts in a tree that grows by a transfer at a time: the one with the least sum of arrival and `dearness`
+  /// times the price of the links that it needs, which a us of each costs `price`.
+  void grow(std::size_t chunk, const std::vector<double>& price, double dearness);
+  /// What the branches of the tree, all links together, cost.
+  double price_of(std::size_t chunk, const std::vector<double>& price) const;
+
+  /// In the order of chunks, each transfer at its start; its quality is not known.
+  TransferPlan plan() const;
+
+ private:
+  static constexpr int kNobody = -2;
+  static constexpr int kOrigin = -1;
+  struct Option {
+    double cost_us;
+    Branch branch;
+  };
+
+  const Hop& hop_of(const Branch& branch) const { return space_.hops[static_cast<std::size_t>(branch.hop)]; }
+  void reserve(std::size_t chunk, const Branch& branch, double sign);
+  void grow_from_gpu(GpuId from, double held_from_us);
+  void grow_from_branch(int position);
+  void offer_hop(int h, double held_from_us);
+  void offer_copy(int h, int position);
+  void look_again(GpuId to);
+  double price_of_hop(const Hop& hop, std::size_t first_link) const;
+  bool enters_anew(const Hop& hop, std::size_t first_link, int original) const;
+
+  const PlanSpace& space_;
+  std::vector<std::vector<int>> out_of_;  ///< hops, per GPU
+  InsertionTimetable timetable_;
+  std::vector<Tree> trees_;
+  std::vector<double> ends_us_;
+  std::vector<double> load_us_;
+  // Of the tree that grows:
+  double bytes_ = 0;
+  double ready_us_ = 0;
+  double dearness_ = 0;
+  const std::vector<double>* price_ = nullptr;
+  Tree growing_;
+  std::vector<int> bringer_;     ///< per GPU
+  std::vector<Option> options_;  ///< per GPU: the best one
+};
+
+}  // namespace rondo

@@ -1,0 +1,167 @@
+#include "replanting.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "forest.hpp"
+#include "rondo/core/time_slack.hpp"
+#include "rondo/local_search/justification.hpp"
+#include "selection.hpp"
+
+namespace rondo {
+namespace {
+
+/// A us of a link that is occupied all the time costs at most this many us of delay; trees are tried from
+/// there on, each time at half as much, kLevels times, until one is in time.
+constexpr double kDearest = 300;
+constexpr int kLevels = 10;
+constexpr double kExponent = 8;
+/// Loads above 1 are those of a plan that cannot end by the target.
+constexpr double kMostLoad = 1.2;
+/// How much full links count beside a us that a chunk is late.
+constexpr double kPressure = 0.02;
+/// Trees that a step takes out, at most, and how many of them are late.
+constexpr std::size_t kMostTrees = 12;
+constexpr std::size_t kMostLate = 3;
+
+/// Beyond it, chains are shorter: growing a tree looks at all hops into its GPUs.
+constexpr double kUsualHops = 32;  ///< into a GPU
+
+bool is_time_over(const PlanSpace& space) {
+  return space.deadline != nullptr && space.deadline->is_over();
+}
+
+class Replanting {
+ public:
+  Replanting(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us, std::uint64_t seed)
+      : space_(space),
+        random_(mix_bits(seed)),
+        forest_(incumbent.plan, space),
+        level_(forest_.num_trees(), 0),
+        price_(space.topology->num_links(), 0),
+        step_us_((forest_.latest_us() - bound_us) * power_of_two(random_, -6, -2)),
+        target_us_(forest_.latest_us() - step_us_) {}
+
+  std::optional<TransferPlan> run(double most_grown) {
+    std::optional<TransferPlan> best;
+    double lateness = goal();
+    while (static_cast<double>(grown_) < most_grown && !is_time_over(space_)) {
+      if (late_.empty()) {
+        if (grown_ > 0) best = forest_.plan();
+        target_us_ = forest_.latest_us() - step_us_;
+        for (int& level : level_) level = std::max(0, level - 1);
+        lateness = goal();
+        if (late_.empty()) break;  // on the bound
+      }
+      set_prices();
+      const std::vector<std::size_t> chosen = choose();
+      std::vector<std::pair<Forest::Tree, int>> before;
+      for (const std::size_t chunk : chosen) before.emplace_back(forest_.take_out(chunk), level_[chunk]);
+      for (const std::size_t chunk : chosen) grow(chunk);
+      const double now = goal();
+      if (now <= lateness) {
+        lateness = now;
+        continue;
+      }
+      for (const std::size_t chunk : chosen) forest_.take_out(chunk);
+      for (std::size_t i = 0; i < chosen.size(); ++i) {
+        forest_.put_back(chosen[i], std::move(before[i].first));
+        level_[chosen[i]] = before[i].second;
+      }
+      goal();  // for its list
+    }
+    return best;
+  }
+
+ private:
+  /// How late the chunks are in sum, and how full links are. Lists those that are late.
+  double goal() {
+    late_.clear();
+    double sum = 0;
+    for (std::size_t c = 0; c < forest_.num_trees(); ++c) {
+      const double late_us = forest_.ends_us(c) - target_us_;
+      if (late_us <= time_slack_us(target_us_)) continue;
+      late_.push_back(c);
+      sum += late_us;
+    }
+    for (const double load_us : forest_.load_us())
+      sum += kPressure * std::pow(load_us / target_us_, kExponent);
+    return sum;
+  }
+  void set_prices() {
+    for (std::size_t l = 0; l < price_.size(); ++l)
+      price_[l] = std::pow(std::min(forest_.load_us()[l] / target_us_, kMostLoad), kExponent);
+  }
+  std::vector<std::size_t> choose() {
+    const std::size_t count = std::min(forest_.num_trees(), 2 + random_.below(kMostTrees - 2));
+    std::vector<std::size_t> chosen;
+    const auto add = [&](std::size_t chunk) {
+      if (std::ranges::find(chosen, chunk) == chosen.end()) chosen.push_back(chunk);
+    };
+    for (std::size_t n = 1 + random_.below(kMostLate); n > 0; --n) add(late_[random_.below(late_.size())]);
+    while (chosen.size() < count) add(random_.below(forest_.num_trees()));
+    random_.shuffle(std::span(chosen));
+    if (one_in(random_, 2)) {
+      std::ranges::stable_sort(chosen, std::ranges::greater{},
+                               [&](std::size_t c) { return forest_.ends_us(c); });
+    }
+    return chosen;
+  }
+  /// The cheapest tree in time, or the one with the least sum of delay and price.
+  void grow(std::size_t chunk) {
+    const int first = std::max(0, level_[chunk] - 1 - static_cast<int>(random_.below(2)));
+    double least = 0;
+    int best = -1;
+    for (int level = first; level < kLevels; ++level) {
+      grow_at(chunk, level);
+      const double late_us = forest_.ends_us(chunk) - target_us_;
+      if (late_us <= time_slack_us(target_us_)) return;
+      const double cost = late_us + forest_.price_of(chunk, price_);
+      if (best < 0 || cost < least) {
+        least = cost;
+        best = level;
+      }
+      if (level + 1 < kLevels) forest_.take_out(chunk);
+    }
+    if (best == kLevels - 1) return;
+    forest_.take_out(chunk);
+    grow_at(chunk, best);
+  }
+  void grow_at(std::size_t chunk, int level) {
+    level_[chunk] = level;
+    forest_.grow(chunk, price_, std::ldexp(kDearest, -level));
+    ++grown_;
+  }
+
+  const PlanSpace& space_;
+  Random random_;
+  Forest forest_;
+  std::vector<int> level_;  ///< per chunk: at which its tree was grown
+  std::vector<double> price_;
+  double step_us_;
+  double target_us_;
+  std::vector<std::size_t> late_;  ///< chunks
+  std::size_t grown_ = 0;
+};
+
+}  // namespace
+
+bool may_replant(const PlanSpace& space) {
+  return Forest::applies(space);
+}
+
+std::optional<TransferPlan> replanted(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,
+                                      double length, std::uint64_t seed) {
+  const double hops = static_cast<double>(space.hops.size()) / static_cast<double>(space.into.size());
+  const double most_grown =
+      length * std::min(1.0, kUsualHops / hops) * static_cast<double>(space.demand.num_chunks());
+  std::optional<TransferPlan> plan = Replanting(incumbent, space, bound_us, seed).run(most_grown);
+  if (!plan) return std::nullopt;
+  plan->quality = quality_of(plan->transfers, space);
+  if (is_time_over(space)) return plan;
+  return justified(placed_forward(*plan, space, starts_of(*plan)), space);
+}
+
+}  // namespace rondo

@@ -1,0 +1,147 @@
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "forest.hpp"
+#include "replanting.hpp"
+#include "rondo/core/generators.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/engines/engines.hpp"
+#include "rondo/local_search/justification.hpp"
+#include "rondo/local_search/neighbours.hpp"
+
+/// Plans whose trees are taken out and grown anew.
+namespace rondo {
+namespace {
+
+using Parameters = std::map<std::string, std::string>;
+
+/// Three GPUs at a switch that copies, 1 GB/s and 0.5 us a link.
+Topology star() {
+  std::vector<Node> nodes(3);
+  nodes.push_back({.kind = NodeKind::switch_, .name = "sw", .multicast = true});
+  std::vector<Link> links;
+  for (const int g : {0, 1, 2}) {
+    links.push_back({NodeId{g}, NodeId{3}, 1, 0.5});
+    links.push_back({NodeId{3}, NodeId{g}, 1, 0.5});
+  }
+  return Topology{TopologyData{"star", "", nodes, links, {}}};
+}
+
+/// 4e3 bytes from GPU 0 to both others, one after the other: 4 us and 4 + 4 us on its link, 1 us of latency.
+TransferPlan one_after_another(const PlanSpace& space) {
+  const auto hop_to = [&](int gpu) { return space.hops_between(GpuId{0}, GpuId{gpu}).front(); };
+  return placed_forward({{{ChunkId{0}, hop_to(1)}, {ChunkId{0}, hop_to(2)}}}, space, {0, 1});
+}
+
+TEST(InsertionTimetable, TakesBackWhatLiesAmongOthers) {
+  for (const bool is_shared : {false, true}) {
+    const Topology topology{
+        TopologyData{"link", "", std::vector<Node>(2), {{NodeId{0}, NodeId{1}, 1, 1}}, {}}};
+    const Hop hop = make_hop(topology, std::vector<LinkId>{LinkId{0}});
+    InsertionTimetable timetable(topology, InsertionTimetable::Reading::forwards);
+    if (is_shared) timetable.reserve(slowed(hop, 2), 1e3, 100);  // [100, 102) at half the rate
+    timetable.reserve(hop, 4e3, 0);
+    timetable.reserve(hop, 2e3, 4);
+    timetable.reserve(hop, 3e3, 6);
+    EXPECT_DOUBLE_EQ(timetable.earliest_start(hop, 2e3, 0), 9);
+    timetable.release(hop, 2e3, 4);
+    EXPECT_DOUBLE_EQ(timetable.earliest_start(hop, 2e3, 0), 4);
+    EXPECT_DOUBLE_EQ(timetable.earliest_start(hop, 2.1e3, 0), 9);
+    timetable.release(hop, 4e3, 0);
+    timetable.release(hop, 3e3, 6);
+    EXPECT_DOUBLE_EQ(timetable.earliest_start(hop, 50e3, 0), 0);
+  }
+}
+
+TEST(Forest, GrowsATreeThatASwitchCopies) {
+  const Topology topology = star();
+  const Demand demand = make_demand(Collective::broadcast, 4e3, 3, 1);
+  const PlanSpace space = make_plan_space(topology, demand);
+  ASSERT_TRUE(Forest::applies(space));
+  Forest forest(one_after_another(space), space);
+  EXPECT_DOUBLE_EQ(forest.ends_us(0), 9);
+  EXPECT_DOUBLE_EQ(forest.load_us()[0], 8);
+  const Forest::Tree before = forest.take_out(0);
+  EXPECT_DOUBLE_EQ(forest.load_us()[0], 0);
+  forest.grow(0, std::vector<double>(topology.num_links(), 1), 0);
+  EXPECT_DOUBLE_EQ(forest.ends_us(0), 5);
+  EXPECT_DOUBLE_EQ(forest.load_us()[0], 4);
+  EXPECT_DOUBLE_EQ(forest.price_of(0, std::vector<double>(topology.num_links(), 1)), 12);  // three links
+  TransferPlan plan = forest.plan();
+  plan.quality = quality_of(plan.transfers, space);
+  const ReplayResult replayed = replay(topology, demand, schedule_of(plan, space).sends);
+  ASSERT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_DOUBLE_EQ(replayed.finish_us, 5);
+  forest.take_out(0);
+  forest.put_back(0, before);
+  EXPECT_DOUBLE_EQ(forest.ends_us(0), 9);
+  EXPECT_DOUBLE_EQ(forest.load_us()[0], 8);
+}
+
+/// GPU 0 has a link to each of the others, and GPU 2 one to GPU 1.
+TEST(Forest, LeadsPastDearLinks) {
+  const Topology topology{
+      TopologyData{"triangle",
+                   "",
+                   std::vector<Node>(3),
+                   {{NodeId{0}, NodeId{1}, 1, 1}, {NodeId{0}, NodeId{2}, 1, 1}, {NodeId{2}, NodeId{1}, 1, 1}},
+                   {}}};
+  const PlanSpace space = make_plan_space(topology, make_demand(Collective::broadcast, 1e3, 3, 1));
+  const TransferPlan direct = placed_forward(
+      {{{ChunkId{0}, space.into[1].front()}, {ChunkId{0}, space.into[2].front()}}}, space, {0, 1});
+  Forest forest(direct, space);
+  const std::vector<double> price{1, 0, 0};
+  forest.take_out(0);
+  forest.grow(0, price, 1.5);  // directly 2 us + 1.5, over GPU 2 after 4
+  EXPECT_DOUBLE_EQ(forest.ends_us(0), 2);
+  forest.take_out(0);
+  forest.grow(0, price, 2.5);
+  EXPECT_DOUBLE_EQ(forest.ends_us(0), 4);
+  EXPECT_DOUBLE_EQ(forest.price_of(0, price), 0);
+}
+
+TEST(Replanting, FindsTheCopyOfASwitch) {
+  const Topology topology = star();
+  const PlanSpace space = make_plan_space(topology, make_demand(Collective::broadcast, 4e3, 3, 1));
+  const auto found = replanted(survey(one_after_another(space), space), space, 5, 4, 1);
+  ASSERT_TRUE(found);
+  EXPECT_DOUBLE_EQ(found->quality.finish_us, 5);
+  // Nothing is earlier.
+  EXPECT_FALSE(replanted(survey(*found, space), space, 5, 4, 1));
+}
+
+TEST(Replanting, GivesSchedulesAndTheSameForASeed) {
+  for (const auto& [family, parameters] :
+       {std::pair<std::string, Parameters>{"rails", {{"boxes", "2"}, {"gpus", "4"}, {"rails", "2"}}},
+        {"star", {{"chassis", "4"}, {"gpus", "3"}}},
+        {"mesh", {{"dims", "3x3"}}},
+        {"fat_tree", {{"leaves", "3"}, {"gpus", "3"}, {"spines", "2"}, {"uplink_GBps", "200"}}}}) {
+    const auto topology = std::make_shared<const Topology>(generate_topology(family, parameters));
+    const Demand demand = make_demand(Collective::allgather, 1e6, topology->num_gpus(), 2);
+    const Schedule start = *prepare_list({topology, demand}, {}, {})(demand, {}).schedule;
+    PlanSpace space = make_plan_space(*topology, demand);
+    // Backwards order wastes time that can be won back.
+    TransferPlan plan = *plan_of(start, space);
+    std::vector<double> key = starts_of(plan);
+    for (double& start_us : key) start_us = -start_us;
+    const SurveyedPlan incumbent = survey(placed_forward(plan, space, key), space);
+    int earlier = 0;
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      const auto found = replanted(incumbent, space, 0, 8, seed);
+      if (!found) continue;
+      earlier += found->quality < incumbent.plan.quality ? 1 : 0;
+      const ReplayResult replayed = replay(*topology, demand, schedule_of(*found, space).sends);
+      ASSERT_TRUE(replayed.valid()) << family << ", seed " << seed << ": " << *replayed.violation;
+      EXPECT_NEAR(replayed.finish_us, found->quality.finish_us, 1e-6);
+      EXPECT_EQ(replanted(incumbent, space, 0, 8, seed)->quality, found->quality);
+    }
+    EXPECT_GT(earlier, 0) << family;
+  }
+}
+
+}  // namespace
+}  // namespace rondo
