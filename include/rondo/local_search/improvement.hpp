@@ -92,13 +92,14 @@ struct Improvement {
 
 /// Collective. Large-neighbourhood search over plans. It begins with few chunks, whose neighbours
 /// (neighbours.hpp) are cheap to evaluate; a start in more chunks races with that where work is limited. In
-/// every round the ranks evaluate neighbours of the incumbent; the best one, or one with the changes of
-/// several, replaces it if it ends earlier, or at the same time with the most loaded links free earlier. When
-/// rounds no longer improve the incumbent, list scheduling restarts in more chunks. Then every chunk is split
-/// in half, or the best start in more chunks replaces the incumbent if it ends earlier. `from`: a state that
-/// an earlier run of the same task has kept. The result is the same on any number of ranks. The search ends
-/// where `stop` says so, at the work limit, or after rounds without success in the most chunks. Schedules of
-/// more than kMostPlannedTransfers transfers, or in which chunks wait in a switch, stay unchanged.
+/// every round the ranks evaluate neighbours of the incumbent (where switches copy, first chains of
+/// replanting in plans that are not large); the best one, or one with the changes of several, replaces it if
+/// it ends earlier, or at the same time with the most loaded links free earlier. When rounds no longer
+/// improve the incumbent, list scheduling restarts in more chunks. Then every chunk is split in half, or the
+/// best start in more chunks replaces the incumbent if it ends earlier. `from`: a state that an earlier run
+/// of the same task has kept. The result is the same on any number of ranks. The search ends where `stop`
+/// says so, at the work limit, or after rounds without success in the most chunks. Schedules of more than
+/// kMostPlannedTransfers transfers, or in which chunks wait in a switch, stay unchanged.
 Improvement improve(const ImprovementTask& task, const Communicator& communicator,
                     const std::optional<Bytes>& from = {});
 /// A level of more transfers would take tens of seconds, during which no time limit can end it.
