@@ -49,6 +49,22 @@ void check(const char* option, double value) {
   throw Error(ExitCode::usage, fmt::format("{} is {}; it has to be positive and finite", option, value));
 }
 
+/// What becomes ready at or after the end of the epochs asked for cannot arrive within them.
+void check_ready(const Demand& demand, const EpochGrid& grid) {
+  if (grid.num_epochs == 0) return;
+  const double end_us = grid.num_epochs * grid.tau_us;
+  for (const Contribution& part : demand.contributions()) {
+    const auto& times = part.source_ready_us;
+    const double ready_us = times.empty() ? part.ready_us : *std::ranges::min_element(times);
+    if (ready_us < end_us) continue;
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("data of GPU {} are ready at {:.6g} us, when the {} epochs of {:.6g} us that were "
+                    "asked for are over; give more epochs, or leave their number to the engine",
+                    part.origin.value, ready_us, grid.num_epochs, grid.tau_us));
+  }
+}
+
 /// Whether links never stand in each other's way, so that a chunk can go down a tree of paths at once.
 bool carries_trees(const Topology& topology) {
   return topology.shared_bandwidth().empty() &&
@@ -102,6 +118,7 @@ EpochGrid make_epoch_grid(const Topology& topology, const Demand& demand, const 
   grid.chunk_bytes = *chunk_bytes;
   grid.tau_us = base_tau_us(topology, *chunk_bytes, options) * options.multiplier;
   grid.num_epochs = options.num_epochs;
+  check_ready(demand, grid);
   grid.occupancy.reserve(topology.num_links());
   grid.landing.reserve(topology.num_links());
   for (const Link& link : topology.links()) {

@@ -108,7 +108,8 @@ std::vector<SolveOption> make_options() {
        choice_field(
            [](auto& o) -> auto& { return o.objective; }, {"finish", "weighted", "early"},
            std::vector{Objective::finish, Objective::weighted, Objective::early}),
-       [](const EngineInfo& engine) { return !engine.works_in_rounds && !engine.answers; }, nullptr},
+       // What each engine does not heed depends on the objective: check_options() says so.
+       all_engines, nullptr},
       {"policy", "policy", kSearch, "NAME", help_of_policies(),
        name_field(
            [](auto& o) -> auto& { return o.policy; }, check_policy),

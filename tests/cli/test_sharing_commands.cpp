@@ -54,6 +54,19 @@ TEST_F(Late, SumsAreWaitedForAndBounded) {
   succeed(split("bound --collective allreduce" + problem));
 }
 
+TEST_F(Late, GpusBeyondTheEpochsAskedForAreNamed) {
+  for (const std::string engine : {"lp --collective alltoall", "milp --collective broadcast"}) {
+    const Outcome outcome =
+        run(split("solve --output out --topology ring:gpus=3 --size 3MB --chunks 1 --epochs 4 "
+                  "--epoch 10 --ready 0:40 --engine " +
+                  engine),
+            1, at(""));
+    EXPECT_EQ(outcome.exit_code, 69) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, "data of GPU 0 are ready at 40 us, when the 4 epochs of 10 us"))
+        << outcome.err;
+  }
+}
+
 using Tenants = ProgramTest;
 
 TEST_F(Tenants, AreReportedOneByOne) {
@@ -118,6 +131,20 @@ TEST_F(Tenants, ThatAreSaidWrongAreRefused) {
     const Outcome outcome = run(split("solve --topology ring:gpus=4 --output out " + arguments), 1, at(""));
     EXPECT_EQ(outcome.exit_code, 64) << arguments << outcome.err;
     EXPECT_TRUE(contains(outcome.err, message)) << arguments << outcome.err;
+  }
+}
+
+TEST_F(Tenants, AndEarlyDeliveryAreRefusedByEnginesForOneCollective) {
+  const std::string problem = "solve --topology ring:gpus=4 --output out --engine rounds ";
+  for (const auto& [arguments, message] : std::vector<std::pair<std::string, std::string>>{
+           {"--tenant a:collective=allgather,size=1MB --tenant b:collective=alltoall,size=1MB --objective "
+            "weighted",
+            "engine rounds is for one collective"},
+           {"--collective allgather --size 1MB --objective early",
+            "engine rounds does not heed --objective early; use --engine milp"}}) {
+    const Outcome outcome = run(split(problem + arguments), 1, at(""));
+    EXPECT_EQ(outcome.exit_code, 69) << outcome.err;
+    EXPECT_TRUE(contains(outcome.err, message)) << outcome.err;
   }
 }
 

@@ -48,8 +48,8 @@ int epochs_covering(double us, double tau_us, double slack = 1e-9);
 std::vector<int> flow_landing_epochs(const Topology& topology, double tau_us);
 
 /// The grid of a demand with equal chunks. Throws Error(usage) for a multiplier or tau that is not positive
-/// and finite or a negative number of epochs, Error(unavailable) where chunks differ in size or a chunk would
-/// take more than a million epochs on a link.
+/// and finite or a negative number of epochs, Error(unavailable) where chunks differ in size, a chunk would
+/// take more than a million epochs on a link, or data become ready only after the number of epochs asked for.
 EpochGrid make_epoch_grid(const Topology& topology, const Demand& demand, const EpochOptions& options);
 
 /// Epochs that certainly suffice, when no incumbent is known (in the spirit of TE-CCL, Algorithm 1): every

@@ -98,9 +98,10 @@ class LeastTimeSearch {
     if (options_.epochs.num_epochs > 0) {
       TimedFlow flow = solve(options_.epochs.num_epochs);
       if (flow.delivered >= delivered_) return flow;
-      throw Error(ExitCode::unavailable,
-                  fmt::format("{} epochs of {:.6g} us deliver {:.4g}% of the data; allow more epochs",
-                              options_.epochs.num_epochs, grid().tau_us, 100 * flow.delivered));
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format("{} epochs of {:.6g} us deliver {:.4g}% of the data; allow more epochs",
+                      options_.epochs.num_epochs, grid().tau_us, 100 * std::max(0.0, flow.delivered)));
     }
     const double bound_us = options_.bound_us > 0
                                 ? options_.bound_us

@@ -89,6 +89,21 @@ TEST(EpochGrid, NeedsEqualChunks) {
                [&] { make_epoch_grid(Topology(dgx1_links()), demand, {}); });
 }
 
+// Epochs of 0.5 us: what is ready at 1.5 us does not leave within three of them.
+TEST(EpochGrid, NamesWhatIsReadyAfterTheEpochsAskedFor) {
+  const auto waiting = [](double ready_us) {
+    return Demand(Collective::custom, 50e3, 3,
+                  {{.origin = GpuId(0), .bytes = 25e3, .destinations = {GpuId(1)}},
+                   {.origin = GpuId(2), .bytes = 25e3, .destinations = {GpuId(1)}, .ready_us = ready_us}},
+                  1);
+  };
+  const Topology topology(dgx1_links());
+  EXPECT_EQ(make_epoch_grid(topology, waiting(1.4), {.num_epochs = 3}).num_epochs, 3);
+  EXPECT_EQ(make_epoch_grid(topology, waiting(1.5), {}).num_epochs, 0);
+  expect_error(ExitCode::unavailable, {"GPU 2", "1.5 us", "3 epochs of 0.5 us", "more epochs"},
+               [&] { make_epoch_grid(topology, waiting(1.5), {.num_epochs = 3}); });
+}
+
 TEST(UpperBoundEpochs, OneChunkAfterTheOther) {
   const Topology topology(dgx1_links());
   const EpochGrid grid = make_epoch_grid(topology, chunks_of_25_KB(), {});
