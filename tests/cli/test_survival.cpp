@@ -146,6 +146,14 @@ TEST_F(Survival, AKilledSharingOfTenantsEndsWithTheScheduleOfAnUndisturbedOne) {
       "joint-search", 1);
 }
 
+TEST_F(Survival, AKilledSearchForLateSumsEndsWithTheScheduleOfAnUndisturbedOne) {
+  expect_the_same_after_a_kill(
+      "solve --topology torus:dims=3x3 --collective reduce_scatter --size 64KB --ready 1:2 --improve-work "
+      "1e4 "
+      "--output out --checkpoint-every 0",
+      "auto-search", 1);
+}
+
 TEST_F(Survival, AKilledSearchOverScenariosEndsWithTheScheduleOfAnUndisturbedOne) {
   write_file(at("s.json"), R"({"format": "rondo-scenarios", "version": 1, "scenarios": [
       {"name": "slow", "scale-bandwidth": "0:1:0.2"}]})");

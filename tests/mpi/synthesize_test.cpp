@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
+#include "rondo/core/relay_memory.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/local_search/improvement.hpp"
@@ -132,6 +134,19 @@ TEST(Synthesize, ForSeveralFabrics) {
   problem.scenarios = std::make_shared<const Scenarios>(scenarios);
   const SynthesisResult result = same_on_any_ranks(problem);
   EXPECT_LE(result.robustness->figure_us(), result.robustness->own_us);
+}
+
+TEST(Synthesize, OverRelaysWithLittleMemory) {
+  const Demand demand = make_demand(Collective::alltoall, 90'000, torus()->num_gpus(), 1, GpuId{0},
+                                    {.group = {GpuId{0}, GpuId{4}, GpuId{8}}});
+  SolveOptions options;
+  options.chunks = 2;
+  options.improve_work = 1e4;
+  const double bytes = demand.contributions().front().bytes / options.chunks;
+  const auto little = std::make_shared<const Topology>(with_relay_memory(*torus(), bytes));
+  const SynthesisResult result = same_on_any_ranks({little, demand, options});
+  EXPECT_EQ(std::ranges::max(peak_relay_bytes(*little, result.proven.demand, result.proven.schedule.sends)),
+            bytes);
 }
 
 TEST(Synthesize, SumsThatComeLate) {
