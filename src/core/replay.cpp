@@ -16,9 +16,6 @@ std::string Execution::describe(std::size_t s) const {
                      send.transfer == kNoTransfer ? "" : fmt::format(", transfer {},", send.transfer));
 }
 
-namespace {
-
-/// What keeps a send from being looked at any further, or nothing.
 std::optional<std::string> malformed(const Topology& topology, const Demand& demand, const Send& send) {
   if (!send.chunk.valid() || send.chunk.index() >= demand.num_chunks()) {
     return fmt::format("chunk {} does not exist; chunks are 0 to {}", send.chunk.value,
@@ -53,26 +50,43 @@ std::optional<std::string> malformed(const Topology& topology, const Demand& dem
   return std::nullopt;
 }
 
-Execution sort_by_chunk(const Topology& topology, const Demand& demand, std::span<const Send> sends) {
-  Groups groups =
-      group_by(sends.size(), demand.num_chunks(), [&](std::size_t i) { return sends[i].chunk.index(); });
-  Execution execution{topology, demand, {}, std::move(groups.begin)};
-  execution.sends.reserve(sends.size());
-  for (const std::size_t i : groups.order) execution.sends.push_back(sends[i]);
+namespace {
+
+/// Puts the sends of one chunk, named by their positions, in the order of Execution.
+void sort_sends(std::span<const Send> sends, std::span<std::uint32_t> of_chunk) {
   const auto rest = [](const Send& s) {
     return std::tuple(s.end_us, s.arrival_us, s.transfer, s.op, s.has_rate() ? s.rate_GBps : -1.0);
   };
-  for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
-    const auto at = [&](std::size_t i) { return execution.sends.begin() + static_cast<std::ptrdiff_t>(i); };
-    std::sort(at(execution.first_of_chunk[c]), at(execution.first_of_chunk[c + 1]),
-              [&](const Send& a, const Send& b) {
-                if (a.start_us != b.start_us) return a.start_us < b.start_us;
-                if (a.link != b.link) return a.link < b.link;
-                return rest(a) < rest(b);
-              });
+  const auto is_before = [&](std::uint32_t i, std::uint32_t j) {
+    const Send& a = sends[i];
+    const Send& b = sends[j];
+    if (a.start_us != b.start_us) return a.start_us < b.start_us;
+    if (a.link != b.link) return a.link < b.link;
+    return rest(a) < rest(b);
+  };
+  if (!std::ranges::is_sorted(of_chunk, is_before)) std::ranges::sort(of_chunk, is_before);
+}
+
+}  // namespace
+
+Execution execution_of(const Topology& topology, const Demand& demand, ChunkRange chunks,
+                       std::span<const Send> sends, std::span<std::uint32_t> positions) {
+  Execution execution{topology, demand, chunks, {}, {}};
+  execution.sends.reserve(positions.size());
+  execution.first_of_chunk.reserve(chunks.size() + 1);
+  for (std::size_t c = chunks.first, at = 0; c < chunks.end; ++c) {
+    const std::size_t begin = at;
+    while (at < positions.size() && sends[positions[at]].chunk.index() == c) ++at;
+    const std::span<std::uint32_t> of_chunk = positions.subspan(begin, at - begin);
+    sort_sends(sends, of_chunk);
+    execution.first_of_chunk.push_back(begin);
+    for (const std::uint32_t s : of_chunk) execution.sends.push_back(sends[s]);
   }
+  execution.first_of_chunk.push_back(execution.sends.size());
   return execution;
 }
+
+namespace {
 
 /// Rule 11: GPUs outside a group that forbids relays neither send nor receive.
 void check_relays(const Execution& execution, FirstViolation& first) {
@@ -130,6 +144,19 @@ void check_times(const Execution& execution, const JoinedSends& transfers, First
 }
 
 }  // namespace
+
+JoinedSends execute_chunks(const Execution& execution, FirstViolation& first, Causality& causality) {
+  check_relays(execution, first);
+  check_operations(execution, first);
+  const Numbered numbered = check_numbers(execution, first);
+  JoinedSends transfers = find_crossings(execution, first);
+  set_rates(execution, numbered, transfers, first);
+  check_times(execution, transfers, first);
+  derive(execution, transfers, first, causality);
+  derive_sums(execution, transfers, first, causality);
+  return transfers;
+}
+
 }  // namespace rondo::replay_internal
 
 namespace rondo {
@@ -140,25 +167,22 @@ bool times_equal(double a_us, double b_us) {
 
 ReplayResult replay(const Topology& topology, const Demand& demand, std::span<const Send> sends) {
   using namespace replay_internal;
+  if (sends.size() > kMostAtOnce && replays_in_parts(topology, demand, sends))
+    return replay_part_by_part(topology, demand, sends);
   for (const Send& send : sends) {
     if (auto violation = malformed(topology, demand, send)) return {std::move(violation)};
   }
-  const Execution execution = sort_by_chunk(topology, demand, sends);
+  const ChunkRange all{0, demand.num_chunks()};
+  std::vector<std::uint32_t> positions = positions_by_chunk(all, sends);
+  const Execution execution = execution_of(topology, demand, all, sends, positions);
   FirstViolation first;
-  check_relays(execution, first);
-  check_operations(execution, first);
-  const Numbered numbered = check_numbers(execution, first);
-  JoinedSends transfers = find_crossings(execution, first);
-  set_rates(execution, numbered, transfers, first);
-  check_times(execution, transfers, first);
   Causality causality;
   causality.contribution_finish_us.resize(demand.contributions().size());
-  derive(execution, transfers, first, causality);
-  derive_sums(execution, transfers, first, causality);
+  const JoinedSends transfers = execute_chunks(execution, first, causality);
   check_buffers(execution, causality.stays, first);
   check_relay_memory(execution, first);
-  check_bandwidth(execution, transfers, first);
-  if (first.found()) return {first.found()};
+  check_bandwidth(execution, transfers, all_links(topology), first);
+  if (first.found()) return {first.found()->sentence};
   return {std::nullopt, causality.finish_us, std::move(causality.contribution_finish_us)};
 }
 

@@ -158,10 +158,10 @@ void check_messages(const Execution& execution, const JoinedSends& transfers, co
 
 /// Rule 6, for one group.
 void check_group(const Execution& execution, const JoinedSends& transfers, const SharedBandwidth& group,
-                 Groups& on_link, FirstViolation& first) {
+                 const auto& on_link, FirstViolation& first) {
   std::vector<Flow> flows;
   for (const LinkId l : group.links) {
-    for (const std::size_t s : on_link[l.index()]) add_flows(execution, transfers, s, flows);
+    for (const std::size_t s : on_link(l)) add_flows(execution, transfers, s, flows);
   }
   const BandwidthStep constant{0, group.bandwidth_GBps};
   const auto excess = Backlog(flows, std::span(&constant, 1)).first_excess();
@@ -230,22 +230,29 @@ void check_buffers(const Execution& execution, const std::vector<Stay>& stays, F
   }
 }
 
-void check_bandwidth(const Execution& execution, const JoinedSends& transfers, FirstViolation& first) {
-  Groups on_link = group_by(execution.sends.size(), execution.topology.num_links(),
-                            [&](std::size_t s) { return execution.sends[s].link.index(); });
-  for (std::size_t l = 0; l < execution.topology.num_links(); ++l) {
-    const std::span<std::size_t> group = on_link[l];
+void check_bandwidth(const Execution& execution, const JoinedSends& transfers, std::span<const LinkId> links,
+                     FirstViolation& first) {
+  constexpr std::uint32_t kNotAsked = std::numeric_limits<std::uint32_t>::max();
+  std::vector<std::uint32_t> position(execution.topology.num_links(), kNotAsked);
+  for (std::size_t i = 0; i < links.size(); ++i) position[links[i].index()] = static_cast<std::uint32_t>(i);
+  Groups groups = group_by(execution.sends.size(), links.size(),
+                           [&](std::size_t s) { return position[execution.sends[s].link.index()]; });
+  const auto on_link = [&](LinkId l) { return groups[position[l.index()]]; };
+  for (const LinkId l : links) {
+    const std::span<std::size_t> group = on_link(l);
     std::sort(group.begin(), group.end(), [&](std::size_t a, std::size_t b) {
       const Send& x = execution.sends[a];
       const Send& y = execution.sends[b];
       return std::tie(x.start_us, x.end_us, a) < std::tie(y.start_us, y.end_us, b);
     });
-    const Link& link = execution.topology.link(LinkId(l));
+    const Link& link = execution.topology.link(l);
     check_link(execution, transfers, link, group, first);
     check_messages(execution, transfers, link, group, first);
   }
-  for (const SharedBandwidth& group : execution.topology.shared_bandwidth())
-    check_group(execution, transfers, group, on_link, first);
+  for (const SharedBandwidth& group : execution.topology.shared_bandwidth()) {
+    if (!group.links.empty() && position[group.links.front().index()] != kNotAsked)
+      check_group(execution, transfers, group, on_link, first);
+  }
 }
 
 }  // namespace rondo::replay_internal

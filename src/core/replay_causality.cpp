@@ -43,7 +43,7 @@ class Derivation {
         happens_(execution.sends.size(), 0) {}
 
   void run() {
-    for (std::size_t c = 0; c < execution_.demand.num_chunks(); ++c) {
+    for (std::size_t c = execution_.chunks.first; c < execution_.chunks.end; ++c) {
       if (!execution_.reduces(ChunkId(c))) derive(ChunkId(c));
     }
   }
@@ -56,8 +56,8 @@ class Derivation {
     const Topology& topology = execution_.topology;
     const Contribution& contribution = execution_.demand.contribution(c);
     const std::span<const GpuId> sources = contribution.all_sources();
-    const std::size_t end = execution_.first_of_chunk[c.index() + 1];
-    std::size_t next = execution_.first_of_chunk[c.index()];
+    const std::size_t end = execution_.end_of(c);
+    std::size_t next = execution_.first_of(c);
     for (std::size_t i = 0; i < sources.size(); ++i)
       at(topology.node_of(sources[i])).held_us = ready_of_source(contribution, i);
     while (next < end || !landings_.empty() || !copies_.empty()) {
@@ -80,7 +80,7 @@ class Derivation {
     find_uncaused(c);
     for (const GpuId g : execution_.demand.destinations(c)) deliver(c, g);
     for (const GpuId source : sources) reset(topology.node_of(source));
-    for (std::size_t s = execution_.first_of_chunk[c.index()]; s < end; ++s) {
+    for (std::size_t s = execution_.first_of(c); s < end; ++s) {
       reset(execution_.src(s));
       reset(execution_.dst(s));
     }
@@ -168,8 +168,7 @@ class Derivation {
   }
 
   void find_uncaused(ChunkId c) {
-    for (std::size_t s = execution_.first_of_chunk[c.index()]; s < execution_.first_of_chunk[c.index() + 1];
-         ++s) {
+    for (std::size_t s = execution_.first_of(c); s < execution_.end_of(c); ++s) {
       if (!happens_[s]) blame(s);
       const NodeId n = execution_.dst(s);
       if (!execution_.is_switch(n, Forwarding::store_and_forward)) continue;

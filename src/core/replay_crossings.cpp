@@ -30,7 +30,7 @@ class Crosser {
   }
 
   JoinedSends run() {
-    for (std::size_t c = 0; c < execution_.demand.num_chunks(); ++c) cross(ChunkId(c));
+    for (std::size_t c = execution_.chunks.first; c < execution_.chunks.end; ++c) cross(ChunkId(c));
     return std::move(transfers_);
   }
 
@@ -39,8 +39,7 @@ class Crosser {
 
   void cross(ChunkId c) {
     passages_.clear();
-    for (std::size_t s = execution_.first_of_chunk[c.index()]; s < execution_.first_of_chunk[c.index() + 1];
-         ++s) {
+    for (std::size_t s = execution_.first_of(c); s < execution_.end_of(c); ++s) {
       const NodeId src = execution_.src(s);
       const NodeId dst = execution_.dst(s);
       const double enters_us = send(s).start_us + execution_.link(s).latency_us;

@@ -10,8 +10,11 @@
 #include <tuple>
 #include <vector>
 
+#include "rondo/core/chunk_range.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/ids.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/core/replay_parts.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/core/units.hpp"
@@ -44,27 +47,28 @@ class FirstViolation {
   /// `sentence` is called only when this violation comes before all others so far.
   template <class Sentence>
   void offer(double time_us, int rank, const Send& send, Sentence&& sentence) {
-    const Key key{time_us, rank, send.link, send.chunk};
-    if (found_ && !(key < key_)) return;
-    key_ = key;
-    found_ = sentence();
+    Violation violation{time_us, rank, send.link, send.chunk};
+    if (found_ && !(violation < *found_)) return;
+    violation.sentence = sentence();
+    found_ = std::move(violation);
   }
-  const std::optional<std::string>& found() const { return found_; }
+  const std::optional<Violation>& found() const { return found_; }
 
  private:
-  using Key = std::tuple<double, int, LinkId, ChunkId>;
-  Key key_;
-  std::optional<std::string> found_;
+  std::optional<Violation> found_;
 };
 
-/// What all steps read: topology, demand, and the sends sorted by chunk, then start, link, end.
+/// What all steps read: topology, demand, and all sends of some chunks sorted by chunk, then start, link,
+/// end.
 struct Execution {
   const Topology& topology;
   const Demand& demand;
+  ChunkRange chunks;
   std::vector<Send> sends;
-  std::vector<std::size_t>
-      first_of_chunk;  ///< chunk c has the sends first_of_chunk[c] .. first_of_chunk[c + 1]
+  std::vector<std::size_t> first_of_chunk;  ///< per chunk of `chunks`, and the end
 
+  std::size_t first_of(ChunkId c) const { return first_of_chunk[c.index() - chunks.first]; }
+  std::size_t end_of(ChunkId c) const { return first_of_chunk[c.index() - chunks.first + 1]; }
   const Link& link(std::size_t s) const { return topology.link(sends[s].link); }
   NodeId src(std::size_t s) const { return link(s).src; }
   NodeId dst(std::size_t s) const { return link(s).dst; }
@@ -176,8 +180,28 @@ void derive_sums(const Execution& execution, const JoinedSends& transfers, First
 void check_buffers(const Execution& execution, const std::vector<Stay>& stays, FirstViolation& first);
 /// Rule 12: what GPUs only pass on fits their memory.
 void check_relay_memory(const Execution& execution, FirstViolation& first);
-/// Rules 1, 6 and 8: the rates on a link, and in a group, fit, and message costs do not overlap.
-void check_bandwidth(const Execution& execution, const JoinedSends& transfers, FirstViolation& first);
+/// Rules 1, 6 and 8: the rates on a link, and in a group, fit, and message costs do not overlap. `links` has
+/// all links of a group or none, and all sends over them are there.
+void check_bandwidth(const Execution& execution, const JoinedSends& transfers, std::span<const LinkId> links,
+                     FirstViolation& first);
+
+/// What keeps a send from being looked at any further, or nothing.
+std::optional<std::string> malformed(const Topology& topology, const Demand& demand, const Send& send);
+
+/// Positions of the sends, which are of `chunks`, grouped by chunk.
+std::vector<std::uint32_t> positions_by_chunk(ChunkRange chunks, std::span<const Send> sends);
+/// What is looked at together: the sends at `positions`, which are all of `chunks` by chunk, and are put in
+/// the order of the execution.
+Execution execution_of(const Topology& topology, const Demand& demand, ChunkRange chunks,
+                       std::span<const Send> sends, std::span<std::uint32_t> positions);
+/// All rules that speak of one chunk at a time, or of transfers with numbers.
+JoinedSends execute_chunks(const Execution& execution, FirstViolation& first, Causality& causality);
+
+std::vector<LinkId> all_links(const Topology& topology);
+
+/// The replay of more sends than are looked at together, where the rules allow it.
+inline constexpr std::size_t kMostAtOnce = 4 * ReplayOfChunks::kAtOnce;
+ReplayResult replay_part_by_part(const Topology& topology, const Demand& demand, std::span<const Send> sends);
 
 /// Positions of `count` items grouped by key: group k is order[begin[k]] .. order[begin[k + 1]].
 struct Groups {

@@ -27,7 +27,7 @@ class SumDerivation {
         waits_for_(transfers.crossings.size(), 0) {}
 
   void run() {
-    for (std::size_t c = 0; c < execution_.demand.num_chunks(); ++c) {
+    for (std::size_t c = execution_.chunks.first; c < execution_.chunks.end; ++c) {
       if (execution_.reduces(ChunkId(c))) derive(ChunkId(c));
     }
   }
@@ -42,8 +42,8 @@ class SumDerivation {
 
   void derive(ChunkId c) {
     contribution_ = &execution_.demand.contribution(c);
-    begin_ = execution_.first_of_chunk[c.index()];
-    end_ = execution_.first_of_chunk[c.index() + 1];
+    begin_ = execution_.first_of(c);
+    end_ = execution_.end_of(c);
     sets_.reset(end_ - begin_, contribution_->sources.size());
     is_known_.assign(end_ - begin_, 0);
     stays_.clear();

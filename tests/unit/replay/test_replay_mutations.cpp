@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "replay_by_parts.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/random.hpp"
-#include "rondo/core/replay.hpp"
 #include "sequential_scheduler.hpp"
 
 /// Every single change of a valid schedule that changes its meaning is found.
@@ -61,7 +61,7 @@ std::vector<Case> cases() {
 }
 
 bool accepted(const Case& on, const Schedule& schedule) {
-  const ReplayResult result = replay(on.topology, on.demand, schedule.sends);
+  const ReplayResult result = replay_both_ways(on.topology, on.demand, schedule.sends);
   return result.valid() && times_equal(result.finish_us, schedule.finish_us);
 }
 
