@@ -126,20 +126,29 @@ std::span<const std::int64_t> RaggedColumn::row(std::size_t i) const {
                                   static_cast<std::size_t>(index[i + 1] - index[i]));
 }
 
-ChunkColumns chunk_columns_of(const Demand& demand) {
+ChunkColumns columns_without_destinations(const Demand& demand) {
   ChunkColumns columns;
   bool all_ready = true;
   columns.destinations.index = {0};
   for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
     const ChunkId c(i);
     columns.origin.push_back(demand.origin(c).value);
-    columns.destinations.add_row(demand.destinations(c));
+    columns.destinations.index.push_back(columns.destinations.index.back() +
+                                         static_cast<std::int64_t>(demand.destinations(c).size()));
     columns.ready_us.push_back(demand.ready_us(c));
     all_ready = all_ready && demand.ready_us(c) == 0;
   }
   if (all_ready) columns.ready_us.clear();
   if (demand.has_several_sources()) add_sources(columns, demand);
   if (have_tenants(demand)) add_tenants(columns, demand);
+  return columns;
+}
+
+ChunkColumns chunk_columns_of(const Demand& demand) {
+  ChunkColumns columns = columns_without_destinations(demand);
+  for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
+    for (const GpuId gpu : demand.destinations(ChunkId(i))) columns.destinations.value.push_back(gpu.value);
+  }
   return columns;
 }
 

@@ -41,6 +41,8 @@ struct ChunkColumns {
 
 /// Columns that say nothing but their default stay empty.
 ChunkColumns chunk_columns_of(const Demand& demand);
+/// The same without the values of `destinations`, which take more memory than all the rest.
+ChunkColumns columns_without_destinations(const Demand& demand);
 
 /// A contribution a chunk. `chunk_bytes`: one value for all, or one a chunk. Throws Error(bad_data) for
 /// lengths that disagree and numbers out of range.

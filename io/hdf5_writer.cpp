@@ -21,13 +21,32 @@ Hdf5Handle text_type(std::size_t size) {
 
 /// Arrays of so many values are compressed, in pieces of so many at most.
 constexpr std::size_t kCompressedFrom = std::size_t{1} << 13;
-constexpr hsize_t kPiece = hsize_t{1} << 18;
 constexpr unsigned kDeflateLevel = 1;
 
 /// Without times, so that the same content gives the same bytes.
 Hdf5Handle dataset_properties() {
   Hdf5Handle properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
   H5Pset_obj_track_times(properties.id(), false);
+  return properties;
+}
+
+void put_attribute_of(hid_t object, const std::string& name, hid_t file_type, hid_t memory_type,
+                      const void* value, const std::string& place) {
+  const Hdf5Silence silence;
+  const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
+  const Hdf5Handle attribute(
+      H5Acreate2(object, name.c_str(), file_type, space.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
+  check_built(attribute.valid() && H5Awrite(attribute.id(), memory_type, value) >= 0, place);
+}
+
+/// Of a dataset of `count` values, in pieces and compressed where that is worth it.
+Hdf5Handle properties_of(std::size_t count, const std::string& place) {
+  Hdf5Handle properties = dataset_properties();
+  if (count < kCompressedFrom) return properties;
+  const hsize_t piece = std::min(kHdf5Piece, count);
+  H5Pset_chunk(properties.id(), 1, &piece);
+  H5Pset_shuffle(properties.id());
+  check_built(H5Pset_deflate(properties.id(), kDeflateLevel) >= 0, place);
   return properties;
 }
 
@@ -86,11 +105,7 @@ void Hdf5GroupWriter::put_array(const std::string& name, const std::vector<std::
 
 void Hdf5GroupWriter::put_attribute(const std::string& name, hid_t file_type, hid_t memory_type,
                                     const void* value) const {
-  const Hdf5Silence silence;
-  const Hdf5Handle space(H5Screate(H5S_SCALAR), H5Sclose);
-  const Hdf5Handle attribute(
-      H5Acreate2(group_.id(), name.c_str(), file_type, space.id(), H5P_DEFAULT, H5P_DEFAULT), H5Aclose);
-  check_built(attribute.valid() && H5Awrite(attribute.id(), memory_type, value) >= 0, place_ + name);
+  put_attribute_of(group_.id(), name, file_type, memory_type, value, place_ + name);
 }
 
 Hdf5Handle Hdf5GroupWriter::create_dataset(const std::string& name, std::size_t count, hid_t file_type,
@@ -107,17 +122,37 @@ Hdf5Handle Hdf5GroupWriter::create_dataset(const std::string& name, std::size_t 
 void Hdf5GroupWriter::put_dataset(const std::string& name, std::size_t count, hid_t file_type,
                                   hid_t memory_type, const void* values, const std::string& units) const {
   const Hdf5Silence silence;
-  const Hdf5Handle properties = dataset_properties();
-  if (count >= kCompressedFrom) {
-    const hsize_t piece = std::min(kPiece, hsize_t{count});
-    H5Pset_chunk(properties.id(), 1, &piece);
-    H5Pset_shuffle(properties.id());
-    check_built(H5Pset_deflate(properties.id(), kDeflateLevel) >= 0, place_ + name);
-  }
-  Hdf5Handle dataset = create_dataset(name, count, file_type, properties);
+  Hdf5Handle dataset = create_dataset(name, count, file_type, properties_of(count, place_ + name));
   check_built(count == 0 || H5Dwrite(dataset.id(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0,
               place_ + name);
   if (!units.empty()) Hdf5GroupWriter(std::move(dataset), place_ + name + "/").put("units", units);
+}
+
+Hdf5ColumnAppender Hdf5GroupWriter::create_column(const std::string& name, std::size_t count, hid_t file_type,
+                                                  hid_t memory_type, const std::string& units) const {
+  const Hdf5Silence silence;
+  const std::string place = place_ + name;
+  Hdf5Handle dataset = create_dataset(name, count, file_type, properties_of(count, place));
+  if (!units.empty()) {
+    const Hdf5Handle type = text_type(units.size());
+    put_attribute_of(dataset.id(), "units", type.id(), type.id(), units.c_str(), place + "/units");
+  }
+  return {std::move(dataset), memory_type, place};
+}
+
+void Hdf5ColumnAppender::append(const void* values, std::size_t count) {
+  if (count == 0) return;
+  const Hdf5Silence silence;
+  const hsize_t first = written_;
+  const hsize_t extent = count;
+  const Hdf5Handle in_file(H5Dget_space(dataset_.id()), H5Sclose);
+  const Hdf5Handle in_memory(H5Screate_simple(1, &extent, nullptr), H5Sclose);
+  const bool is_selected =
+      H5Sselect_hyperslab(in_file.id(), H5S_SELECT_SET, &first, nullptr, &extent, nullptr) >= 0;
+  check_built(is_selected && H5Dwrite(dataset_.id(), memory_type_, in_memory.id(), in_file.id(), H5P_DEFAULT,
+                                      values) >= 0,
+              place_);
+  written_ += count;
 }
 
 std::uint64_t Hdf5GroupWriter::allocate_array(const std::string& name, std::size_t count, hid_t file_type,

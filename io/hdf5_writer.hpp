@@ -11,6 +11,26 @@
 /// failure is a fault of ours: Error(internal).
 namespace rondo {
 
+/// A dataset that is written from its beginning to its end, some values at a time.
+class Hdf5ColumnAppender {
+ public:
+  /// Values are of `memory_type`, such as H5T_NATIVE_DOUBLE.
+  Hdf5ColumnAppender(Hdf5Handle dataset, hid_t memory_type, std::string place)
+      : dataset_(std::move(dataset)), memory_type_(memory_type), place_(std::move(place)) {}
+
+  /// Where the dataset is compressed, all but the last call take whole pieces (kHdf5Piece).
+  void append(const void* values, std::size_t count);
+
+ private:
+  Hdf5Handle dataset_;
+  hid_t memory_type_;
+  std::string place_;
+  std::size_t written_ = 0;
+};
+
+/// Values that are compressed together.
+inline constexpr std::size_t kHdf5Piece = std::size_t{1} << 18;
+
 class Hdf5GroupWriter {
  public:
   Hdf5GroupWriter(Hdf5Handle group, std::string place) : group_(std::move(group)), place_(std::move(place)) {}
@@ -24,6 +44,9 @@ class Hdf5GroupWriter {
   /// `file_type` is the type in the file, such as H5T_STD_I32LE.
   void put_array(const std::string& name, const std::vector<std::int64_t>& values, hid_t file_type) const;
   void put_array(const std::string& name, const std::vector<std::string>& values) const;
+  /// A dataset of `count` values to be appended.
+  Hdf5ColumnAppender create_column(const std::string& name, std::size_t count, hid_t file_type,
+                                   hid_t memory_type, const std::string& units) const;
   /// A dataset of `count` values that will be written later. Returns where in the file they will lie, in
   /// bytes from its beginning, the user block included; 0 for no values.
   std::uint64_t allocate_array(const std::string& name, std::size_t count, hid_t file_type,

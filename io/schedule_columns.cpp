@@ -137,10 +137,16 @@ void check_figures(const ScheduleColumns& columns) {
 }  // namespace
 
 ScheduleColumns to_columns(const ProvenSchedule& proven) {
+  ScheduleColumns columns = short_columns(proven);
+  columns.chunks = chunk_columns_of(proven.demand);
+  columns.sends = to_columns(proven.schedule.sends);
+  return columns;
+}
+
+ScheduleColumns short_columns(const ProvenSchedule& proven) {
   const Demand& demand = proven.demand;
-  const std::vector<Send>& sends = proven.schedule.sends;
-  assert(std::is_sorted(sends.begin(), sends.end(),
-                        [](const Send& a, const Send& b) { return !in_order(b, a); }));
+  assert(std::ranges::is_sorted(proven.schedule.sends,
+                                [](const Send& a, const Send& b) { return !in_order(b, a); }));
 
   ScheduleColumns columns;
   columns.version = version_of(proven);
@@ -155,8 +161,7 @@ ScheduleColumns to_columns(const ProvenSchedule& proven) {
     for (std::size_t c = 0; c < demand.num_chunks(); ++c)
       columns.chunk_bytes.push_back(demand.bytes(ChunkId(c)));
   }
-  columns.chunks = chunk_columns_of(demand);
-  columns.sends = to_columns(sends);
+  columns.chunks = columns_without_destinations(demand);
 
   columns.finish_us = proven.schedule.finish_us;
   columns.algorithm_bandwidth_GBps = algorithm_bandwidth_GBps(columns.size_bytes, columns.finish_us);

@@ -41,6 +41,8 @@ struct ScheduleColumns {
 
 /// The schedule's sends have to be in canonical order.
 ScheduleColumns to_columns(const ProvenSchedule& proven);
+/// The same without `sends` and the values of `chunks.destinations`.
+ScheduleColumns short_columns(const ProvenSchedule& proven);
 
 /// Checks lengths, ranges, finiteness, the order of the sends and that algorithm bandwidth and gap follow
 /// from the other figures. Throws Error(bad_data).

@@ -56,27 +56,40 @@ void append_transfers(Digest& digest, const std::vector<Send>& sends) {
 
 }  // namespace
 
-std::string schedule_digest(const Demand& demand, const Schedule& schedule) {
-  Digest digest;
+ScheduleDigest::ScheduleDigest(const Demand& demand) : demand_(demand), digest_(std::make_unique<Digest>()) {
   for (std::size_t i = 0; i < demand.num_chunks(); ++i) {
     const ChunkId c(i);
-    append(digest, demand.origin(c).value);
-    append(digest, static_cast<std::int32_t>(demand.destinations(c).size()));
-    for (const GpuId d : demand.destinations(c)) append(digest, d.value);
-    append(digest, demand.bytes(c));
+    append(*digest_, demand.origin(c).value);
+    append(*digest_, static_cast<std::int32_t>(demand.destinations(c).size()));
+    for (const GpuId d : demand.destinations(c)) append(*digest_, d.value);
+    append(*digest_, demand.bytes(c));
   }
-  for (const Send& send : schedule.sends) {
-    append(digest, send.chunk.value);
-    append(digest, send.link.value);
-    append(digest, send.start_us);
-    append(digest, send.end_us);
-    append(digest, send.arrival_us);
-    append(digest, static_cast<std::uint8_t>(send.op));
+}
+
+ScheduleDigest::~ScheduleDigest() = default;
+
+void ScheduleDigest::add(std::span<const Send> sends) {
+  for (const Send& send : sends) {
+    append(*digest_, send.chunk.value);
+    append(*digest_, send.link.value);
+    append(*digest_, send.start_us);
+    append(*digest_, send.end_us);
+    append(*digest_, send.arrival_us);
+    append(*digest_, static_cast<std::uint8_t>(send.op));
   }
-  if (demand.has_several_sources()) append_sources(digest, demand);
-  if (have_tenants(demand)) append_tenants(digest, demand);
-  if (have_transfers(schedule.sends) || have_rates(schedule.sends)) append_transfers(digest, schedule.sends);
-  return digest.text();
+}
+
+std::string ScheduleDigest::text(const std::vector<Send>& numbered) {
+  if (demand_.has_several_sources()) append_sources(*digest_, demand_);
+  if (have_tenants(demand_)) append_tenants(*digest_, demand_);
+  if (have_transfers(numbered) || have_rates(numbered)) append_transfers(*digest_, numbered);
+  return digest_->text();
+}
+
+std::string schedule_digest(const Demand& demand, const Schedule& schedule) {
+  ScheduleDigest digest(demand);
+  digest.add(schedule.sends);
+  return digest.text(schedule.sends);
 }
 
 }  // namespace rondo

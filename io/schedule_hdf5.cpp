@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 #include <variant>
 
+#include "format_version.hpp"
 #include "hdf5_reader.hpp"
 #include "hdf5_writer.hpp"
 #include "metric_columns.hpp"
@@ -14,6 +16,7 @@
 #include "rondo/io/files.hpp"
 #include "rondo/io/user_block.hpp"
 #include "schedule_columns.hpp"
+#include "send_writer.hpp"
 #include "topology_hdf5.hpp"
 
 namespace rondo {
@@ -155,9 +158,31 @@ Certificate read_certificate(const Hdf5GroupReader& group) {
                fmt::format("'{}'; it has to be latency, cut, metric, partition, time_cut or prices", kind));
 }
 
-void write_chunks(const Hdf5GroupWriter& group, const ChunkColumns& chunks) {
+/// As write_ragged() does, but some values at a time.
+void write_destinations(const Hdf5GroupWriter& group, const std::vector<std::int64_t>& index,
+                        const Demand& demand) {
+  group.put_array("destinations_index", index, H5T_STD_I64LE);
+  const auto count = static_cast<std::size_t>(index.back());
+  Hdf5ColumnAppender values =
+      group.create_column("destinations_value", count, H5T_STD_I32LE, H5T_NATIVE_INT32, "");
+  std::vector<std::int32_t> piece;
+  piece.reserve(std::min(count, kHdf5Piece));
+  const auto write = [&] {
+    values.append(piece.data(), piece.size());
+    piece.clear();
+  };
+  for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
+    for (const GpuId gpu : demand.destinations(ChunkId(c))) {
+      piece.push_back(gpu.value);
+      if (piece.size() == kHdf5Piece) write();
+    }
+  }
+  write();
+}
+
+void write_chunks(const Hdf5GroupWriter& group, const ChunkColumns& chunks, const Demand& demand) {
   group.put_array("origin", chunks.origin, H5T_STD_I32LE);
-  write_ragged(group, "destinations", chunks.destinations);
+  write_destinations(group, chunks.destinations.index, demand);
   if (!chunks.ready_us.empty()) group.put_array("ready_us", chunks.ready_us, "us");
   if (!chunks.sources.is_absent()) write_ragged(group, "sources", chunks.sources);
   if (!chunks.sources_ready_us.empty()) group.put_array("sources_ready_us", chunks.sources_ready_us, "us");
@@ -193,15 +218,11 @@ ChunkColumns read_chunks(const Hdf5GroupReader& group, int version) {
   return chunks;
 }
 
-void write_sends(const Hdf5GroupWriter& group, const SendColumns& sends) {
-  group.put_array("chunk", sends.chunk, H5T_STD_I32LE);
-  group.put_array("link", sends.link, H5T_STD_I32LE);
-  group.put_array("start_us", sends.start_us, "us");
-  group.put_array("end_us", sends.end_us, "us");
-  group.put_array("arrival_us", sends.arrival_us, "us");
-  group.put_array("op", sends.op, H5T_STD_U8LE);
-  if (!sends.transfer.empty()) group.put_array("transfer", sends.transfer, H5T_STD_I32LE);
-  if (!sends.rate_GBps.empty()) group.put_array("rate_GBps", sends.rate_GBps, "GB/s");
+void write_sends(const Hdf5GroupWriter& group, std::size_t num_sends, SendOptions options,
+                 const SendBlocks& blocks) {
+  SendWriter writer(group, num_sends, options);
+  for (std::span<const Send> block = blocks(); !block.empty(); block = blocks()) writer.add(block);
+  writer.finish();
 }
 
 SendColumns read_sends(const Hdf5GroupReader& group, int version) {
@@ -226,7 +247,8 @@ void write_shape(const Hdf5GroupWriter& root, const CollectiveShape& shape) {
   if (!shape.relays) root.put("relay", std::string("none"));
 }
 
-void write_columns(const Hdf5GroupWriter& root, const ScheduleColumns& columns) {
+/// All but the topology and the sends.
+void write_columns(const Hdf5GroupWriter& root, const ScheduleColumns& columns, const Demand& demand) {
   root.put("format", std::string("rondo-schedule"));
   root.put("version", std::int64_t{columns.version});
   root.put("producer", columns.producer);
@@ -238,8 +260,7 @@ void write_columns(const Hdf5GroupWriter& root, const ScheduleColumns& columns) 
   } else {
     root.put_array("chunk_bytes", columns.chunk_bytes, "bytes");
   }
-  write_chunks(root.create_group("chunks"), columns.chunks);
-  write_sends(root.create_group("sends"), columns.sends);
+  write_chunks(root.create_group("chunks"), columns.chunks, demand);
   root.put("finish_us", columns.finish_us);
   if (columns.algorithm_bandwidth_GBps)
     root.put("algorithm_bandwidth_GBps", *columns.algorithm_bandwidth_GBps);
@@ -298,14 +319,37 @@ ScheduleColumns read_columns(const Hdf5GroupReader& root) {
 
 }  // namespace
 
-void write_schedule_hdf5(const std::filesystem::path& path, const ProvenSchedule& proven,
-                         const std::string& problem_digest) {
-  const Hdf5Image image(kUserBlockBytes);
-  write_topology(image.root().create_group("topology"), proven.topology);
-  write_columns(image.root(), to_columns(proven));
-  std::vector<char> bytes = image.bytes();
+namespace {
+
+void write_blocks(const std::filesystem::path& path, const ProvenSchedule& proven, std::size_t num_sends,
+                  SendOptions options, const SendBlocks& blocks, const std::string& problem_digest) {
+  std::vector<char> bytes;
+  {
+    const Hdf5Image image(kUserBlockBytes);
+    write_topology(image.root().create_group("topology"), proven.topology);
+    write_columns(image.root(), short_columns(proven), proven.demand);
+    write_sends(image.root().create_group("sends"), num_sends, options, blocks);
+    bytes = image.bytes();
+  }
   seal_user_block(bytes, problem_digest, -1);
   write_atomically(path, {bytes.data(), bytes.size()});
+}
+
+}  // namespace
+
+void write_schedule_hdf5(const std::filesystem::path& path, const ProvenSchedule& proven,
+                         const std::string& problem_digest) {
+  const std::vector<Send>& sends = proven.schedule.sends;
+  const auto all_at_once = [rest = std::span<const Send>(sends)]() mutable {
+    return std::exchange(rest, {});
+  };
+  write_blocks(path, proven, sends.size(), {have_transfers(sends), have_rates(sends)}, all_at_once,
+               problem_digest);
+}
+
+void write_schedule_hdf5(const std::filesystem::path& path, const ProvenSchedule& proven,
+                         std::size_t num_sends, const SendBlocks& blocks, const std::string& problem_digest) {
+  write_blocks(path, proven, num_sends, {}, blocks, problem_digest);
 }
 
 ProvenSchedule read_schedule_hdf5(const std::filesystem::path& path) {
