@@ -115,7 +115,8 @@ std::string import(const Settings& settings) {
                 fmt::format("{} has this very result; --force replaces it", settings.text("output")));
   folder.begin(problem, true, nullptr);
   folder.write_schedule(problem, result.proven);
-  Json report = make_report(result, *communicator, clock);
+  Json report = make_report(result, schedule_digest(result.proven.demand, result.proven.schedule),
+                            *communicator, clock);
   report["durability"] = {{"seconds", 0.0}, {"share_of_run", 0.0}};
   folder.finish(report);
   return result.remarks.front() + "\n" +

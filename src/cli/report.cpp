@@ -149,8 +149,8 @@ void check_sharing(const Json& report, const ProvenSchedule& proven) {
 
 }  // namespace
 
-Json make_report(const SynthesisResult& result, const Communicator& communicator, const Stopwatch& clock,
-                 const std::map<int, std::string>& tenant_names) {
+Json make_report(const SynthesisResult& result, const std::string& digest, const Communicator& communicator,
+                 const Stopwatch& clock, const std::map<int, std::string>& tenant_names) {
   const double peak = peak_rss_bytes();
   const auto largest = static_cast<std::uint64_t>(communicator.max(peak));
   const auto total = static_cast<std::uint64_t>(communicator.sum(peak));
@@ -170,8 +170,8 @@ Json make_report(const SynthesisResult& result, const Communicator& communicator
                  {"engine", result.engine},
                  {"seed", result.seed},
                  {"chunks", proven.demand.chunks_per_contribution()},
-                 {"sends", proven.schedule.sends.size()},
-                 {"schedule_digest", schedule_digest(proven.demand, proven.schedule)},
+                 {"sends", result.dealt ? result.dealt->num_sends : proven.schedule.sends.size()},
+                 {"schedule_digest", digest},
                  {"ranks", communicator.size()},
                  {"wall_s", clock.seconds()},
                  {"wall_parts_s", result.wall_parts_s},
@@ -182,6 +182,7 @@ Json make_report(const SynthesisResult& result, const Communicator& communicator
                  {"candidates", candidates_to_json(result.candidates)},
                  {"chunk_trade", trade_to_json(result.by_chunks)},
                  {"versions", library_versions()}};
+  // Where the schedule is dealt, GPUs only pass on what they want.
   const std::vector<double> peaks = peak_relay_bytes(proven.topology, proven.demand, proven.schedule.sends);
   report["peak_relay_bytes"] = *std::ranges::max_element(peaks);
   write_shape(report, proven.demand.shape());

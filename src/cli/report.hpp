@@ -12,9 +12,10 @@
 /// report.json: what a run came to.
 namespace rondo::cli {
 
-/// Collective (memory is gathered from all ranks). `clock` runs since the command began.
-Json make_report(const SynthesisResult& result, const Communicator& communicator, const Stopwatch& clock,
-                 const std::map<int, std::string>& tenant_names = {});
+/// Collective (memory is gathered from all ranks). `digest`: of the schedule. `clock` runs since the command
+/// began.
+Json make_report(const SynthesisResult& result, const std::string& digest, const Communicator& communicator,
+                 const Stopwatch& clock, const std::map<int, std::string>& tenant_names = {});
 
 /// Throws Error(bad_data) where a figure is missing.
 Figures figures_of_report(const Json& report);

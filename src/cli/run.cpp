@@ -14,6 +14,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/round_files.hpp"
+#include "rondo/io/schedule_hdf5.hpp"
 #include "rondo/io/sketch_files.hpp"
 #include "rondo/io/state_files.hpp"
 #include "run_folder.hpp"
@@ -34,8 +35,8 @@ SynthesisResult synthesize_interruptibly(const Run& run, const Problem& problem,
                                          const Communicator& communicator, const RunStore& store,
                                          const InterruptGuard& guard) {
   ProgressLine line;
-  const RunContext context{communicator, [&](const std::string& text) { line.show(text); }, &guard.flag(),
-                           store, run.clock};
+  const RunContext context{
+      communicator, [&](const std::string& text) { line.show(text); }, &guard.flag(), store, run.clock, true};
   const auto cause = [&] { return static_cast<int>(communicator.max(InterruptGuard::cause())); };
   try {
     SynthesisResult result = synthesize(problem, context);
@@ -216,6 +217,21 @@ std::optional<Json> enter(const Run& run, const Json& problem, const SolveOption
   return std::nullopt;
 }
 
+/// Collective. Returns the digest of the schedule. `folder` is the root's.
+std::string write_schedule(const Json& problem, const SynthesisResult& result,
+                           const Communicator& communicator, const std::optional<RunFolder>& folder) {
+  const ProvenSchedule& proven = result.proven;
+  if (!result.dealt) {
+    return from_root(communicator, [&] {
+      folder->write_schedule(problem, proven);
+      return schedule_digest(proven.demand, proven.schedule);
+    });
+  }
+  return to_text(on_root_with_sends(communicator, proven.schedule.sends, [&](const NextSends& next) {
+    return to_bytes(folder->write_schedule(problem, proven, result.dealt->num_sends, next));
+  }));
+}
+
 /// What writing, reading back and fsync took, of the run.
 Json durability(const Json& report) {
   double seconds = 0;
@@ -260,12 +276,9 @@ std::string solve_run(const Run& run, const Communicator& communicator) {
                                   start_of(run, options, communicator), sketch_of(parsed), parsed.scenarios},
                                  communicator, store, guard);
     const Stopwatch writing;
-    on_root(communicator, [&] {
-      folder->write_schedule(problem, result.proven);
-      return Bytes{};
-    });
+    const std::string digest = write_schedule(problem, result, communicator, folder);
     const double schedule_s = writing.seconds();
-    Json report = make_report(result, communicator, run.clock, parsed.tenants);
+    Json report = make_report(result, digest, communicator, run.clock, parsed.tenants);
     report["wall_parts_s"]["schedule_file"] = schedule_s;
     report["durability"] = durability(report);
     report["resumed_from"] = store.checkpoints->resumed();

@@ -227,6 +227,19 @@ void RunFolder::write_schedule(const Json& problem, const ProvenSchedule& proven
   write_schedule_hdf5(path_ / kSchedule, proven, digest_of(sealed_text(problem)));
 }
 
+std::string RunFolder::write_schedule(const Json& problem, const ProvenSchedule& proven,
+                                      std::size_t num_sends, const SendBlocks& blocks) const {
+  check_lock();
+  ScheduleDigest digest(proven.demand);
+  const auto digested = [&] {
+    const std::span<const Send> sends = blocks();
+    digest.add(sends);
+    return sends;
+  };
+  write_schedule_hdf5(path_ / kSchedule, proven, num_sends, digested, digest_of(sealed_text(problem)));
+  return digest.text();
+}
+
 void RunFolder::finish(const Json& report) const {
   check_lock();
   write_text_file(path_ / kReport, sealed_text(report));

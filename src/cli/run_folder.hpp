@@ -9,6 +9,7 @@
 #include "rondo/core/schedule.hpp"
 #include "rondo/io/json_files.hpp"
 #include "rondo/io/run_lock.hpp"
+#include "rondo/io/schedule_hdf5.hpp"
 
 /// The folder of a run (FORMATS.md 4): problem.json, schedule.h5, report.json; rounds, states and `lock`
 /// while it is at work.
@@ -47,6 +48,9 @@ class RunFolder {
   /// Takes begin() back where nothing came of it: for a problem that turned out to be refused.
   void withdraw();
   void write_schedule(const Json& problem, const ProvenSchedule& proven) const;
+  /// The same where the sends come block by block. Returns their digest.
+  std::string write_schedule(const Json& problem, const ProvenSchedule& proven, std::size_t num_sends,
+                             const SendBlocks& blocks) const;
   /// Writes the report, which makes the run a finished one, and removes the states that led to it.
   void finish(const Json& report) const;
 

@@ -91,8 +91,9 @@ Candidate EngineRunner::add(const std::string& engine) {
           row.work(problem_.demand.with_chunks(chunks), policy)};
 }
 
-EngineResult EngineRunner::run(const Candidate& candidate, std::optional<double> until_s) {
+EngineResult EngineRunner::run(const Candidate& candidate, std::optional<double> until_s, bool fold) {
   EngineOptions options = options_;
+  options.fold = fold;
   if (until_s) options.limits.time_limit_s = std::max(0.0, *until_s - context_.clock.seconds());
   return run(candidate, std::move(options));
 }
@@ -118,6 +119,13 @@ Schedule EngineRunner::rerun(const Candidate& candidate) {
   EngineOptions options = options_;
   options.limits.interrupt = nullptr;
   return std::move(*run(candidate, std::move(options)).schedule);
+}
+
+EngineResult EngineRunner::rerun_folded(const Candidate& candidate) {
+  EngineOptions options = options_;
+  options.limits.interrupt = nullptr;
+  options.fold = true;
+  return run(candidate, std::move(options));
 }
 
 std::string EngineRunner::label(const Candidate& candidate) const {

@@ -32,10 +32,13 @@ class EngineRunner {
   /// One more engine, and its candidate in the fewest chunks.
   Candidate add(const std::string& engine);
 
-  /// `until_s`: by the run's clock; the engine may then end without a schedule.
-  EngineResult run(const Candidate& candidate, std::optional<double> until_s);
+  /// `until_s`: by the run's clock; the engine may then end without a schedule. `fold`: the schedule may be
+  /// folded.
+  EngineResult run(const Candidate& candidate, std::optional<double> until_s, bool fold = false);
   /// What a candidate has found before, to the end, whether or not a signal has come since.
   Schedule rerun(const Candidate& candidate);
+  /// The same, perhaps folded.
+  EngineResult rerun_folded(const Candidate& candidate);
 
   /// Engine, policy and seed: "list/rarest/3".
   std::string label(const Candidate& candidate) const;

@@ -12,7 +12,7 @@
 #include "last_resort.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/core/replay.hpp"
+#include "rondo/core/replay_parts.hpp"
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
 #include "step_rules.hpp"
@@ -59,8 +59,9 @@ struct SearchSnapshot {
 
 class Explorer {
  public:
-  Explorer(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context)
-      : problem_(problem), runner_(runner), rule_(rule), context_(context) {}
+  Explorer(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
+           bool deals)
+      : problem_(problem), runner_(runner), rule_(rule), context_(context), deals_(deals) {}
 
   Exploration run();
 
@@ -81,7 +82,9 @@ class Explorer {
   bool is_vain_rerouting(const std::vector<Candidate>& batch) const;
   void show_progress() const;
   void search();
-  EngineResult take_best();
+  bool is_dealt(int chunks) const { return deals_ && may_be_dealt(problem_, chunks); }
+  EngineResult take_best(const Trial& winner, std::optional<DealtSchedule>& is_dealt_as);
+  std::optional<Schedule> share_of(const Trial& winner, EngineResult* mine);
   Exploration best_on_every_rank();
 
   Merit merit(const Trial& trial) const {
@@ -98,6 +101,7 @@ class Explorer {
   EngineRunner& runner_;
   StopRule& rule_;
   const RunContext& context_;
+  const bool deals_;
   SearchSnapshot now_;
   std::size_t trials_of_checkpoint_ = 0;
   std::optional<Error> first_error_;
@@ -162,27 +166,27 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
   if (context_.interrupt_came()) return {candidate, kInfinity};  // its batch is not kept
   const std::optional<double> ends = ends_s(candidate);
   if (ends && context_.clock.seconds() >= *ends) return {candidate, kInfinity};
-  EngineResult result = runner_.run(candidate, ends);
+  EngineResult result = runner_.run(candidate, ends, is_dealt(candidate.chunks));
   const Demand demand = problem_.demand.with_chunks(candidate.chunks);
-  if (!result.schedule) return {candidate, kInfinity};
+  if (!result.schedule && !result.folded) return {candidate, kInfinity};
 
-  const double finish = result.schedule->finish_us;
+  const bool is_plain = result.folded || !has_rates(*result.schedule);
+  const double finish = result.folded ? result.folded->finish_us() : result.schedule->finish_us;
   const Topology& topology = *problem_.topology;
   Trial outcome{
-      candidate, finish, result.schedule->sends.size(), most_sends_on_a_link(*result.schedule, topology),
-      local_search_applies(problem_) && !has_rates(*result.schedule) && may_be_split(candidate) &&
+      candidate, finish, result.folded ? result.folded->num_sends() : result.schedule->sends.size(),
+      result.folded ? result.folded->most_sends_on_a_link()
+                    : most_sends_on_a_link(*result.schedule, topology),
+      local_search_applies(problem_) && is_plain && may_be_split(candidate) &&
           (runner_.engine_of(candidate).supports_local_search || problem_.options.engine == "auto")};
   // Of equal ones the earlier trial counts, as in run_batch, in whatever order a rank works on its parts.
   if (std::pair(merit(outcome), trial) < std::pair(now_.mine.merit, now_.mine.trial)) {
-    const std::string whose =
-        fmt::format("engine {} with {} chunks", runner_.label(candidate), candidate.chunks);
-    const double replayed_us = replayed_finish_us(topology, demand, result.schedule->sends, whose);
-    if (!times_equal(replayed_us, finish)) {
-      throw Error(ExitCode::internal,
-                  fmt::format("{} says that it ends at {} us, the replay {} us; please report it", whose,
-                              finish, replayed_us));
+    if (!is_dealt(candidate.chunks)) {
+      const std::string whose =
+          fmt::format("engine {} with {} chunks", runner_.label(candidate), candidate.chunks);
+      result.schedule->finish_us = checked_finish_us(
+          finish, replayed_finish_us(topology, demand, result.schedule->sends, whose), whose);
     }
-    result.schedule->finish_us = replayed_us;
     now_.mine = {trial, merit(outcome), std::make_shared<EngineResult>(std::move(result))};
   }
   return outcome;
@@ -343,13 +347,53 @@ void Explorer::search() {
 }
 
 /// Collective. What a rank has of its own goes first: schedules of thousands of GPUs fill gigabytes.
-EngineResult Explorer::take_best() {
+EngineResult Explorer::take_best(const Trial& winner, std::optional<DealtSchedule>& is_dealt_as) {
   const Communicator& communicator = context_.communicator;
+  const bool have_it = communicator.rank() == now_.best_rank;
   std::shared_ptr<EngineResult> mine = std::move(now_.mine.result);
-  if (communicator.size() == 1) return std::move(*mine);
-  Bytes packed = communicator.rank() == now_.best_rank ? pack_result(*mine) : Bytes{};
-  mine.reset();
-  return unpack_result(communicator.broadcast(std::move(packed), now_.best_rank));
+  if (!have_it) mine = nullptr;
+  std::optional<Schedule> share;
+  if (is_dealt(winner.candidate.chunks)) share = share_of(winner, mine.get());
+  EngineResult found;
+  if (communicator.size() == 1) {
+    found = std::move(*mine);
+  } else {
+    Bytes packed = have_it ? pack_result(*mine) : Bytes{};
+    mine = nullptr;
+    found = unpack_result(communicator.broadcast(std::move(packed), now_.best_rank));
+  }
+  if (!share) return found;
+  found.folded = nullptr;
+  found.schedule = std::move(share);
+  is_dealt_as = {winner.sends, winner.most_sends_on_a_link};
+  return found;
+}
+
+/// Collective. This rank's part of the winner, `mine` on the rank that has it, where it leaves no sends;
+/// nothing where it stays whole. A folded one each rank makes for itself and unfolds its part of.
+std::optional<Schedule> Explorer::share_of(const Trial& winner, EngineResult* mine) {
+  enum Form { folded = 0, plain = 1, numbered = 2 };
+  const Communicator& communicator = context_.communicator;
+  const Demand demand = problem_.demand.with_chunks(winner.candidate.chunks);
+  Form form = folded;
+  if (mine != nullptr && mine->schedule)
+    form = replays_in_parts(*problem_.topology, demand, mine->schedule->sends) ? plain : numbered;
+  form = static_cast<Form>(communicator.max(form));
+  if (form == numbered) return std::nullopt;
+  if (form == plain) {
+    Schedule whole;
+    if (mine != nullptr) std::swap(whole, *mine->schedule);
+    const double finish_us = -communicator.max(mine != nullptr ? -whole.finish_us : -kInfinity);
+    return Schedule{dealt(communicator, std::move(whole.sends), now_.best_rank, demand.num_chunks()),
+                    finish_us};
+  }
+  const ChunkRange own = chunks_of_rank(demand.num_chunks(), communicator.rank(), communicator.size());
+  EngineResult again;
+  if (mine == nullptr || !mine->folded) again = runner_.rerun_folded(winner.candidate);
+  const EngineResult& result = mine != nullptr && mine->folded ? *mine : again;
+  if (result.folded) return Schedule{result.folded->sends_of(own), result.folded->finish_us()};
+  std::erase_if(again.schedule->sends, [&](const Send& send) { return !own.contains(send.chunk); });
+  return std::move(again.schedule);
 }
 
 /// Collective.
@@ -363,14 +407,20 @@ Exploration Explorer::best_on_every_rank() {
         fmt::format("engine {} found no schedule before {} ended it; raise the limit or use --engine list",
                     problem_.options.engine, limits.empty() ? "a limit" : limits.front()));
   }
-  EngineResult found = take_best();
-  const Candidate& winner = state.trials[state.best].candidate;
-  Incumbent best{winner.chunks, std::move(found), runner_.label(winner), winner.seed,
-                 state.best >= trials_of_checkpoint_};
+  const Trial& trial = state.trials[state.best];
+  const Candidate& winner = trial.candidate;
+  std::optional<DealtSchedule> is_dealt_as;
+  EngineResult found = take_best(trial, is_dealt_as);
+  Incumbent best{winner.chunks,
+                 std::move(found),
+                 runner_.label(winner),
+                 winner.seed,
+                 !is_dealt(winner.chunks) && state.best >= trials_of_checkpoint_,
+                 is_dealt_as};
   std::vector<SynthesisResult::Candidate> candidates;
-  for (const Trial& trial : best_by_engine(state.trials)) {
-    const Candidate& candidate = trial.candidate;
-    candidates.push_back({runner_.label(candidate), candidate.chunks, trial.finish_us});
+  for (const Trial& each : best_by_engine(state.trials)) {
+    const Candidate& candidate = each.candidate;
+    candidates.push_back({runner_.label(candidate), candidate.chunks, each.finish_us});
   }
   return {std::move(now_.state), std::move(best), std::move(candidates)};
 }
@@ -385,8 +435,9 @@ Exploration Explorer::run() {
 
 }  // namespace
 
-Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context) {
-  return Explorer(problem, runner, rule, context).run();
+Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
+                    bool deals) {
+  return Explorer(problem, runner, rule, context, deals).run();
 }
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "engine_runner.hpp"
+#include "rondo/pipeline/dealt_schedule.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "search_state.hpp"
 #include "stop_rule.hpp"
@@ -21,6 +22,8 @@ struct Incumbent {
   std::string engine = {};  ///< that found it, with its policy and seed
   std::uint64_t seed = 0;
   bool is_replayed = false;  ///< by this run, on the rank that found it
+  /// Where each rank has the sends of its own chunks alone.
+  std::optional<DealtSchedule> dealt = std::nullopt;
 };
 
 /// What the portfolio has tried and found.
@@ -36,7 +39,9 @@ struct Exploration {
 /// batch by batch; only finish times travel, and the winner at the end. Ends as `rule` says, or when varying
 /// the best finds nothing more. The same on any number of ranks. Offers its state to the checkpoints after
 /// every batch and resumes from the newest one. Throws Error(unavailable) where a limit came before any
-/// schedule.
-Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context);
+/// schedule. With `deals` a schedule that is too large for local search is dealt over the ranks, and replayed
+/// by whoever proves it.
+Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
+                    bool deals = false);
 
 }  // namespace rondo

@@ -48,6 +48,7 @@ class LocalSearch {
   std::vector<ImprovementTask::Start> starts() const;
   void offer_restarts(ImprovementTask& task) const;
   void keep_states(ImprovementTask& task);
+  Bytes packed_best() const;
   Candidate restart_of(int chunks, std::size_t variant) const {
     return restart_candidate(runner_.engines(), problem_.demand, problem_.options, state_.trials, chunks,
                              variant);
@@ -78,8 +79,8 @@ std::vector<ImprovementTask::Start> LocalSearch::starts() const {
   for (const std::size_t i : best_improvable(state_.trials)) {
     const Trial& trial = state_.trials[i];
     starts.push_back({trial.candidate.chunks, trial.finish_us, [this, i] {
-                        return i == state_.best ? *best_.found.schedule
-                                                : runner_.rerun(state_.trials[i].candidate);
+                        return i == state_.best && !best_.dealt ? *best_.found.schedule
+                                                                : runner_.rerun(state_.trials[i].candidate);
                       }});
   }
   return starts;
@@ -128,10 +129,18 @@ void LocalSearch::keep_states(ImprovementTask& task) {
     } else if (!is_kept_ && context_.interrupted()) {
       // The portfolio is over: its last state goes first, so that a later start finds both.
       checkpoints.keep(context_.communicator, kSearchCheckpoint,
-                       [&] { return pack_search(state_, pack_result(best_.found)); });
+                       [&] { return pack_search(state_, packed_best()); });
       checkpoints.keep(context_.communicator, kImprovementCheckpoint, state);
     }
   };
+}
+
+/// Without its sends where it is dealt: the search makes them again.
+Bytes LocalSearch::packed_best() const {
+  if (!best_.dealt) return pack_result(best_.found);
+  EngineResult found = best_.found;
+  found.schedule.reset();
+  return pack_result(found);
 }
 
 Candidate LocalSearch::candidate_of(const ImprovementOrigin& origin) const {
@@ -164,7 +173,8 @@ void LocalSearch::run() {
   task.least_us = [&](int chunks) { return rule_.least_us(chunks); };
   const bool is_listed = runner_.engine_of(state_.trials[state_.best].candidate).supports_local_search;
   if (!is_adapted(problem_) && is_listed) offer_restarts(task);
-  const double sends_a_chunk = static_cast<double>(best_.found.schedule->sends.size()) / best_.chunks;
+  const std::size_t num_sends = best_.dealt ? best_.dealt->num_sends : best_.found.schedule->sends.size();
+  const double sends_a_chunk = static_cast<double>(num_sends) / best_.chunks;
   task.progress = [&, sends_a_chunk](std::uint64_t rounds, int chunks, double finish_us) {
     rule_.expect(sends_a_chunk * std::max(chunks, best_.chunks));
     if (rounds % 16 != 0) return;
@@ -191,6 +201,7 @@ void LocalSearch::run() {
   best_.engine = runner_.label(origin);
   best_.seed = origin.seed;
   best_.is_replayed = false;
+  best_.dealt.reset();
 }
 
 }  // namespace

@@ -17,4 +17,11 @@ double replayed_finish_us(const Topology& topology, const Demand& demand, const 
   return replayed.finish_us;
 }
 
+double checked_finish_us(double claimed_us, double replayed_us, const std::string& whose) {
+  if (times_equal(replayed_us, claimed_us)) return replayed_us;
+  throw Error(ExitCode::internal,
+              fmt::format("{} says that it ends at {} us, the replay {} us; please report it", whose,
+                          claimed_us, replayed_us));
+}
+
 }  // namespace rondo

@@ -14,4 +14,7 @@ namespace rondo {
 double replayed_finish_us(const Topology& topology, const Demand& demand, const std::vector<Send>& sends,
                           const std::string& whose);
 
+/// The finish time of the replay. Throws Error(internal), naming `whose`, where it is not what was claimed.
+double checked_finish_us(double claimed_us, double replayed_us, const std::string& whose);
+
 }  // namespace rondo

@@ -1,6 +1,10 @@
 #include "step_rules.hpp"
 
+#include <algorithm>
+
 #include "even_parts.hpp"
+#include "rondo/core/replay_parts.hpp"
+#include "rondo/local_search/improvement.hpp"
 #include "rondo/pipeline/registry.hpp"
 
 namespace rondo {
@@ -21,6 +25,16 @@ bool is_adapted(const Problem& problem) {
 bool may_improve(const Problem& problem) {
   return problem.options.improve_work > 0 && local_search_applies(problem) &&
          find_engine_or_auto(problem.options.engine).supports_local_search;
+}
+
+bool may_be_dealt(const Problem& problem, int chunks) {
+  const Demand demand = problem.demand.with_chunks(chunks);
+  const auto all_want = [&](const Contribution& c) {
+    return c.destinations.size() + 1 == demand.num_gpus() && c.sources.empty();
+  };
+  return demand.num_deliveries() > kMostPlannedTransfers && !problem.topology->has_message_costs() &&
+         demand.kind() == DemandKind::multicast && std::ranges::all_of(demand.contributions(), all_want) &&
+         replays_in_parts(*problem.topology, demand);
 }
 
 bool may_join(const Problem& problem) {

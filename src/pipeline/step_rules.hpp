@@ -14,6 +14,11 @@ bool may_improve(const Problem& problem);
 /// Whether transfers may be joined afterwards: messages cost, and --join and --improve-work allow it.
 bool may_join(const Problem& problem);
 
+/// Whether each rank may hold a part of the schedule alone: local search does not take so many transfers, the
+/// replay goes in parts, and no GPU only passes on what it does not want, so that figures of memory need no
+/// sends.
+bool may_be_dealt(const Problem& problem, int chunks);
+
 /// Whether a kept schedule is adapted to the problem with little work, rather than used as one more candidate
 /// of a search that a gap or a time limit ends.
 bool is_adapted(const Problem& problem);

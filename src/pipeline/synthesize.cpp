@@ -56,13 +56,19 @@ class Steps {
   std::map<std::string, double> wall_s_;
 };
 
-/// The incumbent with its lower bound, replayed unless the rank that found it has done so.
-ProvenSchedule prove(const Problem& problem, const LowerBound& bound, Incumbent& best) {
+/// Collective. The incumbent with its lower bound, replayed unless the rank that found it has done so.
+ProvenSchedule prove(const Problem& problem, const LowerBound& bound, Incumbent& best,
+                     const RunContext& context) {
   Schedule& schedule = *best.found.schedule;
   Demand demand = problem.demand.with_chunks(best.chunks);
-  if (!best.is_replayed)
-    schedule.finish_us =
-        replayed_finish_us(*problem.topology, demand, schedule.sends, "engine " + best.engine);
+  const std::string whose = "engine " + best.engine;
+  if (best.dealt) {
+    const double finish_us =
+        dealt_finish_us(context.communicator, *problem.topology, demand, schedule.sends, whose);
+    schedule.finish_us = checked_finish_us(schedule.finish_us, finish_us, whose);
+  } else if (!best.is_replayed) {
+    schedule.finish_us = replayed_finish_us(*problem.topology, demand, schedule.sends, whose);
+  }
   return {*problem.topology, std::move(demand), std::move(schedule), bound, producer()};
 }
 
@@ -81,17 +87,21 @@ void describe(const Exploration& found, SynthesisResult& result) {
   append(result.limits_hit, found.best.found.limits_hit);
   result.candidates = found.candidates;
   result.by_chunks = best_by_chunks(found.state.trials);
-  result.by_chunks[found.best.chunks] = {schedule.finish_us, schedule.sends.size(),
-                                         most_sends_on_a_link(schedule, result.proven.topology)};
+  result.dealt = found.best.dealt;
+  const DealtSchedule size = result.dealt.value_or(
+      DealtSchedule{schedule.sends.size(), most_sends_on_a_link(schedule, result.proven.topology)});
+  result.by_chunks[found.best.chunks] = {schedule.finish_us, size.num_sends, size.most_sends_on_a_link};
   result.rounds = found.rounds;
 }
 
 /// Collective. The main job for a problem as it is to be solved, in the end on all of a fabric and forwards
 /// in time.
 SynthesisResult solve(const Problem& problem, const RunContext& context) {
-  if (problem.demand.forbids_relays()) return of_whole_fabric(problem, solve(on_members(problem), context));
+  if (problem.demand.forbids_relays())
+    return of_whole_fabric(problem, solve(on_members(problem), context.for_whole_schedules()));
   const DemandKind kind = problem.demand.kind();
-  if (kind == DemandKind::reduction) return reversed_in_time(problem, solve(transposed(problem), context));
+  if (kind == DemandKind::reduction)
+    return reversed_in_time(problem, solve(transposed(problem), context.for_whole_schedules()));
   const bool in_rounds = works_in_rounds(problem);
   const Toolbox tools = prepare_toolbox(problem.options, context);
   Steps steps;
@@ -120,12 +130,13 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
       found = *adapted;
     } else {
       EngineRunner runner(problem, bounds, tools, context);
-      found = steps.timed("search", [&] { return explore(problem, runner, rule, context); });
+      found = steps.timed("search", [&] { return explore(problem, runner, rule, context, context.deals); });
       if (weighs_before) weigh_known_algorithms();
       const double until = share_before_rounds(problem, found.best, rule, context);
       const auto listed = until < 1 ? std::optional(found.best) : std::nullopt;
       steps.timed("improvement", [&] { improve(problem, runner, found, rule, context, until); });
-      steps.timed("rounds", [&] { improve_in_turn(problem, tools, listed, found.best, rule, context); });
+      if (!found.best.dealt)
+        steps.timed("rounds", [&] { improve_in_turn(problem, tools, listed, found.best, rule, context); });
     }
     // A sketch says who sends what: no other paths then.
     if (!problem.sketch) steps.timed("joining", [&] { join(problem, found.best, rule, context); });
@@ -134,7 +145,8 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
   if (known && known->found.schedule->finish_us < found.best.found.schedule->finish_us)
     found.best = std::move(*known);
 
-  SynthesisResult result{steps.timed("replay", [&] { return prove(problem, bounds.best(), found.best); })};
+  SynthesisResult result{
+      steps.timed("replay", [&] { return prove(problem, bounds.best(), found.best, context); })};
   describe(found, result);
   append(result.remarks, bounds.remarks);
   if (has_limited_relays(*problem.topology, problem.demand)) {
@@ -151,26 +163,27 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
 
 SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
   check_reachable(*problem.topology, problem.demand);
-  if (problem.scenarios) return synthesize_for_scenarios(problem, context);
-  if (is_shared(problem)) return synthesize_for_tenants(problem, context);
+  if (problem.scenarios) return synthesize_for_scenarios(problem, context.for_whole_schedules());
+  if (is_shared(problem)) return synthesize_for_tenants(problem, context.for_whole_schedules());
   return synthesize_as_one(problem, context);
 }
 
 SynthesisResult synthesize_as_one(const Problem& problem, const RunContext& context) {
   if (has_late_sums(problem.demand)) {
     check_options(problem);
-    return synthesize_late_sums(problem, context);
+    return synthesize_late_sums(problem, context.for_whole_schedules());
   }
   // Rounds and kept schedules are stored with the chunks that are asked for.
   const bool is_free = !works_in_rounds(problem) && !problem.start && !problem.halves;
   if (const auto form = is_free ? canonical(problem.demand) : std::nullopt) {
     const Problem in_form{problem.topology, form->demand, problem.options, nullptr, problem.sketch};
-    return as_asked(problem.demand, *form, synthesize_as_one(in_form, context));
+    return as_asked(problem.demand, *form, synthesize_as_one(in_form, context.for_whole_schedules()));
   }
   const Problem divided = in_parts(problem);
   check_divided(divided);
-  const auto as_it_is = [&](const Problem& one) { return solve(one, context); };
-  return may_be_turned(divided) ? solve_both_ways(divided, context, as_it_is) : as_it_is(divided);
+  const RunContext whole = context.for_whole_schedules();
+  const auto as_it_is = [&](const Problem& one) { return solve(one, whole); };
+  return may_be_turned(divided) ? solve_both_ways(divided, context, as_it_is) : solve(divided, context);
 }
 
 }  // namespace rondo

@@ -11,6 +11,7 @@
 
 #include "rondo/core/collective.hpp"
 #include "rondo/core/epoch_grid.hpp"
+#include "rondo/core/folded_schedule.hpp"
 #include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
@@ -32,6 +33,7 @@ struct EngineOptions {
   int concurrency = kDefaultConcurrency;
   bool join = true;      ///< where messages cost, chunks may go together
   bool symmetry = true;  ///< whether the symmetry of topology and demand is made use of
+  bool fold = false;     ///< an engine that can may give its schedule folded
   bool early = false;    ///< engine milp: rewards early delivery (core/early_delivery.hpp)
   std::shared_ptr<const SteadyFlow> steady = nullptr;       ///< of the instance where it is known already
   std::shared_ptr<const SteinerPacking> packing = nullptr;  ///< the same
@@ -43,7 +45,8 @@ struct EngineOptions {
 };
 
 struct EngineResult {
-  std::optional<Schedule> schedule = std::nullopt;  ///< absent when a limit came first
+  std::optional<Schedule> schedule = std::nullopt;         ///< absent when a limit came first
+  std::shared_ptr<const FoldedSchedule> folded = nullptr;  ///< instead of `schedule`
   /// What the engine found besides, for the report: numbers by name with their unit in it ("grid_finish_us").
   std::map<std::string, double> metrics = {};
   std::vector<std::string> limits_hit = {};  ///< "nodes", "time", "interrupted"

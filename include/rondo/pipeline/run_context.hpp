@@ -30,7 +30,15 @@ struct RunContext {
   const std::atomic<bool>* interrupt = nullptr;  ///< set by a signal; null: nothing interrupts
   RunStore store = {};
   Stopwatch clock = {};  ///< since the run began: what a time limit counts by
+  /// Whoever asks takes a schedule of which each rank has a part (SynthesisResult::dealt).
+  bool deals = false;
 
+  /// For steps that need all of a schedule on each rank.
+  RunContext for_whole_schedules() const {
+    RunContext context = *this;
+    context.deals = false;
+    return context;
+  }
   Checkpoints& checkpoints() const { return *store.checkpoints; }
   /// Of this rank alone.
   bool interrupt_came() const { return interrupt != nullptr && interrupt->load(); }

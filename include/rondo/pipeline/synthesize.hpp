@@ -13,6 +13,7 @@
 #include "rondo/core/sketch.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/model/toolbox.hpp"
+#include "rondo/pipeline/dealt_schedule.hpp"
 #include "rondo/pipeline/options.hpp"
 #include "rondo/pipeline/run_context.hpp"
 #include "rondo/pipeline/scenarios.hpp"
@@ -43,7 +44,9 @@ struct Problem {
 Toolbox prepare_toolbox(const SolveOptions& options, const RunContext& context);
 
 struct SynthesisResult {
-  ProvenSchedule proven;    ///< replayed; bound derived from its certificate
+  ProvenSchedule proven;  ///< replayed; bound derived from its certificate
+  /// Where `proven` has on each rank the sends of its own chunks alone; never unless RunContext::deals.
+  std::optional<DealtSchedule> dealt = std::nullopt;
   double gap = 0;           ///< finish / bound - 1
   std::string engine = {};  ///< that won, with its policy and seed: "list/rarest/3"
   std::uint64_t seed = 0;

@@ -13,30 +13,25 @@ namespace {
 
 /// Queue entries that a schedule of one chunk a GPU may cost: hops of all orbits, times chunks.
 constexpr double kMaxEntries = 2e6;
-
-/// What all chunk counts, policies and seeds share.
-struct Prepared {
-  std::shared_ptr<const Topology> topology;
-  FreeGroup group;
-  OrbitHops hops;  ///< refers to `group`
-
-  Prepared(const Instance& instance, FreeGroup free_group)
-      : topology(instance.topology),
-        group(std::move(free_group)),
-        hops(*topology, group,
-             static_cast<std::size_t>(kMaxEntries / static_cast<double>(topology->num_gpus()))) {}
-};
+/// With fewer automorphisms the folded schedule, which each rank has whole, would not be small.
+constexpr std::size_t kLeastOrderOfFolded = 8;
 
 FreeGroup group_of(const Instance& instance, const EngineOptions& options) {
   return options.symmetry ? find_free_group(*instance.topology, demand_pattern(instance.demand))
                           : FreeGroup::trivial(*instance.topology);
 }
 
-std::shared_ptr<const Prepared> prepared(const Instance& instance, const EngineOptions& options) {
-  auto result = std::make_shared<const Prepared>(instance, group_of(instance, options));
+/// What all chunk counts, policies and seeds share.
+std::shared_ptr<const OrbitFabric> prepared(const Instance& instance, const EngineOptions& options) {
+  const auto with = [&](FreeGroup group) {
+    const auto most = kMaxEntries / static_cast<double>(instance.topology->num_gpus());
+    return std::make_shared<const OrbitFabric>(instance.topology, std::move(group),
+                                               static_cast<std::size_t>(most));
+  };
+  auto result = with(group_of(instance, options));
   // Hops that would occupy the links of their own images are left out: the others may not be enough.
   if (result->group.order() > 1 && !result->hops.reach_all())
-    result = std::make_shared<const Prepared>(instance, FreeGroup::trivial(*instance.topology));
+    result = with(FreeGroup::trivial(*instance.topology));
   return result;
 }
 
@@ -57,12 +52,21 @@ PreparedEngine prepare_queue(const Instance& instance, const EngineOptions& opti
     ListRules rules = queue_rules(call.policy, call.seed);
     rules.concurrency = call.concurrency;
     EngineResult result;
-    const auto& [topology, group, hops] = *shared;
+    const OrbitFabric& fabric = *shared;
     const Deadline deadline(call.limits);
-    const auto moves = representative_moves(*topology, group, hops, demand, rules, deadline);
-    if (moves) result.schedule = images_of(*moves, *topology, group, hops, demand);
-    if (!moves) result.limits_hit.push_back(deadline.ended_by());
-    result.metrics["automorphisms"] = static_cast<double>(group.order());
+    const auto moves =
+        representative_moves(*fabric.topology, fabric.group, fabric.hops, demand, rules, deadline);
+    if (moves) {
+      auto images = std::make_shared<const OrbitImages>(shared, *moves, demand);
+      if (call.fold && fabric.group.order() >= kLeastOrderOfFolded) {
+        result.folded = std::move(images);
+      } else {
+        result.schedule = Schedule{images->sends_of({0, demand.num_chunks()}), images->finish_us()};
+      }
+    } else {
+      result.limits_hit.push_back(deadline.ended_by());
+    }
+    result.metrics["automorphisms"] = static_cast<double>(fabric.group.order());
     return result;
   };
 }

@@ -18,7 +18,7 @@ namespace rondo {
 /// with a chunk, every other GPU of the orbit does at the same time with the image of that chunk. With the
 /// trivial group each GPU is a representative.
 ///
-/// The result is the moves of the representatives; images_of() makes the schedule of them. Nothing where
+/// The result is the moves of the representatives; OrbitImages is the schedule of them. Nothing where
 /// `deadline` is over first. `hops` has to be of `topology` and `group`. Throws Error(unavailable) where the
 /// hops do not reach every GPU.
 std::optional<std::vector<Move>> representative_moves(const Topology& topology, const FreeGroup& group,

@@ -184,20 +184,25 @@ TEST(OrbitTimetable, HopsBehindOneLinkWait) {
 
 TEST(OrbitImages, OneMoveIsAWholeStepOfARing) {
   const auto ring = one_way_ring(3);
-  const FreeGroup group = shifts_of(*ring);
-  const OrbitHops hops(*ring, group, 100);
-  EXPECT_TRUE(hops.reach_all());
+  const auto ring_of_orbits = std::make_shared<const OrbitFabric>(ring, shifts_of(*ring), 100);
+  EXPECT_TRUE(ring_of_orbits->hops.reach_all());
   // GPU 0 sends its own chunk to GPU 1, which sees it as that of the GPU two further on.
-  const Schedule schedule = images_of({{ChunkId{2}, 0, 10}}, *ring, group, hops, allgather(*ring));
-  ASSERT_EQ(schedule.sends.size(), 3U);
+  const OrbitImages images(ring_of_orbits, {{ChunkId{2}, 0, 10}}, allgather(*ring));
+  const std::vector<Send> sends = images.sends_of({0, 3});
+  ASSERT_EQ(sends.size(), 3U);
+  EXPECT_EQ(images.num_sends(), 3U);
+  EXPECT_EQ(images.most_sends_on_a_link(), 1U);
   for (int g = 0; g < 3; ++g) {
-    const Send& send = schedule.sends[static_cast<std::size_t>(g)];
+    const Send& send = sends[static_cast<std::size_t>(g)];
     EXPECT_EQ(send.link, LinkId{g});
     EXPECT_EQ(send.chunk, ChunkId{g});
     EXPECT_DOUBLE_EQ(send.start_us, 10);
     EXPECT_DOUBLE_EQ(send.arrival_us, 1011);
   }
-  EXPECT_DOUBLE_EQ(schedule.finish_us, 1011);
+  EXPECT_DOUBLE_EQ(images.finish_us(), 1011);
+  const std::vector<Send> middle = images.sends_of({1, 2});
+  ASSERT_EQ(middle.size(), 1U);
+  EXPECT_EQ(middle.front().chunk, ChunkId{1});
 }
 
 TEST(OrbitHops, WithoutHopsThatMeetTheirImages) {
