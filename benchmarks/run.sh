@@ -9,6 +9,7 @@
 #   in_time          auto --time-limit with rounds and without them on ten fabrics (takes --only, --size and --seconds, default 60)
 #   scaling          strong scaling of local search, rounds and columns: 1 rank against --ranks, and the work that a
 #                    run on one rank has recorded, replayed on up to 256 over a network
+#   memory           peak memory of a rank for AllGather on 4096 GPUs, on 1, 2, 4 and 8 ranks (--most-ranks N)
 #   demands          data that several want: Broadcast and Reduce to 4096 GPUs, mixes, collectives as custom demands; --only broadcast and the like: one table
 #   durability       what it costs that engine rounds keeps every round: with and without
 #   linear           linear programs of flows: symmetry, columns, PDHG, parts; AllToAll on 16 to 1024 GPUs; with
