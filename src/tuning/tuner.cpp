@@ -23,6 +23,11 @@ auto members_of(SameAs<ToldTime> auto& told) {
   return std::tie(told.time_us, told.failure);
 }
 
+/// Of the runs, what is kept for a last comparison of the best so many points: where times scatter, the
+/// least of many means is one that was lucky.
+constexpr double kShareOfFinal = 0.2;
+constexpr std::size_t kFinalists = 8;
+constexpr const char* kOutOfRuns = "runs";
 constexpr double kLeastGain = 0.01;  ///< TuCCL, equation 5
 constexpr double kLeastDivergence = 0.1;
 /// Failures after which a tuning without any time ends.
@@ -59,6 +64,10 @@ class Tuner {
         run_batch();
       }
     }
+    const bool is_out_of_runs = tuning_.why_ended == kOutOfRuns;
+    compare_finalists();
+    if (is_out_of_runs)
+      tuning_.why_ended = fmt::format("{} runs are done, of at most {}", tuning_.runs, most_runs_);
     tuning_.best = best();
     if (!tuning_.best) refuse();
     return std::move(tuning_);
@@ -109,20 +118,49 @@ class Tuner {
     return points;
   }
 
+  /// The better half of the finalists stays each time, with twice as many runs, as far as there are runs
+  /// left.
+  void compare_finalists() {
+    if (runs_of_final() == 0) return;
+    const auto first = best();
+    if (!first) return;
+    std::vector<std::size_t> alive;
+    for (const Trial& trial : tuning_.trials) {
+      if (trial.runs == first->runs) alive.push_back(trial.point);
+    }
+    alive = best_of(std::move(alive), kFinalists);
+    const auto left = [&] { return most_runs_ - tuning_.runs; };
+    const int share = std::min(left(), runs_of_final()) / 3;
+    while (alive.size() > 1 && share >= static_cast<int>(alive.size())) {
+      const int more = share / static_cast<int>(alive.size());
+      measure(alive, find_trial(alive.front())->runs + more, most_runs_);
+      const std::size_t half = (alive.size() + 1) / 2;
+      alive = best_of(std::move(alive), half);
+    }
+  }
+  /// None where one run says all, and for the parts of the search alone.
+  int runs_of_final() const {
+    const bool is_whole = options_.estimator && options_.hyperband;
+    return is_whole && options_.runs > 1 ? static_cast<int>(kShareOfFinal * most_runs_) : 0;
+  }
+
   const Trial* find_trial(std::size_t point) const {
     const auto found = index_.find(point);
     return found == index_.end() ? nullptr : &tuning_.trials[found->second];
   }
 
-  /// Gives each point that many runs in all, as far as there are runs left.
+  /// Gives each point that many runs in all, as far as there are runs left of so many.
   void measure(const std::vector<std::size_t>& points, int runs) {
+    measure(points, runs, most_runs_ - runs_of_final());
+  }
+  void measure(const std::vector<std::size_t>& points, int runs, int most_runs) {
     std::vector<Record> batch;
     for (const std::size_t point : points) {
       const Trial* trial = find_trial(point);
       const int before = trial == nullptr ? 0 : trial->runs;
       if (runs <= before) continue;
-      if (tuning_.runs + runs - before > most_runs_) {
-        tuning_.why_ended = fmt::format("{} runs are done, of at most {}", tuning_.runs, most_runs_);
+      if (tuning_.runs + runs - before > most_runs) {
+        if (tuning_.why_ended.empty()) tuning_.why_ended = kOutOfRuns;
         break;
       }
       tuning_.runs += runs - before;

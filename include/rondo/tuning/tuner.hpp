@@ -67,9 +67,10 @@ struct TuneContext {
 /// Collective. Deals each batch over the ranks. With an objective that gives the same times, the result is
 /// the same on any number of ranks, after any stops. Ends after most_runs, when no point is left, or when
 /// over `patience` points the best got less than 1 % faster and the distribution of good points moved by
-/// less than 0.1 (Kullback and Leibler's divergence; TuCCL, equation 5). Throws Error(stopped) once a
-/// measurement was interrupted, Error(unavailable) where none of the first points gives a time; what was
-/// measured is saved before.
+/// less than 0.1 (Kullback and Leibler's divergence; TuCCL, equation 5). With estimator and Hyperband a fifth
+/// of most_runs is left for the best eight points of all runs: the better half of them stays, three times,
+/// with twice as many more. Throws Error(stopped) once a measurement was interrupted, Error(unavailable)
+/// where none of the first points gives a time; what was measured is saved before.
 Tuning tune(const Space& space, const Objective& objective, const TuneOptions& options, TuneContext context);
 
 /// The content of a state file; `about` says of what it is.

@@ -138,6 +138,21 @@ TEST(Tuner, MeasuresAllOfASmallSpace) {
   EXPECT_EQ(found.best->point, 5U);
 }
 
+// Of 360 runs 72 are left for the last eight: 3 more each, then 6 for four, 12 for two.
+TEST(Tuner, TheLastPointsAreComparedInMoreRuns) {
+  const Space space = tuccl_space();
+  const Tuning found = tuned(space, Bowl(space, 700, 0.05), {.seed = 1, .most_runs = 360, .patience = 360});
+  EXPECT_LE(found.runs, 360);
+  ASSERT_TRUE(found.best);
+  EXPECT_EQ(found.best->runs, 4 + 3 + 6 + 12);
+  const auto with = [&](int runs) {
+    return std::ranges::count_if(found.trials, [&](const Trial& trial) { return trial.runs == runs; });
+  };
+  EXPECT_EQ(with(4 + 3), 4);
+  EXPECT_EQ(with(4 + 3 + 6), 2);
+  EXPECT_EQ(with(4 + 3 + 6 + 12), 2);
+}
+
 TEST(Tuner, HyperbandsBrackets) {
   // s_max = 2: ceil(3/3 9) = 9 points of 1 run, 3 of 3, 1 of 9; ceil(3/2 3) = 5 of 3, 1 of 9; 3 of 9.
   const Space space = tuccl_space();
