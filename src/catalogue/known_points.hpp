@@ -11,6 +11,7 @@ class KnownPoints {
  public:
   void add(double size_bytes, double finish_us) { points_.emplace(size_bytes, finish_us); }
 
+  bool is_at(double size_bytes) const { return points_.contains(size_bytes); }
   /// By this it takes no less: not less than at smaller sizes, nor than a line through two of its points says
   /// outside them.
   double least_us(double size_bytes) const;

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <tuple>
 
 #include "known_points.hpp"
@@ -18,10 +22,10 @@ namespace {
 
 /// Ranges of sizes of a series, which are dealt over the ranks.
 constexpr std::size_t kParts = 8;
-/// What ends later by that much, as its times at other sizes say, is not replayed.
-constexpr double kClearlyLater = 1.01;
 /// One of so many sizes is replayed even if the times at other sizes say all.
-constexpr std::size_t kReplayedEvery = 8;
+constexpr std::size_t kReplayedEvery = 32;
+/// What rounding may make of times.
+constexpr double kRounding = 1e-9;
 
 struct ToldSample {
   std::uint64_t sizes = 0;
@@ -30,6 +34,8 @@ struct ToldSample {
   double largest_loss = 0;
   double largest_loss_bytes = 0;
   double lookup_s = 0;
+  std::uint64_t replays = 0;
+  std::uint64_t surprises = 0;
 };
 
 /// Ascending, spread evenly by ratio over the cells.
@@ -43,77 +49,142 @@ std::vector<double> sizes_of(const Table& table, std::size_t number, std::uint64
   return sizes;
 }
 
-/// What the cells and the borders say, by schedule.
-std::map<std::string, KnownPoints> known_points(const Table& table) {
-  std::map<std::string, KnownPoints> known;
-  for (const Bin& bin : table.bins) known[bin.schedule];
-  const auto add = [&](const std::string& name, double size_bytes, double finish_us) {
-    const auto at = known.find(name);
-    if (at != known.end()) at->second.add(size_bytes, finish_us);
-  };
-  for (const Cell& cell : table.cells) add(cell.schedule, cell.size_bytes, cell.finish_us);
-  for (std::size_t i = 0; i + 1 < table.bins.size(); ++i) {
-    if (!table.bins[i].border) continue;
-    const Border& border = *table.bins[i].border;
-    add(table.bins[i].schedule, border.below_bytes, border.below_us);
-    add(table.bins[i + 1].schedule, border.above_bytes, border.above_us);
+/// All of 0 .. number - 1, first the middle, then the middles of both sides, and so on: what is found at
+/// one size says most about those between it and its neighbours.
+std::vector<std::size_t> middles_first(std::size_t number) {
+  std::vector<std::size_t> order;
+  std::vector<std::pair<std::size_t, std::size_t>> ranges{{0, number}};
+  for (std::size_t r = 0; r < ranges.size(); ++r) {
+    const auto [first, end] = ranges[r];
+    if (first == end) continue;
+    const std::size_t middle = (first + end) / 2;
+    order.push_back(middle);
+    ranges.emplace_back(first, middle);
+    ranges.emplace_back(middle + 1, end);
   }
-  return known;
+  return order;
+}
+
+/// The schedules of a series' bins at any size: what times at other sizes say, and replays where that is not
+/// enough.
+class SampledTimes {
+ public:
+  SampledTimes(const Folder& folder, const Table& table, ToldSample& told)
+      : folder_(folder), topology_(folder.fabric(table.series.fabric)), told_(told) {
+    for (const Bin& bin : table.bins) known_[bin.schedule];
+    const auto add = [&](const std::string& name, double size_bytes, double finish_us) {
+      const auto at = known_.find(name);
+      if (at != known_.end()) at->second.points.add(size_bytes, finish_us);
+    };
+    for (const Cell& cell : table.cells) add(cell.schedule, cell.size_bytes, cell.finish_us);
+    for (std::size_t i = 0; i + 1 < table.bins.size(); ++i) {
+      if (!table.bins[i].border) continue;
+      const Border& border = *table.bins[i].border;
+      add(table.bins[i].schedule, border.below_bytes, border.below_us);
+      add(table.bins[i + 1].schedule, border.above_bytes, border.above_us);
+    }
+  }
+
+  /// Schedules that may be earlier than `own`, by what is known; the most promising one first.
+  std::optional<std::string> rival_of(const std::string& own, double size_bytes) const {
+    const double own_us = most_us(own, size_bytes);
+    std::optional<std::string> rival;
+    double least_us = own_us * (1 - kRounding);
+    for (const auto& [name, of] : known_) {
+      if (name == own || this->least_us(name, size_bytes) >= least_us) continue;
+      least_us = this->least_us(name, size_bytes);
+      rival = name;
+    }
+    return rival;
+  }
+  bool is_exact(const std::string& name, double size_bytes) const {
+    return most_us(name, size_bytes) <= least_us(name, size_bytes) * (1 + kRounding);
+  }
+  double least_us(const std::string& name, double size_bytes) const {
+    const Known& of = known_.at(name);
+    if (of.never_at.contains(size_bytes)) return kInfinity;
+    return of.is_convex || of.points.is_at(size_bytes) ? of.points.least_us(size_bytes) : 0;
+  }
+  double most_us(const std::string& name, double size_bytes) const {
+    const Known& of = known_.at(name);
+    if (of.never_at.contains(size_bytes)) return kInfinity;
+    return of.is_convex || of.points.is_at(size_bytes) ? of.points.most_us(size_bytes) : kInfinity;
+  }
+
+  void replay(const std::string& name, double size_bytes) {
+    Known& of = known_.at(name);
+    if (of.points.is_at(size_bytes) || of.never_at.contains(size_bytes)) return;
+    const double us = replayed_at(name, *folder_.schedule(name), *topology_, size_bytes).finish_us();
+    ++told_.replays;
+    // An order of sums that does not work at this size may at the next one.
+    if (!std::isfinite(us)) {
+      of.never_at.insert(size_bytes);
+      return;
+    }
+    // Where passes over sums differ, the times at other sizes say nothing: from then on all are replayed.
+    const bool is_as_known = us >= of.points.least_us(size_bytes) * (1 - kSurprise) &&
+                             us <= of.points.most_us(size_bytes) * (1 + kSurprise);
+    if (of.is_convex && !is_as_known) {
+      ++told_.surprises;
+      of.is_convex = false;
+    }
+    of.points.add(size_bytes, us);
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static constexpr double kSurprise = 1e-6;
+
+  struct Known {
+    KnownPoints points = {};
+    std::set<double> never_at = {};
+    bool is_convex = true;
+  };
+
+  const Folder& folder_;
+  std::shared_ptr<const Topology> topology_;
+  ToldSample& told_;
+  std::map<std::string, Known> known_;
+};
+
+/// Counts one size, whose bin has `own`.
+void sample_size(SampledTimes& times, const std::string& own, double size_bytes, ToldSample& told) {
+  std::optional<std::string> rival;
+  while ((rival = times.rival_of(own, size_bytes))) {
+    if (!times.is_exact(own, size_bytes)) {
+      times.replay(own, size_bytes);
+    } else if (!times.is_exact(*rival, size_bytes)) {
+      times.replay(*rival, size_bytes);
+    } else {
+      break;
+    }
+  }
+  ++told.sizes;
+  if (!rival) {
+    ++told.best;
+    return;
+  }
+  const double own_us = std::min(times.least_us(own, size_bytes), std::numeric_limits<double>::max());
+  const double loss = own_us / times.least_us(*rival, size_bytes) - 1;
+  told.loss += loss;
+  if (loss <= told.largest_loss) return;
+  told.largest_loss = loss;
+  told.largest_loss_bytes = size_bytes;
 }
 
 ToldSample sample_sizes(const Folder& folder, const Table& table, std::span<const double> sizes) {
   const Catalogue index(folder.path());
-  const auto topology = folder.fabric(table.series.fabric);
-  std::map<std::string, KnownPoints> known = known_points(table);
   ToldSample told;
+  SampledTimes times(folder, table, told);
   std::size_t number = 0;
-  for (const double size_bytes : sizes) {
+  for (const std::size_t i : middles_first(sizes.size())) {
     const Stopwatch clock;
-    const Found found = index.lookup({table.series.collective, size_bytes, table.series.fabric,
+    const Found found = index.lookup({table.series.collective, sizes[i], table.series.fabric,
                                       table.series.root, table.series.group, table.series.relays});
     told.lookup_s += clock.seconds();
-    const auto is_clearly_best = [&](const Found& own, double bytes) {
-      double own_us = std::numeric_limits<double>::infinity();
-      double least_us = own_us;
-      for (const auto& [name, points] : known) {
-        const bool is_own = own.schedule == folder.schedule_path(name);
-        (is_own ? own_us : least_us) =
-            is_own ? points.most_us(bytes) : std::min(least_us, points.least_us(bytes));
-      }
-      return std::isfinite(own_us) && least_us >= own_us * kClearlyLater;
-    };
-    const auto finish_us = [&](const std::string& name) {
-      const double us = replayed_at(name, *folder.schedule(name), *topology, size_bytes).finish_us();
-      // An order of sums that does not work at this size may at the next one.
-      if (std::isfinite(us)) known.at(name).add(size_bytes, us);
-      return us;
-    };
-    if (number++ % kReplayedEvery != 0 && is_clearly_best(found, size_bytes)) {
-      ++told.sizes;
-      ++told.best;
-      continue;
-    }
-    double own_us = std::numeric_limits<double>::infinity();
-    for (const auto& [name, points] : known) {
-      if (found.schedule == folder.schedule_path(name)) own_us = finish_us(name);
-    }
-    double best_us = own_us;
-    for (const auto& [name, points] : known) {
-      if (found.schedule == folder.schedule_path(name) ||
-          points.least_us(size_bytes) >= own_us * kClearlyLater)
-        continue;
-      best_us = std::min(best_us, finish_us(name));
-    }
-    if (!std::isfinite(best_us)) continue;
-    if (!std::isfinite(own_us)) own_us = std::numeric_limits<double>::max();
-    const double loss = own_us / best_us - 1;
-    ++told.sizes;
-    told.best += is_earlier(best_us, own_us) ? 0 : 1;
-    told.loss += loss;
-    if (loss > told.largest_loss) {
-      told.largest_loss = loss;
-      told.largest_loss_bytes = size_bytes;
-    }
+    const std::string own = found.schedule.stem().string();
+    if (number++ % kReplayedEvery == 0) times.replay(own, sizes[i]);
+    sample_size(times, own, sizes[i], told);
   }
   return told;
 }
@@ -150,6 +221,8 @@ Sampled sample(const Folder& folder, std::size_t sizes, std::uint64_t seed, cons
     all.best += told.best;
     all.mean_loss += told.loss;
     all.lookup_us += 1e6 * told.lookup_s;
+    all.replays += told.replays;
+    all.surprises += told.surprises;
     if (told.largest_loss > all.largest_loss) {
       all.largest_loss = told.largest_loss;
       all.largest_loss_bytes = told.largest_loss_bytes;

@@ -30,9 +30,8 @@ std::vector<OptionGroup> verify_groups() {
       {"What to do",
        {{"random-sizes", "N", "",
          "also look N random sizes up, and compare the schedule that is found with all of their series: by "
-         "replay, but where their times at other sizes say that it is earlier by 1 % (times are convex in "
-         "the "
-         "size; every eighth size is replayed in any case)"},
+         "what replays at other sizes leave possible (times are convex in the size), by replay where that "
+         "does not decide, and at every 32nd size in any case"},
         {"repair", "", "", "first make the index anew from the other files"}}}};
 }
 
@@ -74,9 +73,9 @@ std::string verify(const Settings& settings, const Communicator& communicator) {
   return text + fmt::format(
                     "{} random sizes: {} with the best schedule of their series; largest loss {:.3f} %, mean "
                     "{:.4f} %; "
-                    "a look-up takes {:.1f} us{}\n",
+                    "a look-up takes {:.1f} us; {} replays, {} of them not as times at other sizes say{}\n",
                     sampled.sizes, sampled.best, 100 * sampled.largest_loss, 100 * sampled.mean_loss,
-                    sampled.lookup_us,
+                    sampled.lookup_us, sampled.replays, sampled.surprises,
                     sampled.largest_loss > 0
                         ? fmt::format("; most is lost by {} of {}", sampled.largest_loss_series,
                                       format_size(sampled.largest_loss_bytes))
