@@ -73,7 +73,7 @@ class CellMaker {
   bool is_good_enough() {
     if (cell_.is_refused()) return false;
     if (is_near_by_a_neighbour()) return true;
-    cell_.bound = bound_at(task_.topology, demand_);
+    cell_.bound = bounds().best();
     return cell_.gap() <= task_.options.tolerance || is_settled();
   }
 
@@ -93,10 +93,16 @@ class CellMaker {
     return false;
   }
 
+  /// Of the older schedule on its own figures, but for rounding.
+  double gap_before() const {
+    constexpr double kSame = 1 + 1e-6;
+    return (1 + task_.older->gap()) * kSame - 1;
+  }
+
   /// Whether the older schedule was as far from the bound on its own figures.
   bool is_as_good_as(const Replayed* older) const {
     if (cell_.is_refused() || older == nullptr || !older->schedule) return false;
-    return 1 + cell_.gap() <= (1 + task_.older->gap()) * (1 + task_.options.tolerance);
+    return cell_.gap() <= gap_before();
   }
 
   /// Sums for one GPU each from what spreads, backwards; for several, from both in two halves.
@@ -113,7 +119,7 @@ class CellMaker {
     if (!made) return;
     if (is_whole) halves_ = std::make_shared<const ProvenSchedule>(*made);
     if (!cell_.is_refused() && !is_earlier(made->schedule.finish_us, cell_.finish_us)) return;
-    if (!cell_.bound) cell_.bound = bound_at(task_.topology, demand_);
+    if (!cell_.bound) cell_.bound = bounds().best();
     made->lower_bound = cell_.bound;
     cell_.way = Way::adapted;
     cell_.finish_us = made->schedule.finish_us;
@@ -156,11 +162,12 @@ class CellMaker {
   void solve(const Replayed* older) {
     const double tolerance = task_.options.tolerance;
     Problem problem{task_.topology, demand_, task_.options.solve};
+    problem.bounds = bounds_;
     problem.halves = halves_;
     if (older != nullptr) {
       problem.options.from = cell_.is_refused() || made_ ? older->name : cell_.schedule;
       problem.start = task_.folder.schedule(problem.options.from);
-      problem.options.enough_gap = std::max(tolerance, (1 + task_.older->gap()) * (1 + tolerance) - 1);
+      problem.options.enough_gap = std::max(tolerance, gap_before());
       if (try_solving(problem, Way::adapted)) return;
       problem.start = nullptr;
       problem.halves = nullptr;
@@ -239,6 +246,12 @@ class CellMaker {
     cell_.refusal.clear();
   }
 
+  /// Derived where something has to be judged, once.
+  const Bounds& bounds() {
+    if (!bounds_) bounds_ = std::make_shared<const Bounds>(bounds_at(task_.topology, demand_));
+    return *bounds_;
+  }
+
   const CellTask& task_;
   const std::atomic<bool>* interrupt_;
   Demand demand_;
@@ -246,6 +259,7 @@ class CellMaker {
   std::map<std::string, Replayed> replayed_;           ///< by the name of their file
   std::optional<ProvenSchedule> made_ = std::nullopt;  ///< from others, of no file as yet
   std::shared_ptr<const ProvenSchedule> halves_ = nullptr;
+  std::shared_ptr<const Bounds> bounds_ = nullptr;
 };
 
 }  // namespace

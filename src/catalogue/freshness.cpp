@@ -59,7 +59,7 @@ std::vector<Checked> check(const Folder& folder, const std::string& fingerprint,
         const Replayed there =
             replayed_at(schedules[i], *folder.schedule(schedules[i]), *topology, cell.size_bytes);
         const LowerBound bound =
-            bound_at(topology, demand_of(cell.series, cell.size_bytes, topology->num_gpus()));
+            bounds_at(topology, demand_of(cell.series, cell.size_bytes, topology->num_gpus())).best();
         return to_message(ToldCheck{0, there.finish_us(), bound.us, there.why_not});
       });
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -36,9 +36,9 @@ Replayed replayed_at(const std::string& name, const ProvenSchedule& kept, const 
   return result;
 }
 
-LowerBound bound_at(const std::shared_ptr<const Topology>& topology, const Demand& demand) {
+Bounds bounds_at(const std::shared_ptr<const Topology>& topology, const Demand& demand) {
   const auto alone = make_local_communicator();
-  return rondo::bound({topology, demand}, {*alone}).best();
+  return rondo::bound({topology, demand}, {*alone});
 }
 
 std::optional<LowerBound> bound_by(const Certificate& certificate, double its_size_bytes,

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "rondo/bounds/bounds.hpp"
 #include "rondo/catalogue/entry.hpp"
 #include "rondo/core/schedule.hpp"
 
@@ -24,8 +25,8 @@ struct Replayed {
 Replayed replayed_at(const std::string& name, const ProvenSchedule& kept, const Topology& topology,
                      double size_bytes);
 
-/// Lower bound of a series at a size; this rank alone.
-LowerBound bound_at(const std::shared_ptr<const Topology>& topology, const Demand& demand);
+/// Lower bounds of a series at a size; this rank alone.
+Bounds bounds_at(const std::shared_ptr<const Topology>& topology, const Demand& demand);
 
 /// What the certificate of the bound at another size proves at this one; nothing where it does not hold here.
 std::optional<LowerBound> bound_by(const Certificate& certificate, double its_size_bytes,

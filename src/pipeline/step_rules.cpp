@@ -47,7 +47,10 @@ Problem in_parts(const Problem& problem) {
   Problem divided = problem;
   // Rounds number the chunks of a custom demand.
   if (works_in_rounds(problem) && problem.demand.collective() == Collective::custom) return divided;
-  if (std::optional<Demand> parts = in_even_parts(problem.demand)) divided.demand = *std::move(parts);
+  std::optional<Demand> parts = in_even_parts(problem.demand);
+  if (!parts) return divided;
+  divided.demand = *std::move(parts);
+  divided.bounds = nullptr;
   return divided;
 }
 

@@ -106,7 +106,8 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
   const Toolbox tools = prepare_toolbox(problem.options, context);
   Steps steps;
 
-  const Bounds bounds = steps.timed("bounds", [&] { return shared_bounds(problem, tools, context); });
+  const Bounds bounds = steps.timed(
+      "bounds", [&] { return problem.bounds ? *problem.bounds : shared_bounds(problem, tools, context); });
   StopRule rule(problem, bounds, context);
 
   Exploration found;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rondo/bounds/bounds.hpp"
 #include "rondo/core/certificate.hpp"
 #include "rondo/core/collective.hpp"
 #include "rondo/core/schedule.hpp"
@@ -35,6 +36,8 @@ struct Problem {
   /// Of sums for several GPUs each, a schedule in halves (halves.hpp) that is there already, in place of one
   /// that would be made of halves.
   std::shared_ptr<const ProvenSchedule> halves = nullptr;
+  /// Of this topology and demand, where they are known; null: to be derived.
+  std::shared_ptr<const Bounds> bounds = nullptr;
 
   Instance instance() const { return {topology, demand}; }
 };
