@@ -39,9 +39,9 @@ std::vector<Case> cases() {
   // 1,024 GPUs. Few chunks, so that thousands of neighbours are made in minutes.
   const std::vector<std::string> large{"--topology",   "torus:dims=32x32", "--degrade", "0.05:0.5..0.9",
                                        "--collective", "broadcast",        "--size",    "1GB"};
-  all.push_back({"local search, 1,024 GPUs, 2048 streams", large});
+  all.push_back({"local search, 1,024 GPUs, 4096 streams", large});
   all.back().arguments.insert(all.back().arguments.end(), {"--chunks", "16", "--engine", "list", "--streams",
-                                                           "2048", "--improve-work", "5e7"});
+                                                           "4096", "--improve-work", "4e8"});
   return all;
 }
 
