@@ -19,7 +19,7 @@ struct Pairs {
   /// Whether long chunks go together as well, however many; also the seed's choice.
   bool all_together = false;
   /// Whether of pairs that learn equally much those go first whose numbers differ in the lowest bits, as in
-  /// recursive doubling: then none is left over without a partner. Else chance decides; also the seed's choice.
+  /// recursive doubling: then none is left over without a partner. Else chance decides; the seed's choice.
   bool by_number = false;
 };
 
