@@ -129,10 +129,6 @@ std::string find_fault_of_figures(const RoundRecord& record) {
   return "";
 }
 
-bool before(const Send& a, const Send& b) {
-  return std::tie(a.start_us, a.link, a.chunk) < std::tie(b.start_us, b.link, b.chunk);
-}
-
 }  // namespace
 
 RowRange rows_of_rank(std::size_t num_rows, int rank, int num_ranks) {
@@ -158,7 +154,7 @@ std::vector<RoundColumn> columns_of(const RoundRecord& record) {
 std::string find_fault(const RoundRecord& record) {
   std::string fault = find_fault_of_figures(record);
   if (fault.empty()) fault = find_fault("sends", record.sends);
-  if (fault.empty() && !std::is_sorted(record.sends.begin(), record.sends.end(), before)) {
+  if (fault.empty() && !std::is_sorted(record.sends.begin(), record.sends.end(), comes_before)) {
     fault = "sends: not sorted by (start_us, link, chunk)";
   }
   if (fault.empty() && record.plan) fault = find_fault("plan", *record.plan);

@@ -89,10 +89,10 @@ class SampledTimes {
   std::optional<std::string> rival_of(const std::string& own, double size_bytes) const {
     const double own_us = most_us(own, size_bytes);
     std::optional<std::string> rival;
-    double least_us = own_us * (1 - kRounding);
+    double earliest_us = own_us * (1 - kRounding);
     for (const auto& [name, of] : known_) {
-      if (name == own || this->least_us(name, size_bytes) >= least_us) continue;
-      least_us = this->least_us(name, size_bytes);
+      if (name == own || least_us(name, size_bytes) >= earliest_us) continue;
+      earliest_us = least_us(name, size_bytes);
       rival = name;
     }
     return rival;

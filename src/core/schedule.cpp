@@ -5,10 +5,12 @@
 
 namespace rondo {
 
+bool comes_before(const Send& a, const Send& b) {
+  return std::tie(a.start_us, a.link, a.chunk) < std::tie(b.start_us, b.link, b.chunk);
+}
+
 void canonicalise(Schedule& schedule) {
-  std::stable_sort(schedule.sends.begin(), schedule.sends.end(), [](const Send& a, const Send& b) {
-    return std::tie(a.start_us, a.link, a.chunk) < std::tie(b.start_us, b.link, b.chunk);
-  });
+  std::stable_sort(schedule.sends.begin(), schedule.sends.end(), comes_before);
 }
 
 }  // namespace rondo

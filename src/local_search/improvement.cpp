@@ -49,7 +49,7 @@ constexpr double kShareOfPressure = 1e-4;
 /// until one closes less than this share of the gap: so many streams of chains as long as so many tries.
 constexpr double kShareOfReplanting = 0.01;
 constexpr std::size_t kReplantingStreams = 4;
-constexpr double kReplanting = 32;
+constexpr std::size_t kReplanting = 32;
 constexpr double kMostReplanted = 2e4;  ///< transfers of a plan
 /// Share of the remaining work or time that every level but the last may take, and each later restart round.
 constexpr double kShareOfWork = 0.5;
@@ -400,9 +400,7 @@ class Improver {
   void play_round() {
     // What was better is tried again: elsewhere in the plan, it may still be.
     std::vector<std::uint64_t> seeds = state_.good_seeds;
-    for (const std::size_t most = streams(); seeds.size() < most;)
-      seeds.push_back(mix_bits(task_.seed + 1) + state_.seeds + seeds.size());
-    state_.seeds += seeds.size();
+    add_seeds(seeds, streams());
     const StreamRound round = play_streams({incumbent_, space_, task_.bound_us}, seeds,
                                            seeds.size() > kTriesPerRound, communicator_);
     state_.level_tries += round.tries;
@@ -411,11 +409,14 @@ class Improver {
     state_.good_seeds = better_seeds(seeds, round.qualities, incumbent_.plan.quality);
     accept(round);
   }
+  /// New ones, up to `most` with those that are there.
+  void add_seeds(std::vector<std::uint64_t>& seeds, std::size_t most) {
+    while (seeds.size() < most) seeds.push_back(mix_bits(task_.seed + 1) + state_.seeds + seeds.size());
+    state_.seeds += seeds.size();
+  }
   void play_replanting_round() {
     std::vector<std::uint64_t> seeds;
-    while (seeds.size() < kReplantingStreams)
-      seeds.push_back(mix_bits(task_.seed + 1) + state_.seeds + seeds.size());
-    state_.seeds += seeds.size();
+    add_seeds(seeds, kReplantingStreams);
     const StreamRound round =
         play_streams({incumbent_, space_, task_.bound_us, kReplanting}, seeds, false, communicator_);
     const double closed_us = round.winner ? finish_us() - round.winner->quality.finish_us : 0;

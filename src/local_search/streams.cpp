@@ -100,9 +100,9 @@ StreamRound play_streams(const StreamTask& task, const std::vector<std::uint64_t
   BestHere here(most);
   const auto outcomes = map_parts(communicator, std::vector<double>(seeds.size(), 1.0), [&](std::size_t i) {
     std::optional<TransferPlan> plan = in_time([&] {
-      return task.replanting > 0
-                 ? replanted(task.incumbent, task.space, task.bound_us, task.replanting, seeds[i])
-                 : neighbour_of(task.incumbent, task.space, task.bound_us, seeds[i]);
+      return task.replanting > 0 ? replanted(task.incumbent, task.space, task.bound_us,
+                                             static_cast<double>(task.replanting), seeds[i])
+                                 : neighbour_of(task.incumbent, task.space, task.bound_us, seeds[i]);
     });
     const PlanQuality quality = plan ? plan->quality : kNothingChanged;
     if (quality < before) here.offer(i, std::move(*plan));
@@ -113,7 +113,7 @@ StreamRound play_streams(const StreamTask& task, const std::vector<std::uint64_t
     if (outcome.error) throw *outcome.error;
     round.qualities.push_back(from_message<PlanQuality>(outcome.value));
   }
-  round.tries = seeds.size() * (task.replanting > 0 ? static_cast<std::size_t>(task.replanting) : 1);
+  round.tries = seeds.size() * std::max<std::size_t>(1, task.replanting);
   const std::vector<std::size_t> streams = best_streams(round.qualities, before, most);
   if (streams.empty()) return round;
   std::vector<TransferPlan> plans;

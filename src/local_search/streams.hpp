@@ -23,7 +23,7 @@ struct StreamTask {
   const PlanSpace& space;
   double bound_us = 0;
   /// How long chains of replanting are (replanting.hpp), in tries of other moves; 0: neighbours by those.
-  double replanting = 0;
+  std::size_t replanting = 0;
 };
 
 /// Collective. One neighbour of the incumbent a seed, each made by one rank. With `merge`, where several are

@@ -1,13 +1,12 @@
 #include "rondo/pipeline/dealt_schedule.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <tuple>
 #include <utility>
 
-#include "rondo/core/error.hpp"
+#include "replayed.hpp"
+#include "rondo/core/index.hpp"
 #include "rondo/core/replay_parts.hpp"
 #include "rondo/parallel/all_to_all.hpp"
 #include "rondo/parallel/messages.hpp"
@@ -25,10 +24,6 @@ constexpr std::size_t kBlock = std::size_t{1} << 14;
 /// Uses of links that a rank looks at together; they are in memory several times, as messages and sorted.
 constexpr double kUsesAtOnce = 1 << 14;
 
-std::size_t index_of(int rank) {
-  return static_cast<std::size_t>(rank);
-}
-
 template <class T>
 void append_plain(const Bytes& bytes, std::vector<T>& values) {
   const std::vector<T> more = from_message<std::vector<T>>(bytes);
@@ -39,7 +34,7 @@ void append_plain(const Bytes& bytes, std::vector<T>& values) {
 /// chunks use of the links to whoever looks at them.
 std::optional<Violation> links_replayed(const Communicator& communicator, const Topology& topology,
                                         const Demand& demand, const ReplayOfChunks& chunks) {
-  const std::size_t ranks = index_of(communicator.size());
+  const std::size_t ranks = index(communicator.size());
   const auto groups = link_groups(topology, communicator.sum(chunks.sends_per_link()), kUsesAtOnce);
   std::optional<Violation> first;
   for (std::size_t begin = 0; begin < groups.size(); begin += ranks) {
@@ -49,14 +44,10 @@ std::optional<Violation> links_replayed(const Communicator& communicator, const 
     std::vector<LinkUse> uses;
     for (const Bytes& bytes : all_to_all(communicator, std::exchange(to_each, {})))
       if (!bytes.empty()) append_plain(bytes, uses);
-    const std::size_t own = begin + index_of(communicator.rank());
+    const std::size_t own = begin + index(communicator.rank());
     if (own < groups.size()) keep_first(first, replay_links(topology, demand, groups[own], std::move(uses)));
   }
   return first;
-}
-
-bool comes_before(const Send& a, const Send& b) {
-  return std::tie(a.start_us, a.link, a.chunk) < std::tie(b.start_us, b.link, b.chunk);
 }
 
 /// What one rank has sent to the root and the root has not passed on.
@@ -73,7 +64,7 @@ struct Stream {
 class Merger {
  public:
   Merger(const Communicator& communicator, std::span<const Send> own)
-      : communicator_(communicator), own_(own), streams_(index_of(communicator.size())) {
+      : communicator_(communicator), own_(own), streams_(index(communicator.size())) {
     streams_[0].is_over = true;
   }
 
@@ -144,8 +135,8 @@ void serve(const Communicator& communicator, std::span<const Send> own) {
   for (;;) {
     const auto asked = from_message<std::vector<char>>(communicator.broadcast({}, 0));
     if (asked.empty()) return;
-    std::vector<Bytes> to_each(index_of(communicator.size()));
-    if (asked[index_of(communicator.rank())] != 0) {
+    std::vector<Bytes> to_each(index(communicator.size()));
+    if (asked[index(communicator.rank())] != 0) {
       const std::span<const Send> block = own.first(std::min(own.size(), kBlock));
       MessageWriter message;
       message.put_all(block);
@@ -167,17 +158,14 @@ double dealt_finish_us(const Communicator& communicator, const Topology& topolog
   std::optional<Violation> of_all;
   for (const Bytes& bytes : communicator.all_gather(to_message(first)))
     keep_first(of_all, from_message<std::optional<Violation>>(bytes));
-  if (of_all) {
-    throw Error(ExitCode::internal, fmt::format("the replay refuses the schedule of {}: {}; please report it",
-                                                whose, of_all->sentence));
-  }
+  if (of_all) throw_refused(whose, of_all->sentence);
   return communicator.max(chunks.finish_us());
 }
 
 std::vector<Send> dealt(const Communicator& communicator, std::vector<Send> sends, int rank,
                         std::size_t num_chunks) {
   if (communicator.size() == 1) return sends;
-  const std::size_t ranks = index_of(communicator.size());
+  const std::size_t ranks = index(communicator.size());
   const auto total = static_cast<std::size_t>(
       communicator.max(communicator.rank() == rank ? static_cast<double>(sends.size()) : 0));
   std::vector<Send> own;
@@ -185,10 +173,10 @@ std::vector<Send> dealt(const Communicator& communicator, std::vector<Send> send
   for (std::size_t begin = 0; begin < total; begin += kBlock) {
     std::vector<MessageWriter> messages(ranks);
     for (std::size_t s = begin; s < std::min(begin + kBlock, sends.size()); ++s)
-      messages[index_of(rank_of_chunk(sends[s].chunk, num_chunks, communicator.size()))].put(sends[s]);
+      messages[index(rank_of_chunk(sends[s].chunk, num_chunks, communicator.size()))].put(sends[s]);
     std::vector<Bytes> to_each;
     for (MessageWriter& message : messages) to_each.push_back(message.take());
-    const Bytes arrived = std::move(all_to_all(communicator, to_each)[index_of(rank)]);
+    const Bytes arrived = std::move(all_to_all(communicator, to_each)[index(rank)]);
     MessageReader reader(arrived);
     for (std::size_t n = arrived.size() / sizeof(Send); n > 0; --n) own.push_back(reader.get<Send>());
   }

@@ -12,10 +12,10 @@
 #include "last_resort.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/core/replay_parts.hpp"
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
 #include "step_rules.hpp"
+#include "winner_share.hpp"
 
 namespace rondo {
 namespace {
@@ -84,7 +84,6 @@ class Explorer {
   void search();
   bool is_dealt(int chunks) const { return deals_ && may_be_dealt(problem_, chunks); }
   EngineResult take_best(const Trial& winner, std::optional<DealtSchedule>& is_dealt_as);
-  std::optional<Schedule> share_of(const Trial& winner, EngineResult* mine);
   Exploration best_on_every_rank();
 
   Merit merit(const Trial& trial) const {
@@ -353,7 +352,8 @@ EngineResult Explorer::take_best(const Trial& winner, std::optional<DealtSchedul
   std::shared_ptr<EngineResult> mine = std::move(now_.mine.result);
   if (!have_it) mine = nullptr;
   std::optional<Schedule> share;
-  if (is_dealt(winner.candidate.chunks)) share = share_of(winner, mine.get());
+  if (is_dealt(winner.candidate.chunks))
+    share = share_of({winner.candidate, now_.best_rank}, mine.get(), problem_, runner_, context_);
   EngineResult found;
   if (communicator.size() == 1) {
     found = std::move(*mine);
@@ -367,33 +367,6 @@ EngineResult Explorer::take_best(const Trial& winner, std::optional<DealtSchedul
   found.schedule = std::move(share);
   is_dealt_as = {winner.sends, winner.most_sends_on_a_link};
   return found;
-}
-
-/// Collective. This rank's part of the winner, `mine` on the rank that has it, where it leaves no sends;
-/// nothing where it stays whole. A folded one each rank makes for itself and unfolds its part of.
-std::optional<Schedule> Explorer::share_of(const Trial& winner, EngineResult* mine) {
-  enum Form { folded = 0, plain = 1, numbered = 2 };
-  const Communicator& communicator = context_.communicator;
-  const Demand demand = problem_.demand.with_chunks(winner.candidate.chunks);
-  Form form = folded;
-  if (mine != nullptr && mine->schedule)
-    form = replays_in_parts(*problem_.topology, demand, mine->schedule->sends) ? plain : numbered;
-  form = static_cast<Form>(communicator.max(form));
-  if (form == numbered) return std::nullopt;
-  if (form == plain) {
-    Schedule whole;
-    if (mine != nullptr) std::swap(whole, *mine->schedule);
-    const double finish_us = -communicator.max(mine != nullptr ? -whole.finish_us : -kInfinity);
-    return Schedule{dealt(communicator, std::move(whole.sends), now_.best_rank, demand.num_chunks()),
-                    finish_us};
-  }
-  const ChunkRange own = chunks_of_rank(demand.num_chunks(), communicator.rank(), communicator.size());
-  EngineResult again;
-  if (mine == nullptr || !mine->folded) again = runner_.rerun_folded(winner.candidate);
-  const EngineResult& result = mine != nullptr && mine->folded ? *mine : again;
-  if (result.folded) return Schedule{result.folded->sends_of(own), result.folded->finish_us()};
-  std::erase_if(again.schedule->sends, [&](const Send& send) { return !own.contains(send.chunk); });
-  return std::move(again.schedule);
 }
 
 /// Collective.

@@ -10,11 +10,13 @@ namespace rondo {
 double replayed_finish_us(const Topology& topology, const Demand& demand, const std::vector<Send>& sends,
                           const std::string& whose) {
   const ReplayResult replayed = replay(topology, demand, sends);
-  if (!replayed.valid()) {
-    throw Error(ExitCode::internal, fmt::format("the replay refuses the schedule of {}: {}; please report it",
-                                                whose, *replayed.violation));
-  }
+  if (!replayed.valid()) throw_refused(whose, *replayed.violation);
   return replayed.finish_us;
+}
+
+void throw_refused(const std::string& whose, const std::string& violation) {
+  throw Error(ExitCode::internal,
+              fmt::format("the replay refuses the schedule of {}: {}; please report it", whose, violation));
 }
 
 double checked_finish_us(double claimed_us, double replayed_us, const std::string& whose) {

@@ -14,6 +14,9 @@ namespace rondo {
 double replayed_finish_us(const Topology& topology, const Demand& demand, const std::vector<Send>& sends,
                           const std::string& whose);
 
+/// Throws Error(internal): the replay refuses `whose` schedule for the violation.
+[[noreturn]] void throw_refused(const std::string& whose, const std::string& violation);
+
 /// The finish time of the replay. Throws Error(internal), naming `whose`, where it is not what was claimed.
 double checked_finish_us(double claimed_us, double replayed_us, const std::string& whose);
 

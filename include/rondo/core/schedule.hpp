@@ -41,7 +41,9 @@ struct Schedule {
   double finish_us = 0;  ///< as claimed; the replay checks it
 };
 
-/// Sorts the sends as FORMATS.md 3 asks.
+/// The order of sends that FORMATS.md 3 asks for.
+bool comes_before(const Send& a, const Send& b);
+/// Sorts the sends so.
 void canonicalise(Schedule& schedule);
 
 /// A schedule with all that is needed to replay it and to check its bound: the content of `rondo-schedule`
