@@ -20,7 +20,7 @@ auto members_of(SameAs<Violation> auto& v) {
 namespace {
 
 /// Sends in one message of one rank to another.
-constexpr std::size_t kBlock = std::size_t{1} << 14;
+constexpr std::size_t kBlock = std::size_t{1} << 12;
 /// Uses of links that a rank looks at together; they are in memory several times, as messages and sorted.
 constexpr double kUsesAtOnce = 1 << 14;
 

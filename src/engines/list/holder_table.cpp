@@ -11,6 +11,7 @@ HolderTable::HolderTable(const HopTable& hops, const Demand& demand, const Deliv
       deliveries_(deliveries),
       rules_(rules),
       num_gpus_(hops.num_gpus()),
+      near_share_(rules.soonest || std::ranges::any_of(hops.hops(), &Hop::changes) ? 1 : kNearOfChunk),
       near_us_(demand.num_chunks() * num_gpus_, std::numeric_limits<float>::infinity()),
       held_near_us_(rules.soonest ? near_us_.size() : 0, std::numeric_limits<float>::infinity()),
       expected_(held_near_us_.size()),
@@ -22,7 +23,7 @@ HolderTable::HolderTable(const HopTable& hops, const Demand& demand, const Deliv
     size_class_.push_back(static_cast<std::size_t>(known - class_bytes_.begin()));
     if (known == class_bytes_.end()) {
       class_bytes_.push_back(bytes);
-      relay_us_.push_back(hops.relay_distance_us(bytes));
+      relay_us_.push_back(hops.relay_distance_us(near_share_ * bytes));
       double diameter = 0;
       for (const double d : relay_us_.back()) diameter = std::isfinite(d) ? std::max(diameter, d) : diameter;
       diameter_us_.push_back(diameter);

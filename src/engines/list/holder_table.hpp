@@ -22,7 +22,11 @@ class HolderTable {
   void promise(std::size_t chunk, GpuId receiver, double arrival_us, double now_us);
   /// The chunk has arrived.
   void land(std::size_t chunk, GpuId gpu);
-  /// Whether the receiver had better wait for a nearer holder than take the chunk over a hop.
+  /// Of a chunk, what distances are measured by: kNearOfChunk, but whole chunks where arrivals are compared
+  /// and where links change.
+  double near_share() const { return near_share_; }
+  /// Whether the receiver had better wait for a nearer holder than take the chunk over a hop, which takes
+  /// `duration_us` for near_share() of it.
   bool better_wait(std::size_t chunk, std::size_t receiver, double duration_us, double t_us) const;
   /// By how much of all distances the chunk comes nearer to those that wait for it if the GPU gets it, 0
   /// to 1.
@@ -46,6 +50,7 @@ class HolderTable {
   const Deliveries& deliveries_;
   const ListRules& rules_;
   std::size_t num_gpus_;
+  double near_share_;
   std::vector<std::size_t> size_class_;        ///< per contribution: chunks of equal bytes
   std::vector<double> class_bytes_;            ///< per size class
   std::vector<std::vector<double>> relay_us_;  ///< per size class: HopTable::relay_distance_us

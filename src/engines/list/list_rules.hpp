@@ -64,6 +64,9 @@ std::vector<std::string> list_policies_of_models();
 
 /// A holder is nearer than a hop takes below this share of it.
 inline constexpr double kNearer = 1 - 1e-5;
+/// Of a chunk, what distances from holders are measured by, latency mostly. By whole large chunks relays over
+/// fast links would all be nearer than a slow link, which would stay idle until the end.
+inline constexpr double kNearOfChunk = 1.0 / 64;
 
 /// Keys order chunks, the smallest goes first: 24 bits by the rule, 24 bits that break its ties, 16 bits of
 /// chance.

@@ -211,7 +211,7 @@ void ListScheduler::start_together(const Choice& first, double t_us) {
       const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
       if (c == first.chunk) continue;
       const double bytes = demand_.bytes(ChunkId{c});
-      if (holders_.better_wait(c, receiver, hop.duration_us(bytes), t_us)) continue;
+      if (holders_.better_wait(c, receiver, hop.duration_us(holders_.near_share() * bytes), t_us)) continue;
       others.emplace_back(holders_.key(c) | chance(c, receiver, rules_.seed), ChunkId{c});
     }
   }
@@ -268,7 +268,8 @@ std::optional<Choice> ListScheduler::best_chunk(int h, std::size_t receiver, dou
       // Distances are looked up last: they are far apart in memory.
       if (!count && best && !best->fallback && key >= best->key) continue;
       const double bytes = demand_.bytes(ChunkId{c});
-      const bool fallback = holders_.better_wait(c, receiver, timetable_.duration_us(hop, bytes, t_us), t_us);
+      const double near_us = timetable_.duration_us(hop, holders_.near_share() * bytes, t_us);
+      const bool fallback = holders_.better_wait(c, receiver, near_us, t_us);
       alternatives += fallback ? 0 : 1;
       if (fallback && ((best && !best->fallback) ||
                        (!rules_are_off_ &&

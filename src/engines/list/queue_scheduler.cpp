@@ -109,7 +109,7 @@ QueueScheduler::QueueScheduler(const Topology& topology, const FreeGroup& group,
       chunk_bytes_(*demand.uniform_chunk_bytes()),
       random_(rules.seed),
       timetable_(topology, group, hops, chunk_bytes_, rules.concurrency),
-      distances_(group, hops, chunk_bytes_, num_chunks_, rules.chunks == ChunkOrder::furthest),
+      distances_(group, hops, kNearOfChunk * chunk_bytes_, num_chunks_, rules.chunks == ChunkOrder::furthest),
       queues_(hops.hops().size()),
       fallbacks_(hops.hops().size()),
       lacking_(num_orbits_, num_chunks_),
@@ -205,7 +205,7 @@ bool QueueScheduler::leaves_to_others(int h) const {
 /// that had better wait for a nearer holder to the fallbacks.
 const HopQueue::Entry* QueueScheduler::first(HopQueue& queue, int h, bool sort_out_fallbacks) {
   const bool keys_grow = rules_.chunks == ChunkOrder::rarest || rules_.chunks == ChunkOrder::furthest;
-  const double wait_below_us = kNearer * timetable_.duration_us(h);
+  const double wait_below_us = kNearer * hops_.hop(h).hop.duration_us(kNearOfChunk * chunk_bytes_);
   const int receiver = hops_.hop(h).to;
   const auto to = static_cast<std::size_t>(receiver);
   // Where no other GPU is near enough, the chunk's distance, far away in memory, need not be looked up.

@@ -76,11 +76,12 @@ TEST(HolderTable, WaitsForANearerHolder) {
   HolderTable table(line_of.hops, line_of.demand, line_of.deliveries, rules);
   table.promise(0, GpuId{0}, 0, 0);
   EXPECT_EQ(table.key(0), make_key(1, 0));
-  // 2002 us from GPU 0 to GPU 2, 1001 us from GPU 1.
-  EXPECT_FALSE(table.better_wait(0, 2, 1500, 0));
-  EXPECT_TRUE(table.better_wait(0, 2, 2500, 0));
+  // The 64th part of the chunk takes 33.25 us from GPU 0 to GPU 2, 16.625 us from GPU 1.
+  EXPECT_EQ(table.near_share(), 1.0 / 64);
+  EXPECT_FALSE(table.better_wait(0, 2, 33, 0));
+  EXPECT_TRUE(table.better_wait(0, 2, 34, 0));
   table.promise(0, GpuId{1}, 1001, 0);
-  EXPECT_TRUE(table.better_wait(0, 2, 1500, 0));
+  EXPECT_TRUE(table.better_wait(0, 2, 17, 0));
   EXPECT_EQ(table.key(0), make_key(2, 0));
 }
 
@@ -88,6 +89,7 @@ TEST(HolderTable, SoonestComparesArrivals) {
   const LineTable line_of;
   const ListRules rules = list_rules("soonest", 0);
   HolderTable table(line_of.hops, line_of.demand, line_of.deliveries, rules);
+  EXPECT_EQ(table.near_share(), 1);
   table.promise(0, GpuId{0}, 0, 0);
   table.land(0, GpuId{0});
   table.promise(0, GpuId{1}, 1001, 0);
