@@ -239,7 +239,7 @@ class Improver {
     least_us_ = task_.least_us(state_.chunks);
     state_.idle_tries = 0;
     state_.level_tries = 0;
-    state_.replants = space_.may_copy() && may_replant(space_) && transfers(state_.chunks) <= kMostReplanted;
+    state_.replants = replants_ && transfers(state_.chunks) <= kMostReplanted;
     state_.level_end = spent() + kShareOfWork * (1 - spent());
     state_.paths.clear();
     for (std::size_t h = hops_of_fabric_; h < space_.hops.size(); ++h) {
@@ -448,6 +448,7 @@ class Improver {
   double try_share_ = 0;
   double restart_share_ = task_.restart_share;
   PlanSpace space_;
+  const bool replants_ = may_replant(space_);
   std::size_t hops_of_fabric_ = 0;
   double known_finish_us_ = task_.known_us;
   double least_us_ = 0;  ///< the least finish time in as many whole chunks as the plan's
@@ -457,6 +458,10 @@ class Improver {
 };
 
 }  // namespace
+
+bool begins_with_replanting(const Topology& topology, const Demand& demand) {
+  return may_replant(make_plan_space(topology, demand));
+}
 
 Improvement improve(const ImprovementTask& task, const Communicator& communicator,
                     const std::optional<Bytes>& from) {

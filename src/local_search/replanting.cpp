@@ -149,7 +149,7 @@ class Replanting {
 }  // namespace
 
 bool may_replant(const PlanSpace& space) {
-  return Forest::applies(space);
+  return space.may_copy() && Forest::applies(space);
 }
 
 std::optional<TransferPlan> replanted(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,

@@ -7,7 +7,8 @@
 
 namespace rondo {
 
-/// Whether replanted() can do something with plans of this space.
+/// Whether replanted() finds what moves of single transfers do not: switches copy, and every GPU wants
+/// everything.
 bool may_replant(const PlanSpace& space);
 
 /// Ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck, Journal of Computational Physics 159,

@@ -90,6 +90,9 @@ struct Improvement {
   bool out_of_time = false;  ///< too little time was left for a further step
 };
 
+/// Whether a search for the demand begins with replanting: switches copy, and every GPU wants everything.
+bool begins_with_replanting(const Topology& topology, const Demand& demand);
+
 /// Collective. Large-neighbourhood search over plans. It begins with few chunks, whose neighbours
 /// (neighbours.hpp) are cheap to evaluate; a start in more chunks races with that where work is limited. In
 /// every round the ranks evaluate neighbours of the incumbent (where switches copy, first chains of
