@@ -6,7 +6,6 @@
 #include <cmath>
 #include <map>
 #include <queue>
-#include <set>
 #include <tuple>
 
 #include "compatible_set.hpp"
@@ -56,12 +55,14 @@ class RouteScheduler {
   std::vector<int> intern(const Route& route);
   Urgency urgency(const Leg& leg) const;
   double load_weight(const Hop& hop) const;
+  int any_leg(int hop) const;
   int most_urgent_leg(int hop) const;
   void arrive(int chunk);
+  void look_at(int hop);
   void serve(double t_us);
   void start(int leg, double t_us);
   void wake(int hop, double t_us);
-  double bytes(int chunk) const { return demand_.bytes(ChunkId{chunk}); }
+  double bytes(int chunk) const { return uniform_bytes_ ? *uniform_bytes_ : demand_.bytes(ChunkId{chunk}); }
   const Hop& hop(int h) const { return hops_[static_cast<std::size_t>(h)]; }
   Leg& leg(int l) { return legs_[static_cast<std::size_t>(l)]; }
   const Leg& leg(int l) const { return legs_[static_cast<std::size_t>(l)]; }
@@ -71,8 +72,8 @@ class RouteScheduler {
   const RoutedChunks& routed_;
   RouteOrder order_;
   Random random_;
-  bool uniform_;  ///< all chunks have as many bytes
-  bool changes_;  ///< some link's bandwidth does
+  std::optional<double> uniform_bytes_;  ///< where all chunks have as many
+  bool changes_;                         ///< some link's bandwidth does
   double mean_bytes_ = 0;
   LinkTimetable timetable_;
   std::vector<double> left_;  ///< per link: of its bandwidth, for those that compete
@@ -84,7 +85,8 @@ class RouteScheduler {
   double greatest_load_us_ = 0;
   std::vector<double> remaining_us_;  ///< per link: load still to be carried
   std::vector<double> wake_us_;       ///< per hop: when it is looked at next
-  std::set<int> woken_;
+  std::vector<int> woken_;
+  std::vector<char> is_woken_;  ///< per hop
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   RouteStarts result_;
   std::vector<Send> sends_;  ///< of the last start alone
@@ -98,14 +100,15 @@ RouteScheduler::RouteScheduler(const Topology& topology, const std::vector<Hop>&
       routed_(routed),
       order_(rules.order),
       random_(rules.seed),
-      uniform_(demand.uniform_chunk_bytes().has_value()),
+      uniform_bytes_(demand.uniform_chunk_bytes()),
       changes_(topology.has_bandwidth_steps()),
       timetable_(topology, rules.concurrency),
       left_(topology.num_links(), 1),
       legs_of_hop_(hops.size()),
       position_(demand.num_chunks(), 0),
       remaining_us_(topology.num_links(), 0.0),
-      wake_us_(hops.size(), -1) {
+      wake_us_(hops.size(), -1),
+      is_woken_(hops.size(), 0) {
   for (const Route& route : routed.routes) legs_of_route_.push_back(intern(route));
   for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
     const int chunk = static_cast<int>(c);
@@ -168,6 +171,14 @@ double RouteScheduler::load_weight(const Hop& h) const {
   return sum;
 }
 
+/// One that chunks wait for; -1: none.
+int RouteScheduler::any_leg(int h) const {
+  for (const int l : legs_of_hop_[static_cast<std::size_t>(h)]) {
+    if (!leg(l).waiting.empty()) return l;
+  }
+  return -1;
+}
+
 int RouteScheduler::most_urgent_leg(int h) const {
   int best = -1;
   Urgency most{};
@@ -193,7 +204,14 @@ void RouteScheduler::arrive(int chunk) {
   const auto& starts = routed_.routes[route].start_us;
   const int l = legs[position_[c]];
   leg(l).waiting.push({starts.empty() ? 0.0 : starts[position_[c]], random_.next(), chunk});
-  woken_.insert(leg(l).hop);
+  look_at(leg(l).hop);
+}
+
+/// When this moment is decided.
+void RouteScheduler::look_at(int h) {
+  char& is_woken = is_woken_[static_cast<std::size_t>(h)];
+  if (is_woken == 0) woken_.push_back(h);
+  is_woken = 1;
 }
 
 void RouteScheduler::start(int l, double t_us) {
@@ -211,11 +229,8 @@ void RouteScheduler::start(int l, double t_us) {
 
 /// Has the hop looked at again when its links are idle.
 void RouteScheduler::wake(int h, double t_us) {
-  const auto& legs = legs_of_hop_[static_cast<std::size_t>(h)];
-  const auto waits = [&](int l) { return !leg(l).waiting.empty(); };
-  const auto any = std::find_if(legs.begin(), legs.end(), waits);
-  if (any == legs.end()) return;
-  const int l = uniform_ ? *any : most_urgent_leg(h);  // its bytes count
+  const int l = uniform_bytes_ ? any_leg(h) : most_urgent_leg(h);  // its bytes count
+  if (l < 0) return;
   const double idle = timetable_.earliest_start(hop(h), bytes(leg(l).waiting.top().chunk), t_us);
   double& wake_us = wake_us_[static_cast<std::size_t>(h)];
   if (!std::isfinite(idle) || (wake_us > t_us && wake_us <= idle)) return;
@@ -232,10 +247,13 @@ void RouteScheduler::serve(double t_us) {
     std::uint64_t tie;
     int leg;
   };
+  std::ranges::sort(woken_);
   std::vector<Offer> offers;
   for (const int h : woken_) {
-    const int l = most_urgent_leg(h);
-    if (l < 0 || !timetable_.can_start(hop(h), bytes(leg(l).waiting.top().chunk), t_us)) continue;
+    is_woken_[static_cast<std::size_t>(h)] = 0;
+    const int any = uniform_bytes_ ? any_leg(h) : most_urgent_leg(h);  // its bytes count
+    if (any < 0 || !timetable_.can_start(hop(h), bytes(leg(any).waiting.top().chunk), t_us)) continue;
+    const int l = uniform_bytes_ ? most_urgent_leg(h) : any;
     offers.push_back({load_weight(hop(h)), urgency(leg(l)), random_.next(), l});
   }
   std::sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
@@ -276,7 +294,7 @@ std::optional<RouteStarts> RouteScheduler::run(const Deadline& deadline) {
       const Event event = events_.top();
       t = std::max(t, event.t_us);
       if (event.chunk >= 0) arrive(event.chunk);
-      if (event.hop >= 0) woken_.insert(event.hop);
+      if (event.hop >= 0) look_at(event.hop);
     }
     serve(t);
   }
