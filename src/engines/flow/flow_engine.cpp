@@ -18,6 +18,7 @@
 #include "rondo/flows/rounding.hpp"
 #include "rondo/flows/route_table.hpp"
 #include "rondo/flows/steady_flow.hpp"
+#include "route_justification.hpp"
 #include "route_scheduling.hpp"
 #include "slots.hpp"
 
@@ -40,6 +41,11 @@ struct FlowPolicy {
   bool by_orbits = false;  ///< decided for the representatives of orbits, see orbit_problem.hpp
   FlowRates rates = FlowRates::whole;
 };
+
+/// From so many chunks on local search makes few tries of a schedule, or none; and the least part of the
+/// finish time that list scheduling has to have lost beyond the busiest link's load.
+constexpr std::size_t kManyChunks = 50'000;
+constexpr double kWorthJustifying = 1e-4;
 
 /// Where there is a free group, whole problems of more chunks than that are left out unless asked for.
 constexpr std::size_t kMaxWholeChunks = 20'000;
@@ -207,10 +213,14 @@ class FlowScheduler {
       if (!own) return std::nullopt;
       return Realised{std::move(*own), routed.greatest_load_us};
     }
-    auto schedule = schedule_routes(*topology_, table.hops, demand, routed,
-                                    {policy.order, call.seed, call.concurrency}, deadline);
-    if (!schedule) return std::nullopt;
-    return Realised{std::move(*schedule), routed.greatest_load_us};
+    auto starts = start_routes(*topology_, table.hops, demand, routed,
+                               {policy.order, call.seed, call.concurrency}, deadline);
+    if (!starts) return std::nullopt;
+    const std::vector<Hop>& hops = is_alone ? tables.at(1).hops : table.hops;
+    const double worthwhile_us = (1 + kWorthJustifying) * routed.greatest_load_us;
+    if (demand.num_chunks() > kManyChunks && starts->finish_us > worthwhile_us)
+      *starts = justified(*std::move(starts), *topology_, hops, demand, routed, call.concurrency, deadline);
+    return Realised{schedule_of(*starts, *topology_, hops, demand, routed), routed.greatest_load_us};
   }
 
   std::size_t num_automorphisms() const { return part_ ? part_->group.order() : 1; }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "fabrics.hpp"
+#include "flow/route_justification.hpp"
 #include "flow/route_scheduling.hpp"
 #include "rondo/core/replay.hpp"
 
@@ -30,6 +31,9 @@ class RoutedProblem {
 
   std::optional<RouteStarts> start(RouteOrder order, const Deadline& deadline = {}) const {
     return start_routes(*topology_, table_.hops, demand_, routed_, {order}, deadline);
+  }
+  RouteStarts justified(const RouteStarts& starts, const Deadline& deadline = {}) const {
+    return rondo::justified(starts, *topology_, table_.hops, demand_, routed_, kAnyConcurrency, deadline);
   }
   /// (chunk, hop of its route) -> start; with the schedule of the same replayed.
   std::map<std::pair<int, std::size_t>, double> starts(RouteOrder order) const {
@@ -109,6 +113,27 @@ TEST(RouteScheduling, OneHopAtATimeTakesALinkOfASwitch) {
                                         {{GpuId{1}, 2 * kMB, {GpuId{2}}}, {LinkId{1}, LinkId{5}}}});
   // The link into the switch that has more to carry is served first.
   EXPECT_EQ(problem.starts(RouteOrder::bottleneck), (Starts{{{1, 0}, 0}, {{0, 0}, 2000}}));
+}
+
+TEST(RouteScheduling, JustifiedWhatHasFartherToGoIsFirst) {
+  // Chunk 0 goes to GPU 1, chunk 1 on to GPU 2. Seen from the end, chunk 0 need not start before 2002.
+  const RoutedProblem problem(
+      fabric({gpu(), gpu(), gpu()}, {link(0, 1), link(1, 2)}),
+      {{{GpuId{0}, kMB, {GpuId{1}}}, {LinkId{0}}}, {{GpuId{0}, kMB, {GpuId{2}}}, {LinkId{0}, LinkId{1}}}});
+  const RouteStarts late{{{0, 0, 0}, {1, 0, 1000}, {1, 1, 2001}}, 3002};
+  const auto by_chunk = [](const RouteStarts& all) {
+    Starts starts;
+    for (const RouteStart& start : all.starts) starts[{start.chunk, start.position}] = start.start_us;
+    return starts;
+  };
+  const RouteStarts justified = problem.justified(late);
+  EXPECT_EQ(by_chunk(justified), (Starts{{{1, 0}, 0}, {{0, 0}, 1000}, {{1, 1}, 1001}}));
+  EXPECT_DOUBLE_EQ(justified.finish_us, 2002);
+  // Where nothing is gained, and where there is no time, all is as it was.
+  EXPECT_EQ(by_chunk(problem.justified(justified)), by_chunk(justified));
+  SolveLimits over;
+  over.time_limit_s = 0;
+  EXPECT_EQ(by_chunk(problem.justified(late, Deadline(over))), by_chunk(late));
 }
 
 TEST(RouteScheduling, NothingIsLeftWhereTheTimeIsOver) {
