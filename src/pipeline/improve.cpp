@@ -27,6 +27,8 @@ constexpr double kJoiningWork = 2e7;
 constexpr double kNear = 2.5e-3;
 constexpr double kMostEffort = 8;
 constexpr double kSmallPlan = 2e4;
+/// Beyond so many deliveries local search takes longer to begin than a gap that is met is worth.
+constexpr double kManyDeliveries = 5e4;
 /// Of the work, what may be in vain.
 constexpr double kIdleShare = 0.02;
 
@@ -213,6 +215,9 @@ void improve(const Problem& problem, EngineRunner& runner, Exploration& explorat
   const SearchState& state = exploration.state;
   if (problem.options.improve_work <= 0 || best_improvable(state.trials).empty() ||
       rule.time_share() >= until)
+    return;
+  if (problem.options.gap && problem.demand.num_deliveries() > kManyDeliveries &&
+      rule.stop(exploration.best.found.schedule->finish_us))
     return;
   LocalSearch(problem, runner, exploration, rule, context, until).run();
 }
