@@ -56,7 +56,7 @@ void add_damaged(std::vector<Case>& cases) {
   for (const char* fabric :
        {"star:chassis=32,intra=ndv2", "star:chassis=32", "rails:boxes=32", "rails:boxes=32,rails=2"}) {
     cases.push_back({"damaged", alltoall(fabric, "1GB",
-                                         {"--lp-solver", "columns", "--gap", "5%", "--degrade",
+                                         {"--lp-solver", "columns", "--gap", "0.3%", "--degrade",
                                           "0.05:0.5..0.9", "--seed", "1"})});
   }
 }
