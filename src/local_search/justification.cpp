@@ -8,6 +8,7 @@
 #include "copies.hpp"
 #include "insertion_timetable.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/local_search/ascending.hpp"
 #include "rondo/local_search/relay_fit.hpp"
 #include "rondo/model/linear_model.hpp"
 
@@ -16,16 +17,6 @@ namespace {
 
 constexpr int kNobody = -2;
 constexpr int kOrigin = -1;
-
-/// Numbers in ascending order of their keys; ties by number.
-std::vector<int> order_of(const std::vector<double>& key) {
-  std::vector<std::pair<double, int>> keyed(key.size());
-  for (std::size_t i = 0; i < key.size(); ++i) keyed[i] = {key[i], static_cast<int>(i)};
-  std::ranges::sort(keyed);
-  std::vector<int> order(key.size());
-  std::ranges::transform(keyed, order.begin(), [](const auto& entry) { return entry.second; });
-  return order;
-}
 
 /// Transfers that wait for their causes: one linked list for each cause, in order of insertion.
 class WaitingList {
@@ -242,7 +233,7 @@ class ForwardPass {
 }  // namespace
 
 std::vector<int> causal_order(const TransferPlan& plan, const std::vector<double>& key) {
-  const std::vector<int> order = order_of(key);
+  const std::vector<int> order = ascending(key);
   std::vector<char> listed(order.size(), 0);
   WaitingList waiting(order.size());
   std::vector<int> causal;
@@ -279,7 +270,7 @@ std::vector<double> latest_starts(const TransferPlan& plan, const PlanSpace& spa
   std::vector<int> left(n, 0);  // per original: of its tree
   for (std::size_t i = 0; i < n; ++i) ++left[index(original_of(plan.transfers, i))];
   TimeCheck check_time(space);
-  for (const int i : order_of(before_end)) {
+  for (const int i : ascending(before_end)) {
     check_time();
     const PlannedTransfer& t = plan.transfers[index(i)];
     const int original = trees.original(i);

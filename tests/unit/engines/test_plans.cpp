@@ -1,13 +1,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <memory>
+#include <numeric>
 
 #include "insertion_timetable.hpp"
 #include "merging.hpp"
 #include "rondo/core/generators.hpp"
+#include "rondo/core/random.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
+#include "rondo/local_search/ascending.hpp"
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/neighbours.hpp"
 
@@ -29,6 +34,21 @@ Topology line(std::vector<SharedBandwidth> shared = {}) {
 
 Hop hop_over(const Topology& topology, int link) {
   return make_hop(topology, std::vector<LinkId>{LinkId{link}});
+}
+
+TEST(Ascending, IsByKeyAndThenByNumberHoweverManyKeysThereAre) {
+  constexpr double kFar = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(ascending({2, -0.0, kFar, 0.0, -1.5, 2, -kFar}), (std::vector<int>{6, 4, 1, 3, 0, 5, 2}));
+  EXPECT_TRUE(ascending({}).empty());
+  std::vector<double> keys{kFar, -0.0, 0.0, 1e-300, -1e300};
+  while (keys.size() < 1000) {
+    const std::uint64_t bits = mix_bits(keys.size());
+    keys.push_back(static_cast<double>(bits % 97) * (bits % 2 == 0 ? 0.1 : -1e-9));
+  }
+  std::vector<int> expected(keys.size());
+  std::iota(expected.begin(), expected.end(), 0);
+  std::ranges::stable_sort(expected, {}, [&](int i) { return keys[static_cast<std::size_t>(i)]; });
+  EXPECT_EQ(ascending(keys), expected);
 }
 
 TEST(InsertionTimetable, FillsWhatIsLeftFree) {
