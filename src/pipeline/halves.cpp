@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
+#include <span>
 #include <utility>
 
 #include "replayed.hpp"
@@ -48,6 +50,66 @@ int chunks_of(const ProvenSchedule* kept, const Demand& wanted) {
   return chunks;
 }
 
+/// `first`, and `second` once all of it is there.
+std::vector<Send> in_turn(const Topology& topology, std::vector<Send> first,
+                          const std::vector<Send>& second) {
+  double end_us = 0;
+  std::int32_t next_number = 0;
+  for (const Send& send : first) {
+    end_us = std::max(end_us, send.arrival_us);
+    next_number = std::max(next_number, send.transfer + 1);
+  }
+  for (Send send : second) {
+    const double latency_us = topology.link(send.link).latency_us;
+    send.end_us = end_us + send.end_us;
+    send.start_us += end_us;
+    send.arrival_us = send.end_us + latency_us;
+    if (send.transfer != kNoTransfer) send.transfer += next_number;
+    first.push_back(send);
+  }
+  Schedule appended{std::move(first)};
+  canonicalise(appended);
+  return std::move(appended.sends);
+}
+
+/// Each transfer as early as their order allows; nothing where the replay refuses that.
+std::optional<Schedule> drawn_together(const Topology& topology, const Demand& demand,
+                                       const std::vector<Send>& sends) {
+  Schedule earlier = retimed({topology, sends}, topology, demand);
+  const ReplayResult replayed = replay(topology, demand, earlier.sends);
+  if (!replayed.valid()) return std::nullopt;
+  earlier.finish_us = replayed.finish_us;
+  return earlier;
+}
+
+/// Chunks of one contribution are alike: of those in `spreading`, of the demand `spread`, the one that leaves
+/// first becomes the one whose sum `gathering` has first, and so on.
+void exchange_chunks(const Demand& spread, const std::vector<Send>& gathering, std::vector<Send>& spreading) {
+  std::vector<double> is_there_us(spread.num_chunks(), 0);
+  for (const Send& send : gathering) {
+    double& us = is_there_us[send.chunk.index()];
+    us = std::max(us, send.arrival_us);
+  }
+  std::vector<double> leaves_us(spread.num_chunks(), kInfinity);
+  for (const Send& send : spreading) {
+    double& us = leaves_us[send.chunk.index()];
+    us = std::min(us, send.start_us);
+  }
+  const auto each = static_cast<std::size_t>(spread.chunks_per_contribution());
+  std::vector<std::size_t> by_sum(spread.num_chunks());
+  std::iota(by_sum.begin(), by_sum.end(), std::size_t{0});
+  std::vector<std::size_t> by_start = by_sum;
+  std::vector<ChunkId> becomes(spread.num_chunks());
+  for (std::size_t first = 0; first < by_sum.size(); first += each) {
+    const auto sums = std::span(by_sum).subspan(first, each);
+    const auto starts = std::span(by_start).subspan(first, each);
+    std::ranges::stable_sort(sums, {}, [&](std::size_t c) { return is_there_us[c]; });
+    std::ranges::stable_sort(starts, {}, [&](std::size_t c) { return leaves_us[c]; });
+    for (std::size_t i = 0; i < each; ++i) becomes[starts[i]] = ChunkId{sums[i]};
+  }
+  for (Send& send : spreading) send.chunk = becomes[send.chunk.index()];
+}
+
 }  // namespace
 
 std::optional<Halves> halves_of(const Demand& demand) {
@@ -86,30 +148,15 @@ std::optional<Halves> halves_at(const Demand& demand, const std::vector<GpuId>& 
 
 Schedule one_after_the_other(const Topology& topology, const Demand& demand, std::vector<Send> first,
                              const ProvenSchedule& second, const std::string& whose) {
-  double end_us = 0;
-  std::int32_t next_number = 0;
-  for (const Send& send : first) {
-    end_us = std::max(end_us, send.arrival_us);
-    next_number = std::max(next_number, send.transfer + 1);
-  }
   std::vector<Send> spreading = second.schedule.sends;
   number_transfers(second.topology, second.demand, spreading);
-  for (Send send : spreading) {
-    const double latency_us = topology.link(send.link).latency_us;
-    send.end_us = end_us + send.end_us;
-    send.start_us += end_us;
-    send.arrival_us = send.end_us + latency_us;
-    if (send.transfer != kNoTransfer) send.transfer += next_number;
-    first.push_back(send);
-  }
-  Schedule appended{std::move(first)};
-  canonicalise(appended);
+  Schedule appended{in_turn(topology, first, spreading)};
   appended.finish_us = replayed_finish_us(topology, demand, appended.sends, whose);
-  Schedule earlier = retimed({topology, appended.sends}, topology, demand);
-  const ReplayResult replayed = replay(topology, demand, earlier.sends);
-  if (!replayed.valid() || replayed.finish_us >= appended.finish_us) return appended;
-  earlier.finish_us = replayed.finish_us;
-  return earlier;
+  std::optional<Schedule> best = drawn_together(topology, demand, appended.sends);
+  exchange_chunks(second.demand, first, spreading);
+  std::optional<Schedule> other = drawn_together(topology, demand, in_turn(topology, first, spreading));
+  if (other && (!best || other->finish_us < best->finish_us)) best = std::move(other);
+  return best && best->finish_us < appended.finish_us ? *std::move(best) : appended;
 }
 
 std::optional<ProvenSchedule> sums_backwards(const ProvenSchedule& spreading, const Demand& sums) {

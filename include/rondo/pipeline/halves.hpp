@@ -25,7 +25,9 @@ std::optional<Halves> halves_of(const Demand& demand);
 /// The same with `roots`, ascending, alone to add parts up; nothing where one of them does not want a sum.
 std::optional<Halves> halves_at(const Demand& demand, const std::vector<GpuId>& roots);
 
-/// `first`, and then `second`, each transfer as early as their order allows; replayed. `whose`: for errors.
+/// `first`, and then `second`, each transfer as early as their order allows; replayed. Chunks of `second`
+/// that are alike are exchanged where that ends earlier: the first that leaves is the one that is there
+/// first. `whose`: for errors.
 Schedule one_after_the_other(const Topology& topology, const Demand& demand, std::vector<Send> first,
                              const ProvenSchedule& second, const std::string& whose);
 

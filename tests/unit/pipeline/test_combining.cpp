@@ -4,6 +4,7 @@
 #include "rondo/core/transposition.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/pipeline/bound.hpp"
+#include "rondo/pipeline/halves.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "topologies.hpp"
 
@@ -56,6 +57,33 @@ TEST(AllReduce, OfARingIsWithinAHundredthOfItsBound) {
   const SynthesisResult result = combine(generated("ring", {{"gpus", "8"}}), "allreduce", 1e9);
   EXPECT_GE(result.proven.lower_bound->us, 1e9 / 57.143e3 * (1 - 1e-4));
   EXPECT_LE(result.gap, 0.01);
+}
+
+// Two chunks of 1 us on a link: their sums are at GPU 0 after 1 and 2 us, and chunk 1 goes back first. As it
+// stands it waits for its sum until 2 us, and chunk 0 until 3.
+TEST(AllReduce, ChunksOfItsHalvesAreExchanged) {
+  TopologyData data;
+  data.name = "pair";
+  data.nodes = std::vector<Node>(2);
+  data.links = {{NodeId{0}, NodeId{1}, 1, 0}, {NodeId{1}, NodeId{0}, 1, 0}};
+  const Topology pair(std::move(data));
+  const Demand demand = make_demand(Collective::allreduce, 2e3, 2, 1);
+  const auto halves = halves_at(demand, {GpuId{0}});
+  ASSERT_TRUE(halves);
+  const auto send = [](int chunk, int link, double start_us, SendOp op) {
+    return Send{.chunk = ChunkId{chunk},
+                .link = LinkId{link},
+                .start_us = start_us,
+                .end_us = start_us + 1,
+                .arrival_us = start_us + 1,
+                .op = op};
+  };
+  const std::vector<Send> sums{send(0, 1, 0, SendOp::reduce), send(1, 1, 1, SendOp::reduce)};
+  const ProvenSchedule spreading{pair,
+                                 halves->spreading.with_chunks(2),
+                                 {{send(1, 0, 0, SendOp::copy), send(0, 0, 1, SendOp::copy)}, 2}};
+  const Schedule whole = one_after_the_other(pair, demand.with_chunks(2), sums, spreading, "a test");
+  EXPECT_DOUBLE_EQ(whole.finish_us, 3);
 }
 
 TEST(AllReduce, OfAMeshNeedsMoreThanItsHalvesOneAfterTheOther) {
