@@ -77,10 +77,11 @@ class CellMaker {
     return cell_.gap() <= task_.options.tolerance || is_settled();
   }
 
-  /// What proves a neighbour's bound often proves one here that is as near; finding the best takes longer.
+  /// What proves a neighbour's bound, or the older one, often proves one here that is as near; finding the
+  /// best takes longer.
   bool is_near_by_a_neighbour() {
     double least_gap = 0;
-    for (const auto* neighbour : {&task_.smaller, &task_.larger}) {
+    for (const auto* neighbour : {&task_.smaller, &task_.larger, &task_.older}) {
       if (!*neighbour || (*neighbour)->is_refused()) continue;
       least_gap = cell_.bound ? std::min(least_gap, (*neighbour)->gap()) : (*neighbour)->gap();
       const auto here =
@@ -157,23 +158,20 @@ class CellMaker {
     return candidate->finish_us() / cell_.finish_us - 1;
   }
 
-  /// With an older schedule, adapts the best of what is there, until it is as near to the bound as the older
-  /// one was to its own.
+  /// With an older schedule, adapts the best of what is there.
   void solve(const Replayed* older) {
-    const double tolerance = task_.options.tolerance;
     Problem problem{task_.topology, demand_, task_.options.solve};
+    problem.options.enough_gap = task_.options.tolerance;
     problem.bounds = bounds_;
     problem.halves = halves_;
     if (older != nullptr) {
       problem.options.from = cell_.is_refused() || made_ ? older->name : cell_.schedule;
       problem.start = task_.folder.schedule(problem.options.from);
-      problem.options.enough_gap = std::max(tolerance, gap_before());
       if (try_solving(problem, Way::adapted)) return;
       problem.start = nullptr;
       problem.halves = nullptr;
       problem.options.from.clear();
     }
-    problem.options.enough_gap = tolerance;
     try_solving(problem, Way::solved);
   }
 

@@ -11,24 +11,29 @@ namespace {
 
 constexpr const char* kPrefix = "kept-";
 
-/// Whether local search can do a round on the kept schedule with its share of the work.
+/// Rounds of local search that there has to be work for where near is enough: fewer seldom find something.
+constexpr double kFewestRounds = 8;
+
+/// Whether local search can do a round, or some, on the kept schedule with its share of the work.
 bool is_little_work(const Problem& problem) {
   if (problem.options.engine != "auto" || !is_adapted(problem) || !may_improve(problem)) return false;
   const Demand demand = problem.demand.with_chunks(chunks_of_kept(*problem.start, problem));
-  return kTriesPerRound * demand.num_deliveries() <= kShareOfKept * problem.options.improve_work;
+  const double rounds = problem.options.enough_gap ? kFewestRounds : 1;
+  return rounds * kTriesPerRound * demand.num_deliveries() <= kShareOfKept * problem.options.improve_work;
 }
 
 }  // namespace
 
-std::optional<Exploration> adapt(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
-                                 StopRule& rule, const RunContext& context) {
+std::optional<Adapted> adapt(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
+                             StopRule& rule, const RunContext& context) {
   if (!is_little_work(problem)) return std::nullopt;
   const Checkpoints::Prefix prefix(context.checkpoints(), kPrefix);
   EngineRunner runner(problem, bounds, tools, context, [](const EngineInfo&) { return false; });
   try {
     Exploration found = explore(problem, runner, rule, context);
-    improve(problem, runner, found, rule, context);
-    if (rule.stop(found.best.found.schedule->finish_us)) return found;
+    improve(problem, runner, found, rule, context, kShareOfKept);
+    const bool is_enough = rule.stop(found.best.found.schedule->finish_us);
+    return Adapted{std::move(found), is_enough};
   } catch (const Error& error) {
     // The kept schedule has no way there; other engines may find one.
     if (error.code() != ExitCode::unavailable) throw;

@@ -19,7 +19,8 @@ bool heeds_relay_memory(const EngineInfo& engine) {
 }
 
 EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
-                           const RunContext& context, const std::function<bool(const EngineInfo&)>& which)
+                           const RunContext& context, const std::function<bool(const EngineInfo&)>& which,
+                           std::optional<EngineInfo> kept)
     : problem_(problem),
       tools_(tools),
       context_(context),
@@ -61,7 +62,7 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
       return share * work(demand, policy);
     };
   }
-  if (problem.start) engines_.push_back(kept_engine(problem));
+  if (problem.start) engines_.push_back(kept ? *std::move(kept) : kept_engine(problem));
   prepared_.resize(engines_.size());
   if (tools.on_all_ranks) prepare_all();
 }

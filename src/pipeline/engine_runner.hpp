@@ -20,10 +20,11 @@ bool heeds_relay_memory(const EngineInfo& engine);
 class EngineRunner {
  public:
   /// Collective where tools.on_all_ranks: all engines are prepared at once, by all ranks together.
-  /// `which`: of the engines that `auto` tries, those to leave in.
+  /// `which`: of the engines that `auto` tries, those to leave in. `kept`: in place of kept_engine(problem).
   EngineRunner(
       const Problem& problem, const Bounds& bounds, const Toolbox& tools, const RunContext& context,
-      const std::function<bool(const EngineInfo&)>& which = [](const EngineInfo&) { return true; });
+      const std::function<bool(const EngineInfo&)>& which = [](const EngineInfo&) { return true; },
+      std::optional<EngineInfo> kept = std::nullopt);
 
   /// The one asked for, or those that are applicable; and what gives the kept schedule, where there is one.
   const std::vector<EngineInfo>& engines() const { return engines_; }

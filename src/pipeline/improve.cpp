@@ -29,19 +29,22 @@ constexpr double kMostEffort = 8;
 constexpr double kSmallPlan = 2e4;
 /// Beyond so many deliveries local search takes longer to begin than a gap that is met is worth.
 constexpr double kManyDeliveries = 5e4;
+/// Of the work, what is spent on a kept schedule that is not near enough where near is enough.
+constexpr double kShareOfFarOnes = 0.3;
 /// Of the work, what may be in vain.
 constexpr double kIdleShare = 0.02;
 
 class LocalSearch {
  public:
   LocalSearch(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
-              const RunContext& context, double until)
+              const RunContext& context, double share, double until)
       : problem_(problem),
         runner_(runner),
         state_(exploration.state),
         best_(exploration.best),
         rule_(rule),
         context_(context),
+        share_(share),
         until_(until) {}
 
   void run();
@@ -64,6 +67,7 @@ class LocalSearch {
   Incumbent& best_;
   StopRule& rule_;
   const RunContext& context_;
+  const double share_;  ///< of the work
   const double until_;  ///< share of the time limit
   bool is_kept_ = true;
 };
@@ -169,7 +173,7 @@ void LocalSearch::run() {
   }
   task.idle_work = kIdleShare * effort * options.improve_work;
   task.work_limit = options.time_limit_s ? kInfinity : options.improve_work * (options.gap ? 10 : effort);
-  if (is_adapted(problem_)) task.work_limit *= kShareOfKept;
+  task.work_limit *= share_;
   task.most_streams = static_cast<std::size_t>(options.streams);
   task.stop = [&](double finish_us) { return rule_.stop(finish_us); };
   if (options.time_limit_s) set_clock(task, *options.time_limit_s, 0, until_, rule_);
@@ -210,8 +214,13 @@ void LocalSearch::run() {
 
 }  // namespace
 
+double share_of_work(const Problem& problem) {
+  if (!is_adapted(problem)) return 1;
+  return problem.options.enough_gap ? kShareOfFarOnes : kShareOfKept;
+}
+
 void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
-             const RunContext& context, double until) {
+             const RunContext& context, double share, double until) {
   const SearchState& state = exploration.state;
   if (problem.options.improve_work <= 0 || best_improvable(state.trials).empty() ||
       rule.time_share() >= until)
@@ -219,7 +228,7 @@ void improve(const Problem& problem, EngineRunner& runner, Exploration& explorat
   if (problem.options.gap && problem.demand.num_deliveries() > kManyDeliveries &&
       rule.stop(exploration.best.found.schedule->finish_us))
     return;
-  LocalSearch(problem, runner, exploration, rule, context, until).run();
+  LocalSearch(problem, runner, exploration, rule, context, share, until).run();
 }
 
 void improve_further(const Problem& problem, Incumbent& best, StopRule& rule, const RunContext& context,

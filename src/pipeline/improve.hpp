@@ -4,15 +4,19 @@
 
 namespace rondo {
 
-/// Of --improve-work, what is spent on a kept schedule.
+/// Of --improve-work, what is spent on a kept schedule before others are tried.
 inline constexpr double kShareOfKept = 0.1;
+
+/// Of --improve-work, what is spent after all engines: all of it, but less on a kept schedule, which most
+/// times is near.
+double share_of_work(const Problem& problem);
 
 /// Collective. Local search over plans (local_search/improvement.hpp) from the portfolio's best schedules,
 /// and restarts of list scheduling in more chunks; what ends earlier becomes the incumbent. Does nothing
 /// where the engine asked for is not one that local search follows, or --improve-work is 0. Keeps states as
-/// explore() does. Ends when `until` of the time limit is over.
+/// explore() does. Spends `share` of --improve-work, and ends when `until` of the time limit is over.
 void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
-             const RunContext& context, double until = 1);
+             const RunContext& context, double share, double until = 1);
 
 /// Collective. With a time limit, local search from the incumbent alone until this share of it is over, of
 /// other neighbours than with another `number`.

@@ -65,6 +65,17 @@ void check_ends(const Schedule& schedule, const Topology& topology) {
                   first->chunk.value, first->link.value, link.src.value, link.dst.value));
 }
 
+EngineInfo row_of_kept(int chunks) {
+  EngineInfo row;
+  row.name = "kept";
+  row.help = "a schedule made before";
+  row.supports_local_search = true;
+  row.heeds_bandwidth_steps = true;
+  row.traits = kContinuousTime;
+  row.only_chunks = chunks;
+  return row;
+}
+
 }  // namespace
 
 std::string missing_link(const ProvenSchedule& kept, const Topology& topology,
@@ -153,15 +164,9 @@ ProvenSchedule transposed(const ProvenSchedule& kept) {
 }
 
 EngineInfo kept_engine(const Problem& problem) {
-  EngineInfo row;
-  row.name = "kept";
-  row.help = "a schedule made before";
+  EngineInfo row = row_of_kept(chunks_of_kept(*problem.start, problem));
   row.policies = {kOrder};
   if (is_rerouted(problem.demand.kind())) row.policies.emplace_back(kRerouted);
-  row.supports_local_search = true;
-  row.heeds_bandwidth_steps = true;
-  row.traits = kContinuousTime;
-  row.only_chunks = chunks_of_kept(*problem.start, problem);
   row.prepare = [&problem](const Instance&, const EngineOptions& prepared, const Toolbox&) -> PreparedEngine {
     const double bound_us = prepared.bound_us;
     return [&problem, bound_us](const Demand& demand, const EngineOptions& options) -> EngineResult {
@@ -173,6 +178,16 @@ EngineInfo kept_engine(const Problem& problem) {
         return {.remarks = {error.what()}};
       }
     };
+  };
+  return row;
+}
+
+EngineInfo kept_engine(Schedule adapted, int chunks) {
+  EngineInfo row = row_of_kept(chunks);
+  row.policies = {kRerouted};
+  row.prepare = [kept = std::make_shared<const Schedule>(std::move(adapted))](
+                    const Instance&, const EngineOptions&, const Toolbox&) -> PreparedEngine {
+    return [kept](const Demand&, const EngineOptions&) -> EngineResult { return {*kept}; };
   };
   return row;
 }

@@ -101,7 +101,7 @@ std::optional<Incumbent> better_known_algorithm(const Problem& problem, const Bo
       if (may_join(problem)) {
         join(problem, known.best, rule, context);
       } else if (!problem.options.time_limit_s && known.best.found.schedule->finish_us < best_us) {
-        improve(problem, runner, known, rule, context);
+        improve(problem, runner, known, rule, context, share_of_work(problem));
       }
       const double finish_us = known.best.found.schedule->finish_us;
       if (finish_us >= best_us * (1 - kSame)) continue;

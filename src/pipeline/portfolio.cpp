@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <tuple>
 
@@ -126,8 +127,65 @@ int count_of_scouts(const EngineInfo& engine, const Demand& demand, const std::v
   return most;
 }
 
+/// Of the engines that make schedules from nothing.
+std::vector<std::vector<Candidate>> batches_anew(const std::vector<EngineInfo>& engines, const Demand& demand,
+                                                 const SolveOptions& options,
+                                                 const std::vector<Trial>& trials) {
+  std::vector<std::vector<Candidate>> batches;
+  double work = 0;
+  std::vector<std::vector<int>> counts;
+  std::size_t most_counts = 0;
+  for (const EngineInfo& engine : engines) {
+    counts.push_back(chunk_counts_of(engine, demand, options));
+    most_counts = std::max(most_counts, counts.back().size());
+  }
+  for (std::size_t i = 0; i < most_counts && work < kWorkBudget / 2; ++i) {
+    batches.emplace_back();
+    for (std::size_t e = 0; e < engines.size(); ++e) {
+      if (i >= counts[e].size() || engines[e].only_chunks > 0) continue;
+      const int chunks = counts[e][i];
+      const Demand split = demand.with_chunks(chunks);
+      for (const std::string& policy : policies_of(engines, e, split, options, trials)) {
+        const bool large = demand.is_unicast() && demand.num_deliveries() > kLargeDeliveries;
+        if (large && was_behind(policy, e, chunks, trials)) continue;
+        if (large && batches.back().size() == kLargeBatch) batches.emplace_back();
+        batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split, policy)});
+        work += batches.back().back().work;
+      }
+    }
+  }
+  if (!demand.is_unicast() || options.chunks > 0) return batches;
+  // Where pairs share links by thirds, whole chunks fill them in such numbers alone.
+  const int most = chunk_counts(demand, options).back();
+  for (int chunks = 3; chunks <= most && work < kWorkBudget / 2; chunks *= 2) {
+    const Demand split = demand.with_chunks(chunks);
+    batches.emplace_back();
+    for (std::size_t e = 0; e < engines.size(); ++e) {
+      if (engines[e].pieces || engines[e].only_chunks > 0) continue;
+      const std::vector<std::string> ranked = ranked_policies(engines[e], e, trials);
+      const std::string policy = !options.policy.empty() ? options.policy
+                                 : ranked.empty()        ? ""
+                                                         : ranked.front();
+      batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split, policy)});
+      work += batches.back().back().work;
+    }
+  }
+  return batches;
+}
+
+/// Of `batches`, those that come before more than so much work, together.
+std::vector<std::vector<Candidate>>::iterator end_of_work(std::vector<std::vector<Candidate>>& batches,
+                                                          double most) {
+  double work = 0;
+  return std::ranges::find_if(batches, [&](const std::vector<Candidate>& batch) {
+    for (const Candidate& candidate : batch) work += candidate.work;
+    return work > most;
+  });
+}
+
 /// What becomes of the kept schedule as it is; then all engines, every policy in few chunks, and the best in
-/// as many as the kept one has and in more; and the kept schedule rerouted, before what is more work.
+/// as many as the kept one has and in more; and the kept schedule rerouted, before what is more work. Where
+/// near is enough, what is less work than rerouting goes first.
 std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo>& engines,
                                                     const EngineInfo& kept, const Demand& demand,
                                                     const SolveOptions& options,
@@ -166,12 +224,17 @@ std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo
   if (!scouts.empty() && !scouts_follow) batches.push_back(std::move(scouts));
   for (auto& [chunks, batch] : by_chunks) batches.push_back(std::move(batch));
   if (!scouts.empty() && scouts_follow) batches.push_back(std::move(scouts));
-  auto place = batches.begin();
-  for (double work = 0; place != batches.end(); ++place) {
-    for (const Candidate& candidate : *place) work += candidate.work;
-    if (work > kReroutingOverListing * of_kept.back().front().work) break;
+  const double of_rerouting = kReroutingOverListing * of_kept.back().front().work;
+  if (of_kept.size() > 1 && scouts_follow) {
+    std::vector<std::vector<Candidate>> quick = batches_anew(engines, demand, options, {});
+    quick.erase(end_of_work(quick, of_rerouting), quick.end());
+    std::erase_if(quick, &std::vector<Candidate>::empty);
+    quick.push_back(of_kept.back());
+    std::ranges::move(batches, std::back_inserter(quick));
+    batches = std::move(quick);
+  } else if (of_kept.size() > 1) {
+    batches.insert(end_of_work(batches, of_rerouting), of_kept.back());
   }
-  if (of_kept.size() > 1) batches.insert(place, of_kept.back());
   batches.insert(batches.begin(), std::move(of_kept.front()));
   return batches;
 }
@@ -183,46 +246,7 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
                                                   const std::vector<Trial>& trials) {
   if (const EngineInfo* kept = engine_of_kept(engines))
     return batches_of_kept(engines, *kept, demand, options, trials);
-  std::vector<std::vector<Candidate>> batches;
-  double work = 0;
-  std::vector<std::vector<int>> counts;
-  std::size_t most_counts = 0;
-  for (const EngineInfo& engine : engines) {
-    counts.push_back(chunk_counts_of(engine, demand, options));
-    most_counts = std::max(most_counts, counts.back().size());
-  }
-  for (std::size_t i = 0; i < most_counts && work < kWorkBudget / 2; ++i) {
-    batches.emplace_back();
-    for (std::size_t e = 0; e < engines.size(); ++e) {
-      if (i >= counts[e].size()) continue;
-      const int chunks = counts[e][i];
-      const Demand split = demand.with_chunks(chunks);
-      for (const std::string& policy : policies_of(engines, e, split, options, trials)) {
-        const bool large = demand.is_unicast() && demand.num_deliveries() > kLargeDeliveries;
-        if (large && was_behind(policy, e, chunks, trials)) continue;
-        if (large && batches.back().size() == kLargeBatch) batches.emplace_back();
-        batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split, policy)});
-        work += batches.back().back().work;
-      }
-    }
-  }
-  if (!demand.is_unicast() || options.chunks > 0) return batches;
-  // Where pairs share links by thirds, whole chunks fill them in such numbers alone.
-  const int most = chunk_counts(demand, options).back();
-  for (int chunks = 3; chunks <= most && work < kWorkBudget / 2; chunks *= 2) {
-    const Demand split = demand.with_chunks(chunks);
-    batches.emplace_back();
-    for (std::size_t e = 0; e < engines.size(); ++e) {
-      if (engines[e].pieces) continue;
-      const std::vector<std::string> ranked = ranked_policies(engines[e], e, trials);
-      const std::string policy = !options.policy.empty() ? options.policy
-                                 : ranked.empty()        ? ""
-                                                         : ranked.front();
-      batches.back().push_back({e, chunks, policy, options.seed, engines[e].work(split, policy)});
-      work += batches.back().back().work;
-    }
-  }
-  return batches;
+  return batches_anew(engines, demand, options, trials);
 }
 
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,

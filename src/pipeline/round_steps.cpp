@@ -65,7 +65,7 @@ Exploration explore_for_windows(const Problem& problem, const Bounds& bounds, co
   EngineRunner runner(searched, bounds, tools, context);
   StopRule rule(searched, bounds, context);
   Exploration found = explore(searched, runner, rule, context);
-  improve(searched, runner, found, rule, context);
+  improve(searched, runner, found, rule, context, share_of_work(searched));
   join(searched, found.best, rule, context);
   return found;
 }

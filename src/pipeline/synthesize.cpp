@@ -18,6 +18,7 @@
 #include "rondo/core/late_sums.hpp"
 #include "rondo/core/relay_memory.hpp"
 #include "rondo/core/version.hpp"
+#include "rondo/pipeline/kept_schedule.hpp"
 #include "round_steps.hpp"
 #include "scenarios.hpp"
 #include "shared_bounds.hpp"
@@ -126,16 +127,21 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
     found =
         steps.timed("search", [&] { return explore_all_reduction(problem, bounds, tools, rule, context); });
   } else {
-    const auto adapted = steps.timed("search", [&] { return adapt(problem, bounds, tools, rule, context); });
-    if (adapted) {
-      found = *adapted;
+    auto adapted = steps.timed("search", [&] { return adapt(problem, bounds, tools, rule, context); });
+    if (adapted && adapted->is_enough) {
+      found = std::move(adapted->found);
     } else {
-      EngineRunner runner(problem, bounds, tools, context);
+      std::optional<EngineInfo> kept;
+      if (adapted)
+        kept = kept_engine(*std::move(adapted->found.best.found.schedule), adapted->found.best.chunks);
+      EngineRunner runner(
+          problem, bounds, tools, context, [](const EngineInfo&) { return true; }, std::move(kept));
       found = steps.timed("search", [&] { return explore(problem, runner, rule, context, context.deals); });
       if (weighs_before) weigh_known_algorithms();
       const double until = share_before_rounds(problem, found.best, rule, context);
       const auto listed = until < 1 ? std::optional(found.best) : std::nullopt;
-      steps.timed("improvement", [&] { improve(problem, runner, found, rule, context, until); });
+      steps.timed("improvement",
+                  [&] { improve(problem, runner, found, rule, context, share_of_work(problem), until); });
       if (!found.best.dealt)
         steps.timed("rounds", [&] { improve_in_turn(problem, tools, listed, found.best, rule, context); });
     }

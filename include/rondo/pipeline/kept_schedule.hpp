@@ -38,4 +38,8 @@ ProvenSchedule transposed(const ProvenSchedule& kept);
 /// take other paths ("rerouted").
 EngineInfo kept_engine(const Problem& problem);
 
+/// The same engine with what became of the kept schedule there, rerouted and improved: `adapted`, in `chunks`
+/// a contribution.
+EngineInfo kept_engine(Schedule adapted, int chunks);
+
 }  // namespace rondo
