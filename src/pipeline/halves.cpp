@@ -82,8 +82,13 @@ std::optional<Schedule> drawn_together(const Topology& topology, const Demand& d
   return earlier;
 }
 
-/// Chunks of one contribution are alike: of those in `spreading`, of the demand `spread`, the one that leaves
-/// first becomes the one whose sum `gathering` has first, and so on.
+bool are_alike(const Demand& demand, ChunkId a, ChunkId b) {
+  return demand.origin(a) == demand.origin(b) && demand.bytes(a) == demand.bytes(b) &&
+         std::ranges::equal(demand.destinations(a), demand.destinations(b));
+}
+
+/// Of chunks in a row that are alike in `spread`, the demand of `spreading`, the one that leaves first
+/// becomes the one whose sum `gathering` has first, and so on.
 void exchange_chunks(const Demand& spread, const std::vector<Send>& gathering, std::vector<Send>& spreading) {
   std::vector<double> is_there_us(spread.num_chunks(), 0);
   for (const Send& send : gathering) {
@@ -95,17 +100,17 @@ void exchange_chunks(const Demand& spread, const std::vector<Send>& gathering, s
     double& us = leaves_us[send.chunk.index()];
     us = std::min(us, send.start_us);
   }
-  const auto each = static_cast<std::size_t>(spread.chunks_per_contribution());
   std::vector<std::size_t> by_sum(spread.num_chunks());
   std::iota(by_sum.begin(), by_sum.end(), std::size_t{0});
   std::vector<std::size_t> by_start = by_sum;
   std::vector<ChunkId> becomes(spread.num_chunks());
-  for (std::size_t first = 0; first < by_sum.size(); first += each) {
-    const auto sums = std::span(by_sum).subspan(first, each);
-    const auto starts = std::span(by_start).subspan(first, each);
+  for (std::size_t first = 0, end = 0; first < becomes.size(); first = end) {
+    while (end < becomes.size() && are_alike(spread, ChunkId{first}, ChunkId{end})) ++end;
+    const auto sums = std::span(by_sum).subspan(first, end - first);
+    const auto starts = std::span(by_start).subspan(first, end - first);
     std::ranges::stable_sort(sums, {}, [&](std::size_t c) { return is_there_us[c]; });
     std::ranges::stable_sort(starts, {}, [&](std::size_t c) { return leaves_us[c]; });
-    for (std::size_t i = 0; i < each; ++i) becomes[starts[i]] = ChunkId{sums[i]};
+    for (std::size_t i = 0; i < sums.size(); ++i) becomes[starts[i]] = ChunkId{sums[i]};
   }
   for (Send& send : spreading) send.chunk = becomes[send.chunk.index()];
 }

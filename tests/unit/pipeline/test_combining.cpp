@@ -79,11 +79,17 @@ TEST(AllReduce, ChunksOfItsHalvesAreExchanged) {
                 .op = op};
   };
   const std::vector<Send> sums{send(0, 1, 0, SendOp::reduce), send(1, 1, 1, SendOp::reduce)};
-  const ProvenSchedule spreading{pair,
-                                 halves->spreading.with_chunks(2),
-                                 {{send(1, 0, 0, SendOp::copy), send(0, 0, 1, SendOp::copy)}, 2}};
-  const Schedule whole = one_after_the_other(pair, demand.with_chunks(2), sums, spreading, "a test");
-  EXPECT_DOUBLE_EQ(whole.finish_us, 3);
+  const Demand split = halves->spreading.with_chunks(2);
+  Contribution each = halves->spreading.contributions().front();
+  each.bytes /= 2;
+  // As a file has it.
+  const Demand listed(Collective::custom, 2e3, 2, {each, each}, 1, {});
+  for (const Demand& spread : {split, listed}) {
+    const ProvenSchedule spreading{
+        pair, spread, {{send(1, 0, 0, SendOp::copy), send(0, 0, 1, SendOp::copy)}, 2}};
+    const Schedule whole = one_after_the_other(pair, demand.with_chunks(2), sums, spreading, "a test");
+    EXPECT_DOUBLE_EQ(whole.finish_us, 3);
+  }
 }
 
 TEST(AllReduce, OfAMeshNeedsMoreThanItsHalvesOneAfterTheOther) {
