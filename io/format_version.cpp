@@ -20,7 +20,8 @@ bool is_news(const Certificate& certificate) {
   return (metric != nullptr && !metric->from_us.empty()) ||
          std::holds_alternative<PartitionCertificate>(certificate) ||
          std::holds_alternative<TimeCutCertificate>(certificate) ||
-         std::holds_alternative<PricesCertificate>(certificate);
+         std::holds_alternative<PricesCertificate>(certificate) ||
+         std::holds_alternative<KnowledgeCertificate>(certificate);
 }
 
 }  // namespace

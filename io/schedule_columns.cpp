@@ -111,6 +111,9 @@ void check_lower_bound(const LowerBound& bound) {
     check_finite("lower_bound.certificate.until_us", prices->until_us);
     check_finite("lower_bound.certificate.price", prices->price);
   }
+  if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&bound.certificate)) {
+    check_finite("lower_bound.certificate.times_us", knowledge->times_us);
+  }
 }
 
 // The two figures serve people and other programs; the example of FORMATS.md gives them to five digits, so

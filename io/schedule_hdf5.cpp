@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "column_checks.hpp"
 #include "format_version.hpp"
 #include "hdf5_reader.hpp"
 #include "hdf5_writer.hpp"
@@ -45,6 +46,21 @@ void write_metric(const Hdf5GroupWriter& group, const MetricCertificate& metric)
   group.put_array("shares_length", columns.share, "");
 }
 
+void write_knowledge(const Hdf5GroupWriter& group, const KnowledgeCertificate& knowledge) {
+  group.put(knowledge.backwards ? "source" : "destination", std::int64_t{knowledge.gpu.value});
+  std::vector<std::int64_t> sources;
+  for (const GpuId g : knowledge.sources) sources.push_back(g.value);
+  group.put_array(knowledge.backwards ? "destinations" : "sources", sources, H5T_STD_I32LE);
+  RaggedColumn sets{.index = {0}};
+  for (const std::vector<NodeId>& set : knowledge.sets) {
+    std::vector<std::int64_t> row;
+    for (const NodeId n : set) row.push_back(n.value);
+    sets.add_row(row);
+  }
+  write_ragged(group, "sets", sets);
+  group.put_array("times_us", knowledge.times_us, "us");
+}
+
 void write_certificate(const Hdf5GroupWriter& group, const Certificate& certificate) {
   group.put("kind", certificate_kind(certificate));
   std::visit(Overloaded{[&](const LatencyCertificate& latency) {
@@ -75,7 +91,8 @@ void write_certificate(const Hdf5GroupWriter& group, const Certificate& certific
                                           std::vector<std::int64_t>(prices.place.begin(), prices.place.end()),
                                           H5T_STD_I32LE);
                           group.put_array("price", prices.price, "");
-                        }},
+                        },
+                        [&](const KnowledgeCertificate& knowledge) { write_knowledge(group, knowledge); }},
              certificate);
 }
 
@@ -104,6 +121,28 @@ MetricCertificate read_metric(const Hdf5GroupReader& group) {
   columns.place = group.integers("shares_place");
   columns.share = group.numbers("shares_length");
   return to_metric(columns);
+}
+
+KnowledgeCertificate read_knowledge(const Hdf5GroupReader& group) {
+  const bool backwards = group.has_attribute("source");
+  const char* gpu = backwards ? "source" : "destination";
+  const char* others = backwards ? "destinations" : "sources";
+  group.check_members({"kind", gpu, others, "sets_index", "sets_value", "times_us"});
+  KnowledgeCertificate knowledge{.gpu = to_id<GpuId>(group, gpu, group.integer(gpu)),
+                                 .sources = {},
+                                 .sets = {},
+                                 .times_us = group.numbers("times_us"),
+                                 .backwards = backwards};
+  for (const std::int64_t g : group.integers(others))
+    knowledge.sources.push_back(to_id<GpuId>(group, others, g));
+  const RaggedColumn sets = read_ragged(group, "sets");
+  check_offsets("lower_bound.certificate.sets", sets.index, std::max<std::size_t>(1, sets.index.size()) - 1,
+                sets.value.size(), "sets_index");
+  for (std::size_t i = 0; i + 1 < sets.index.size(); ++i) {
+    std::vector<NodeId>& set = knowledge.sets.emplace_back();
+    for (const std::int64_t n : sets.row(i)) set.push_back(to_id<NodeId>(group, "sets_value", n));
+  }
+  return knowledge;
 }
 
 Certificate read_certificate(const Hdf5GroupReader& group) {
@@ -154,8 +193,10 @@ Certificate read_certificate(const Hdf5GroupReader& group) {
     }
     return prices;
   }
-  group.refuse("kind",
-               fmt::format("'{}'; it has to be latency, cut, metric, partition, time_cut or prices", kind));
+  if (kind == "knowledge") return read_knowledge(group);
+  group.refuse(
+      "kind",
+      fmt::format("'{}'; it has to be latency, cut, metric, partition, time_cut, prices or knowledge", kind));
 }
 
 /// As write_ragged() does, but some values at a time.

@@ -122,6 +122,47 @@ Json metric_to_json(const MetricCertificate& metric) {
   return json;
 }
 
+template <class Id>
+std::vector<Id> to_ids(const std::vector<std::int64_t>& numbers) {
+  std::vector<Id> ids;
+  for (const std::int64_t number : numbers) ids.emplace_back(static_cast<std::int32_t>(number));
+  return ids;
+}
+
+KnowledgeCertificate read_knowledge(const JsonObject& object) {
+  const bool backwards = object.has("source");
+  const char* gpu = backwards ? "source" : "destination";
+  const char* others = backwards ? "destinations" : "sources";
+  object.check_keys({"kind", gpu, others, "sets", "times_us"});
+  KnowledgeCertificate knowledge{.gpu = GpuId(static_cast<std::int32_t>(object.integer(gpu))),
+                                 .sources = to_ids<GpuId>(object.integers(others)),
+                                 .sets = {},
+                                 .times_us = object.numbers("times_us"),
+                                 .backwards = backwards};
+  const RaggedColumn sets = read_lists(object, "sets");
+  for (std::size_t i = 0; i + 1 < sets.index.size(); ++i) {
+    const auto row = sets.row(i);
+    knowledge.sets.push_back(to_ids<NodeId>({row.begin(), row.end()}));
+  }
+  return knowledge;
+}
+
+Json knowledge_to_json(const KnowledgeCertificate& knowledge) {
+  Json sources = Json::array();
+  for (const GpuId g : knowledge.sources) sources.push_back(g.value);
+  Json sets = Json::array();
+  for (const std::vector<NodeId>& set : knowledge.sets) {
+    Json nodes = Json::array();
+    for (const NodeId n : set) nodes.push_back(n.value);
+    sets.push_back(std::move(nodes));
+  }
+  return Json{{"kind", "knowledge"},
+              {knowledge.backwards ? "source" : "destination", knowledge.gpu.value},
+              {knowledge.backwards ? "destinations" : "sources", std::move(sources)},
+              {"sets", std::move(sets)},
+              {"times_us", knowledge.times_us}};
+}
+
 Certificate read_certificate(const JsonObject& object) {
   const std::string kind = object.text("kind");
   if (kind == "latency") {
@@ -167,8 +208,9 @@ Certificate read_certificate(const JsonObject& object) {
       prices.place.push_back(static_cast<std::int32_t>(place));
     return prices;
   }
-  object.refuse(
-      fmt::format("kind is '{}'; it has to be latency, cut, metric, partition, time_cut or prices", kind));
+  if (kind == "knowledge") return read_knowledge(object);
+  object.refuse(fmt::format(
+      "kind is '{}'; it has to be latency, cut, metric, partition, time_cut, prices or knowledge", kind));
 }
 
 LowerBound read_lower_bound(const JsonObject& object) {
@@ -207,7 +249,8 @@ Json certificate_to_json(const Certificate& certificate) {
                                {"from_us", prices.from_us},
                                {"place", prices.place},
                                {"price", prices.price}};
-                 }},
+                 },
+                 [](const KnowledgeCertificate& knowledge) { return knowledge_to_json(knowledge); }},
       certificate);
 }
 

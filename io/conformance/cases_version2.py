@@ -436,6 +436,56 @@ def prices_over_time(cases):
                   prices(passed, 14.5, [0.0, 2.0, 12.0, 13.0], [2], [1.0]))
 
 
+def knowledge_by_when(cases):
+    """A message costs 1 us on each link of three GPUs around a switch; 1 KB takes a thousandth of that."""
+    def star(**keys):
+        fabric = Fabric(3)
+        fabric.switch(**keys)
+        for g in range(3):
+            fabric.link(g, 3, 1000.0, 0.0, message_us=1.0)
+        for g in range(3):
+            fabric.link(3, g, 1000.0, 0.0, message_us=1.0)
+        return fabric
+
+    def known(asked, times, us=None, sets=(), **gpus):
+        return schedule(*asked, 2 * 1.001, bound=(us or times[-1], {
+            "kind": "knowledge", **(gpus or {"destination": 0, "sources": [1, 2]}), "sets": list(sets), "times_us": times}))
+    # To GPU 0 leads one link: first one part, then another.
+    parts = [chunk(1, [0], 1.0), chunk(2, [0], 1.0)]
+    one_by_one = [send(c, l, 1.001 * c, 1.001, transfer=c) for c in (0, 1) for l in (1 + c, 3)]
+    asked = (star(), parts, one_by_one)
+    cases.valid("certificate-knowledge", known(asked, [0.0, 0.999, 1.998]))
+    cases.valid("certificate-knowledge-weaker", known(asked, [0.0, 0.7, 0.9, 1.6]))
+    cases.valid("certificate-knowledge-with-sets", known(asked, [0.0, 0.999, 1.998], sets=[[0], [0, 3], [1, 2]]))
+    cases.invalid("certificate-knowledge-too-late", "certificate", known(asked, [0.0, 0.999, 1.998, 2.1]))
+    cases.invalid("certificate-knowledge-overstated", "certificate", known(asked, [0.0, 0.999, 1.998], 2.0))
+    cases.invalid("certificate-knowledge-of-long-periods", "certificate", known(asked, [0.0, 1.998]))
+    cases.invalid("certificate-knowledge-that-begins-late", "certificate", known(asked, [0.5, 0.999, 1.998]))
+    cases.invalid("certificate-knowledge-of-nobody", "certificate", known(asked, [0.0, 0.999], destination=0, sources=[0]))
+    cases.invalid("certificate-knowledge-out-of-order", "certificate", known(asked, [0.0, 0.999], destination=0, sources=[2, 1]))
+    cases.invalid("certificate-knowledge-of-no-node", "format", known(asked, [0.0, 0.999, 1.998], sets=[[4]]))
+    cases.invalid("certificate-knowledge-of-a-source-of-its-own", "format",
+                  known(asked, [0.0, 0.999, 1.998], destination=0, sources=[1, 2], source=0))
+    # What GPU 0 has for both others leaves it one by one, unless the switch may copy one message to both.
+    scattered = ([chunk(0, [1], 1.0), chunk(0, [2], 1.0)],
+                 [send(c, l, 1.001 * c, 1.001, transfer=c) for c in (0, 1) for l in (0, 4 + c)])
+    backwards = {"source": 0, "destinations": [1, 2]}
+    cases.valid("certificate-knowledge-of-a-source", known((star(multicast=False), *scattered), [0.0, 0.999, 1.998], **backwards))
+    cases.invalid("certificate-knowledge-of-a-source-that-is-copied", "certificate",
+                  known((star(), *scattered), [0.0, 0.999, 1.998], **backwards))
+    # A sum of both, unless the switch may add what enters it at once.
+    added = ([total([1, 2], [0], 1.0)], [send(0, l, 1.001 * c, 1.001, int(l == 3), transfer=c) for c in (0, 1) for l in (1 + c, 3)])
+    cases.valid("certificate-knowledge-of-a-sum", known((star(), *added), [0.0, 0.999, 1.998]))
+    cases.invalid("certificate-knowledge-of-a-sum-in-the-switch", "certificate",
+                  known((star(reduce=True), *added), [0.0, 0.999, 1.998]))
+    # 502 bytes are whole 1 + 0.502 + 0.5 us after their start.
+    slow = Fabric(2)
+    slow.link(0, 1, 1.0, 0.5, message_us=1.0)
+    bytes_too = (slow, [chunk(0, [1], 0.502)], [send(0, 0, 0, 1.502)])
+    cases.valid("certificate-knowledge-of-bytes", known(bytes_too, [0.0, 2.001], destination=1, sources=[0]))
+    cases.invalid("certificate-knowledge-of-bytes-too-late", "certificate", known(bytes_too, [0.0, 2.003], destination=1, sources=[0]))
+
+
 def metrics_with_periods(cases):
     """10 us of data from GPU 0 for both others, and as much from GPU 1 for GPU 2, from 5 us on."""
     parts = [chunk(0, [1, 2], 10), {**chunk(1, [2], 10), "ready": 5.0}]
@@ -488,6 +538,7 @@ def certificates(cases):
         bound=(10 + 0.5, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
     time_cuts(cases)
     prices_over_time(cases)
+    knowledge_by_when(cases)
     metrics_with_periods(cases)
     exchange = ([total([0, 1], [0, 1])], [send(0, l, 0, 10, 1) for l in (0, 1)], 10 + 0.5, "allreduce", 10 * US)
 

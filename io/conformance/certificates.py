@@ -495,13 +495,114 @@ def prices_bound(s, certificate):
     return [float(end)]
 
 
+def ascending(values, end, what):
+    values = [index(x, end, f"certificate: {what}") for x in values]
+    if not values or any(a >= b for a, b in zip(values, values[1:])):
+        fail(f"{what} have to ascend")
+    return values
+
+
+def knowledge_bound(s, certificate):
+    """In exact fractions. Of a source: the same with links, sources and destinations turned round, switches that copy for
+    those that add, and time from the end on."""
+    backwards = "source" in certificate
+    key, others = ("source", "destinations") if backwards else ("destination", "sources")
+    check_keys(certificate, "certificate", {"kind", key, others, "sets", "times_us"}, {key, others, "sets", "times_us"})
+    gpu = index(certificate[key], len(s.node_of_gpu), f"certificate: {key}")
+    named = ascending(certificate[others], len(s.node_of_gpu), others)
+    sets = [frozenset(ascending(nodes, len(s.nodes), "sets")) for nodes in certificate["sets"]]
+    times = [Fraction(number(x, "certificate: times_us")) for x in certificate["times_us"]]
+    if not 2 <= len(times) <= 4096 or len(sets) > 64 or times[0] != 0 or any(a >= b for a, b in zip(times, times[1:])):
+        fail("there have to be 2 to 4096 times, ascending from 0, and at most 64 sets")
+    sums = all(chunk.reduce and len(chunk.destinations) == 1 and not chunk.held for chunk in s.chunks)
+    pairs = all(len(chunk.destinations) == 1 and len(chunk.sources) == 1 for chunk in s.chunks)
+    if backwards and (not (sums or pairs) or any(link.steps for link in s.links)):
+        fail("knowledge of a source is for data or sums with one destination each, without steps")
+    counted = []  # bytes, {node: from when it has them}
+    for chunk in s.chunks:
+        if backwards:
+            if gpu in chunk.sources and chunk.destinations[0] != gpu and chunk.destinations[0] in named:
+                counted.append((Fraction(chunk.bytes), {s.node_of_gpu[chunk.destinations[0]]: Fraction(0)}))
+            continue
+        if gpu not in chunk.destinations:
+            continue
+        bits = ([i for i, g in enumerate(chunk.sources) if g in named and chunk.holders(i)] if chunk.reduce
+                else [0] if chunk.sources[0] in named else [])
+        for bit in bits:
+            counted.append((Fraction(chunk.bytes) / len(bits), {
+                s.node_of_gpu[g]: Fraction(0 if g in chunk.told else chunk.ready[g]) for g in chunk.holders(bit)}))
+    total = sum(amount for amount, _ in counted)
+    if total == 0:
+        fail(f"GPU {gpu} wants nothing of the GPUs named")
+    # Ways: per node the latency from each origin over cut-through switches, the least message cost, whether some switch adds.
+    links = [((link.dst, link.src) if backwards else (link.src, link.dst)) + (link,) for link in s.links if not link.closed]
+    passed = [node.gpu is None and not node.stores for node in s.nodes]
+    ways = [{} if passed[n] else {n: Fraction(0)} for n in range(len(s.nodes))]
+    costs = [math.inf if passed[n] else Fraction(0) for n in range(len(s.nodes))]
+    adds = [passed[n] and (node.multicast if backwards else node.reduce) for n, node in enumerate(s.nodes)]
+    for _ in s.nodes:
+        for a, b, link in links:
+            if passed[b]:
+                for origin, us in ways[a].items():
+                    ways[b][origin] = min(ways[b].get(origin, math.inf), us + Fraction(link.latency))
+                costs[b] = min(costs[b], max(costs[a], Fraction(link.message)))
+                adds[b] = adds[b] or adds[a]
+    links = [(a, b, link, max(costs[a], Fraction(link.message))) for a, b, link in links if ways[a]]
+    places = sets + [frozenset([n]) for n in range(len(s.nodes)) if not passed[n]]
+    most = {place: [] for place in places}
+
+    def known(place, before, now):
+        period = bisect.bisect_left(times, before) - 1
+        return 0 if period < 0 else most[place][period] if period < now else total
+
+    def one(a, before, now):
+        amounts = [known(frozenset([origin]), before - us, now) for origin, us in ways[a].items()]
+        return min(total, sum(amounts) if adds[a] else max(amounts))
+
+    def started(a, link, before, last, now):
+        least = one(a, before, now)
+        if len(ways[a]) == 1 or least == 0:
+            return least
+        some, least = Fraction(0), total
+        for place in sets:
+            if set(ways[a]) <= place:
+                least = min(least, known(place, before, now))
+        i = 0
+        while link.message > 0 and some < least:
+            start = min(before, last - i * Fraction(link.message))
+            if start <= 0:
+                return some
+            some, i = some + one(a, start, now), i + 1
+        return least
+
+    for p in range(len(times) - 1):
+        carried = []
+        for a, b, link, cost in links:
+            last = times[p + 1] - Fraction(link.latency) - cost
+            carried.append(0 if last <= 0 else min(
+                started(a, link, start, last, p) + 1000 * Fraction(link.peak) * (last - start)
+                for start in [last] + [t for t in times[:p + 1] if t < last]))
+        for place in sorted(most, key=len, reverse=True):
+            first = sum(amount for amount, at in counted if any(n in place and us < times[p + 1] for n, us in at.items()))
+            entering = [i for i, (a, b, _, _) in enumerate(links) if b in place and a not in place]
+            entered = sum(carried[i] for i in entering)
+            for other in sets:
+                if entering and all(set(ways[links[i][0]]) <= other for i in entering):
+                    delay = min(Fraction(links[i][2].latency) + links[i][3] for i in entering)
+                    entered = min(entered, known(other, times[p + 1] - delay, p))
+            most[place].append(min([total, first + entered] + [most[other][p] for other in sets if place < other]))
+        if most[frozenset([s.node_of_gpu[gpu]])][p] >= total * (1 - Fraction(1, 10 ** 9)):
+            fail(f"GPU {gpu} may have all that counts soon after {float(times[p])} us")
+    return [float(times[-1])]
+
+
 def check_bound(s, finish):
     if s.bound is None:
         return
     check_keys(s.bound, "lower_bound", {"us", "certificate"}, {"us", "certificate"})
     claimed = number(s.bound["us"], "lower_bound: us")
     kinds = {"latency": latency_bound, "cut": cut_bound, "metric": metric_bound, "partition": partition_bound,
-             "time_cut": time_cut_bound, "prices": prices_bound}
+             "time_cut": time_cut_bound, "prices": prices_bound, "knowledge": knowledge_bound}
     try:
         kind = s.bound["certificate"]["kind"]
         if kind not in kinds:

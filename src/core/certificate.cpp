@@ -49,19 +49,19 @@ Demand transposed_bytes(const Demand& demand) {
 void check_transposable(const Topology& topology, const Demand& demand) {
   if (demand.kind() != DemandKind::reduction && !demand.is_unicast()) {
     certificates::refuse_certificate(
-        "a time cut of a source is for data with one destination each; here some data has several");
+        "what is proven of a source is for data with one destination each; here some data has several");
   }
   if (topology.has_bandwidth_steps())
     certificates::refuse_certificate(
         "what is proven of the transposed problem is nothing where bandwidth changes");
 }
 
-/// Apart from the kind of demand: that of a source is one of the transposed problem.
-double bound(const Topology& topology, const Demand& demand, const TimeCutCertificate& cut) {
-  if (!cut.backwards) return certificates::bound(topology, demand, cut);
+/// Apart from the kind of demand: of a source it is one of the transposed problem.
+template <class OfGpu>
+double bound_of_gpu(const Topology& topology, const Demand& demand, const OfGpu& certificate) {
+  if (!certificate.backwards) return certificates::bound(topology, demand, certificate);
   check_transposable(topology, demand);
-  return certificates::bound(transposed_links(topology), transposed_bytes(demand),
-                             std::get<TimeCutCertificate>(transposed(cut)));
+  return certificates::bound(transposed_links(topology), transposed_bytes(demand), certificate);
 }
 
 double bound(const Topology& topology, const Demand& demand, const Certificate& certificate, Tail tail,
@@ -74,7 +74,9 @@ double bound(const Topology& topology, const Demand& demand, const Certificate& 
   if (const auto* latency = std::get_if<LatencyCertificate>(&certificate))
     return certificates::bound(topology, demand, *latency);
   if (const auto* time_cut = std::get_if<TimeCutCertificate>(&certificate))
-    return bound(topology, demand, *time_cut);
+    return bound_of_gpu(topology, demand, *time_cut);
+  if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate))
+    return bound_of_gpu(topology, demand, *knowledge);
   if (demand.kind() == DemandKind::reduction) {
     if (topology.has_bandwidth_steps())
       certificates::refuse_certificate("a cut or metric of sums proves nothing where bandwidth changes");
@@ -93,7 +95,8 @@ double bound(const Topology& topology, const Demand& demand, const Certificate& 
 }  // namespace
 
 std::string certificate_kind(const Certificate& certificate) {
-  static constexpr const char* kNames[] = {"latency", "cut", "metric", "partition", "time_cut", "prices"};
+  static constexpr const char* kNames[] = {"latency",  "cut",    "metric",   "partition",
+                                           "time_cut", "prices", "knowledge"};
   return kNames[certificate.index()];
 }
 

@@ -148,6 +148,8 @@ Certificate Subfabric::certificate_inside(const Certificate& certificate) const 
     return inside;
   }
   if (const auto* prices = std::get_if<PricesCertificate>(&certificate)) return prices_inside(*prices);
+  if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate))
+    return knowledge_inside(*knowledge);
   const auto& partition = std::get<PartitionCertificate>(certificate);
   check_range("nodes", partition.part.size(), node_inside_.size());
   PartitionCertificate inside{.part = {}, .enter = partition.enter};
@@ -196,11 +198,40 @@ Certificate Subfabric::certificate_of_whole(const Certificate& certificate) cons
     return whole;
   }
   if (const auto* prices = std::get_if<PricesCertificate>(&certificate)) return prices_of_whole(*prices);
+  if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate)) {
+    KnowledgeCertificate whole = *knowledge;
+    whole.gpu = members_[knowledge->gpu.index()];
+    for (GpuId& g : whole.sources) g = members_[g.index()];
+    for (std::vector<NodeId>& set : whole.sets) {
+      for (NodeId& n : set) n = node_outside_[n.index()];
+    }
+    return whole;
+  }
   const auto& partition = std::get<PartitionCertificate>(certificate);
   PartitionCertificate whole{.part = std::vector<int>(node_inside_.size(), -1), .enter = partition.enter};
   for (std::size_t n = 0; n < node_outside_.size(); ++n)
     whole.part[node_outside_[n].index()] = partition.part[n];
   return whole;
+}
+
+/// A set of which nothing is there has nothing; it is left out.
+KnowledgeCertificate Subfabric::knowledge_inside(const KnowledgeCertificate& knowledge) const {
+  KnowledgeCertificate inside{.gpu = place_in(members_, knowledge.gpu),
+                              .sources = knowledge.sources,
+                              .sets = {},
+                              .times_us = knowledge.times_us,
+                              .backwards = knowledge.backwards};
+  for (GpuId& g : inside.sources) g = place_in(members_, g);
+  for (const std::vector<NodeId>& set : knowledge.sets) {
+    std::vector<NodeId> left;
+    for (const NodeId n : set) {
+      if (!n.valid() || n.index() >= node_inside_.size())
+        refuse(fmt::format("certificate: node {} does not exist", n.value));
+      if (node_inside_[n.index()].valid()) left.push_back(node_inside_[n.index()]);
+    }
+    if (!left.empty()) inside.sets.push_back(std::move(left));
+  }
+  return inside;
 }
 
 PricesCertificate Subfabric::prices_inside(const PricesCertificate& prices) const {

@@ -117,6 +117,8 @@ Certificate transposed(Certificate certificate) {
   if (auto* partition = std::get_if<PartitionCertificate>(&certificate)) partition->enter = !partition->enter;
   if (auto* time_cut = std::get_if<TimeCutCertificate>(&certificate))
     time_cut->backwards = !time_cut->backwards;
+  if (auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate))
+    knowledge->backwards = !knowledge->backwards;
   return certificate;
 }
 

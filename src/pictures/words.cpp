@@ -123,6 +123,21 @@ std::string words_of(const ProvenSchedule& proven, const PricesCertificate& pric
       count_of(prices.from_us.size(), "period"), short_number(proven.lower_bound->us));
 }
 
+std::string words_of(const ProvenSchedule& proven, const KnowledgeCertificate& knowledge) {
+  const std::string gpu = node_label(proven.topology, proven.topology.node_of(knowledge.gpu));
+  const std::string mirrored =
+      knowledge.backwards ? fmt::format(" (Here all of it with time run backwards: {} is the source.)", gpu)
+                          : "";
+  return fmt::format(
+      "A message brings no more than its sender has when it starts, and on a link messages follow one "
+      "another: "
+      "what a GPU can have of the data of {} grows step by step. For {} times the certificate adds up the "
+      "most "
+      "that each can have by then; before {} us {} cannot have all.{}",
+      count_of(knowledge.sources.size(), "GPU"), knowledge.times_us.size(),
+      short_number(proven.lower_bound->us), gpu, mirrored);
+}
+
 }  // namespace
 
 std::string title_words(const ProvenSchedule& proven) {

@@ -29,6 +29,9 @@ auto members_of(SameAs<TimeCutCertificate> auto& c) {
 auto members_of(SameAs<PricesCertificate> auto& c) {
   return std::tie(c.from_us, c.until_us, c.place, c.price);
 }
+auto members_of(SameAs<KnowledgeCertificate> auto& c) {
+  return std::tie(c.gpu, c.sources, c.sets, c.times_us, c.backwards);
+}
 
 namespace {
 
@@ -56,8 +59,11 @@ LowerBound read(MessageReader& message) {
     case 4:
       message.read(bound.certificate.emplace<4>());
       break;
-    default:
+    case 5:
       message.read(bound.certificate.emplace<5>());
+      break;
+    default:
+      message.read(bound.certificate.emplace<6>());
   }
   return bound;
 }

@@ -84,8 +84,19 @@ struct PricesCertificate {
   std::vector<double> price;        ///< one a place, >= 0; 0 elsewhere
 };
 
+/// What GPUs can have by when, where messages cost: what `gpu` wants of the sources named doubles only as
+/// often as messages follow one another. Until the last of the times it cannot have all of it (FORMATS.md 3).
+struct KnowledgeCertificate {
+  GpuId gpu;                              ///< the destination; where backwards, the source
+  std::vector<GpuId> sources;             ///< whose data counts, ascending; where backwards, destinations
+  std::vector<std::vector<NodeId>> sets;  ///< of nodes, each ascending: what they can have together
+  std::vector<double> times_us;           ///< ascending from 0
+  /// For demand of kind unicast or reduction: what `gpu` has for others, in the transposed problem.
+  bool backwards = false;
+};
+
 using Certificate = std::variant<LatencyCertificate, CutCertificate, MetricCertificate, PartitionCertificate,
-                                 TimeCutCertificate, PricesCertificate>;
+                                 TimeCutCertificate, PricesCertificate, KnowledgeCertificate>;
 
 /// A time before which no schedule of the demand can end, in any number of chunks.
 struct LowerBound {
@@ -93,7 +104,7 @@ struct LowerBound {
   Certificate certificate;
 };
 
-/// "latency", "cut", "metric", "partition", "time_cut", "prices".
+/// "latency", "cut", "metric", "partition", "time_cut", "prices", "knowledge".
 std::string certificate_kind(const Certificate& certificate);
 
 /// Bytes that must leave S. Unicast: every pair that crosses. Else a contribution counts once: data if all
@@ -105,15 +116,16 @@ double bytes_leaving(const Topology& topology, const Demand& demand, const std::
 /// Derives the bound (us) from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one
 /// equation in T, solved in closed form). Where bandwidth changes, a link's bytes are the integral over time.
 /// Shared bandwidth, message costs and ready times are left out of account, which never overstates; a time
-/// cut and prices alone count them. Demand of kind reduction: what the certificate proves of the transposed
-/// problem, a latency pair and a time cut of a destination apart. Links that no GPU of S reaches carry
-/// nothing and are left out. Throws Error(bad_data) when the certificate does not hold: a pair that exchanges
-/// nothing, ids out of range, no byte to leave S or other bytes than stated (1e-9 relative), no link out of S
-/// that leads to all who want some data, a length that is negative or not finite, lengths that keep no pair
-/// apart, a metric for data with several sources or destinations, sets without a GPU, a GPU in no set, a
-/// switch outside that makes sends one or many, no sum that is needed in every set, links that are down for
-/// ever, a time cut through which links can carry more than it separates, prices that let links earn more
-/// than bytes pay, these or what is proven of the transposed problem where bandwidth changes.
+/// cut and prices alone count them, and knowledge counts the last two. Demand of kind reduction: what the
+/// certificate proves of the transposed problem, a latency pair, a time cut and knowledge of a destination
+/// apart. Links that no GPU of S reaches carry nothing and are left out. Throws Error(bad_data) when the
+/// certificate does not hold: a pair that exchanges nothing, ids out of range, no byte to leave S or other
+/// bytes than stated (1e-9 relative), no link out of S that leads to all who want some data, a length that is
+/// negative or not finite, lengths that keep no pair apart, a metric for data with several sources or
+/// destinations, sets without a GPU, a GPU in no set, a switch outside that makes sends one or many, no sum
+/// that is needed in every set, links that are down for ever, a time cut through which links can carry more
+/// than it separates, prices that let links earn more than bytes pay, these or what is proven of the
+/// transposed problem where bandwidth changes, knowledge of a GPU that may have all before the last time.
 double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
 
 /// The time before which no schedule ends that moves `demand` in its own chunks: the cut or partition of

@@ -33,6 +33,7 @@ class Subfabric {
 
  private:
   Topology restricted(const Topology& whole, const Demand& demand);
+  KnowledgeCertificate knowledge_inside(const KnowledgeCertificate& knowledge) const;
   PricesCertificate prices_inside(const PricesCertificate& prices) const;
   PricesCertificate prices_of_whole(const PricesCertificate& prices) const;
 

@@ -62,6 +62,16 @@ std::vector<GpuId> holders_of(const Contribution& part, GpuId source) {
   return holders;
 }
 
+double ready_of_holder(const Contribution& part, GpuId holder) {
+  const bool is_told =
+      std::ranges::any_of(part.held, [&](const HeldSum& held) { return held.gpu == holder; });
+  if (is_told) return 0;
+  if (part.source_ready_us.empty()) return part.ready_us;
+  const auto sources = part.all_sources();
+  const auto at = std::ranges::lower_bound(sources, holder) - sources.begin();
+  return part.source_ready_us[static_cast<std::size_t>(at)];
+}
+
 bool has_to_leave(const Topology& topology, const Contribution& part, const std::vector<char>& inside) {
   const auto is_inside = [&](GpuId g) { return inside[topology.node_of(g).index()] != 0; };
   if (std::ranges::all_of(part.destinations, is_inside)) return false;

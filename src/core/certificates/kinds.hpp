@@ -7,7 +7,8 @@
 #include "rondo/core/certificate.hpp"
 
 /// The arithmetic of each kind of certificate, and what the kinds have in common. Demand of kind reduction
-/// comes here as its transposed one, except for latency pairs and time cuts of a destination.
+/// comes here as its transposed one, except for latency pairs and for time cuts and knowledge of a
+/// destination.
 namespace rondo::certificates {
 
 inline constexpr double kUnreachable = std::numeric_limits<double>::infinity();
@@ -27,6 +28,8 @@ double bound(const Topology& topology, const Demand& demand, const PartitionCert
 /// Of a destination: `backwards` is not looked at.
 double bound(const Topology& topology, const Demand& demand, const TimeCutCertificate& cut);
 double bound(const Topology& topology, const Demand& demand, const PricesCertificate& prices);
+/// Of a destination: `backwards` is not looked at.
+double bound(const Topology& topology, const Demand& demand, const KnowledgeCertificate& knowledge);
 
 /// Throws Error(bad_data).
 [[noreturn]] void refuse_certificate(const std::string& message);
@@ -46,6 +49,8 @@ bool for_everybody(const Topology& topology, const Contribution& part);
 /// The GPUs that hold at first what `source` brings to `part`, ascending: in a sum its own data, else the
 /// data that all sources have.
 std::vector<GpuId> holders_of(const Contribution& part, GpuId source);
+/// When one of them has it; what is told to be held of a sum, from 0 on.
+double ready_of_holder(const Contribution& part, GpuId holder);
 /// Whether some of what makes up `part` is held in S alone and wanted outside, so that all its bytes have to
 /// leave S.
 bool has_to_leave(const Topology& topology, const Contribution& part, const std::vector<char>& inside);

@@ -30,21 +30,6 @@ struct Piece {
   double GBps = 0;
 };
 
-/// When `source` has what it brings to `part` by itself.
-double ready_of(const Contribution& part, GpuId source) {
-  if (part.source_ready_us.empty()) return part.ready_us;
-  const auto sources = part.all_sources();
-  const auto at = std::ranges::lower_bound(sources, source) - sources.begin();
-  return part.source_ready_us[static_cast<std::size_t>(at)];
-}
-
-/// What others hold of a sum at first they hold from 0 on.
-double ready_of_holder(const Contribution& part, GpuId holder) {
-  const bool is_told =
-      std::ranges::any_of(part.held, [&](const HeldSum& held) { return held.gpu == holder; });
-  return is_told ? 0 : ready_of(part, holder);
-}
-
 class Check {
  public:
   Check(const Topology& topology, const TimeCutCertificate& cut) : topology_(topology), cut_(cut) {

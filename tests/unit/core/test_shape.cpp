@@ -181,10 +181,11 @@ TEST(Subfabric, ABoundWithoutRelaysIsThatOfThePart) {
   shape.relays = false;
   const Demand demand = of(Collective::allgather, 3 * kMB, shape);
   const Subfabric part(*whole, demand);
-  const std::vector<Certificate> inside{LatencyCertificate{GpuId{0}, GpuId{2}},
-                                        CutCertificate{{NodeId{2}}, kMB},
-                                        CutCertificate{{NodeId{0}, NodeId{1}, NodeId{3}}, 2 * kMB},
-                                        TimeCutCertificate{GpuId{1}, {1001, 1001, 0, 1001}}};
+  const std::vector<Certificate> inside{
+      LatencyCertificate{GpuId{0}, GpuId{2}}, CutCertificate{{NodeId{2}}, kMB},
+      CutCertificate{{NodeId{0}, NodeId{1}, NodeId{3}}, 2 * kMB},
+      KnowledgeCertificate{GpuId{1}, gpus({0, 2}), {{NodeId{1}, NodeId{3}}}, {0, 1}},
+      TimeCutCertificate{GpuId{1}, {1001, 1001, 0, 1001}}};
   for (const Certificate& certificate : inside) {
     const Certificate there = part.certificate_of_whole(certificate);
     EXPECT_DOUBLE_EQ(bound_of(*whole, demand, there),

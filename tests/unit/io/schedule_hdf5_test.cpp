@@ -27,10 +27,18 @@ TEST(ScheduleHdf5, RoundTripKeepsEveryBit) {
   with_source.lower_bound->certificate = TimeCutCertificate{GpuId{1}, {0, 1.0 / 7, 0, 0}, true};
   ProvenSchedule with_prices = example_schedule();
   with_prices.lower_bound = LowerBound{1.0 / 7, PricesCertificate{{0, 0.1}, 1.0 / 7, {2, 7}, {1.0 / 3, 0.1}}};
+  ProvenSchedule with_knowledge = example_schedule();
+  with_knowledge.lower_bound = LowerBound{
+      1.0 / 7, KnowledgeCertificate{
+                   GpuId{2}, {GpuId{0}, GpuId{1}}, {{NodeId{3}}, {NodeId{1}, NodeId{2}}}, {0, 0.1, 1.0 / 7}}};
+  ProvenSchedule with_its_source = with_knowledge;
+  with_its_source.lower_bound->certificate =
+      KnowledgeCertificate{GpuId{0}, {GpuId{2}}, {}, {0, 1.0 / 7}, true};
   ProvenSchedule without_bound = uneven_schedule();
   without_bound.lower_bound.reset();
-  for (const ProvenSchedule& proven : {example_schedule(), with_cut, with_metric, with_time_cut, with_source,
-                                       with_prices, without_bound, newest_schedule()}) {
+  for (const ProvenSchedule& proven :
+       {example_schedule(), with_cut, with_metric, with_time_cut, with_source, with_prices, with_knowledge,
+        with_its_source, without_bound, newest_schedule()}) {
     write_schedule_hdf5(folder / "schedule.h5", proven, kDigest);
     const ProvenSchedule read = read_schedule_hdf5(folder / "schedule.h5");
     // JSON keeps every bit as well, and shows where two schedules differ.

@@ -113,6 +113,27 @@ TEST(ScheduleJson, KeepsEveryKindOfCertificate) {
   EXPECT_EQ(prices.price, (std::vector<double>{1.0 / 3, 0.1}));
 }
 
+TEST(ScheduleJson, KeepsKnowledge) {
+  ProvenSchedule proven = example_schedule();
+  for (const bool backwards : {false, true}) {
+    proven.lower_bound = LowerBound{
+        0.3, KnowledgeCertificate{
+                 GpuId{1}, {GpuId{0}, GpuId{2}}, {{NodeId{1}, NodeId{3}}}, {0, 1.0 / 7, 0.3}, backwards}};
+    const Json json = schedule_to_json(proven);
+    EXPECT_EQ(json["version"], 2);
+    EXPECT_EQ(json["lower_bound"]["certificate"][backwards ? "destinations" : "sources"],
+              (std::vector{0, 2}));
+    const auto bound = schedule_from_json(json).lower_bound;
+    ASSERT_TRUE(bound && std::holds_alternative<KnowledgeCertificate>(bound->certificate));
+    const auto& knowledge = std::get<KnowledgeCertificate>(bound->certificate);
+    EXPECT_EQ(knowledge.gpu, GpuId{1});
+    EXPECT_EQ(knowledge.sources, (std::vector<GpuId>{GpuId{0}, GpuId{2}}));
+    EXPECT_EQ(knowledge.sets, (std::vector<std::vector<NodeId>>{{NodeId{1}, NodeId{3}}}));
+    EXPECT_EQ(knowledge.times_us, (std::vector<double>{0, 1.0 / 7, 0.3}));
+    EXPECT_EQ(knowledge.backwards, backwards);
+  }
+}
+
 TEST(ScheduleJson, SaysVersion2OnlyWhereItMust) {
   EXPECT_EQ(schedule_to_json(example_schedule())["version"], 1);
   EXPECT_EQ(schedule_to_json(example_schedule())["topology"]["version"], 1);

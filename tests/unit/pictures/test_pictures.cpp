@@ -207,6 +207,8 @@ TEST(Words, TellResultAndCertificate) {
             std::string::npos);
   proven.lower_bound = LowerBound{5, PricesCertificate{{0, 1, 2}, 5, {0}, {1}}};
   EXPECT_NE(pictures::certificate_words(proven).find("prices for 3 periods."), std::string::npos);
+  proven.lower_bound = LowerBound{5, KnowledgeCertificate{GpuId(2), {GpuId(0)}, {}, {0, 2, 5}}};
+  EXPECT_NE(pictures::certificate_words(proven).find("before 5 us c cannot have all."), std::string::npos);
   proven.lower_bound.reset();
   EXPECT_NE(pictures::result_words(proven).find("No lower bound is known."), std::string::npos);
 }
