@@ -11,6 +11,7 @@
 
 #include "congestion_prices.hpp"
 #include "rondo/bounds/cuts.hpp"
+#include "rondo/bounds/knowledge.hpp"
 #include "rondo/bounds/partitions.hpp"
 #include "rondo/bounds/prices.hpp"
 #include "rondo/bounds/time_cuts.hpp"
@@ -145,14 +146,10 @@ void add_prices_of_trees(const Instance& instance, const Toolbox& tools, const D
   bounds.all.push_back(evaluated(*instance.topology, instance.demand, bounds.packing->prices));
 }
 
-/// Along the cuts found so far at least, and where latency matters wherever minimum cuts lead.
-void add_time_cut(const Instance& instance, const Symmetry& symmetry, double latency_us,
-                  const Deadline& deadline, std::vector<LowerBound>& bounds) {
-  const Topology& topology = *instance.topology;
-  double best_us = 0;
+/// Those of the best cuts found.
+std::vector<NodeSet> best_cut_sets(const Topology& topology, const std::vector<LowerBound>& bounds) {
   std::vector<const LowerBound*> best_cuts;
   for (const LowerBound& bound : bounds) {
-    best_us = std::max(best_us, bound.us);
     if (std::holds_alternative<CutCertificate>(bound.certificate)) best_cuts.push_back(&bound);
   }
   std::ranges::stable_sort(best_cuts, [](const LowerBound* a, const LowerBound* b) { return a->us > b->us; });
@@ -162,10 +159,31 @@ void add_time_cut(const Instance& instance, const Symmetry& symmetry, double lat
     NodeSet& inside = sets.emplace_back(topology.num_nodes(), 0);
     for (const NodeId n : std::get<CutCertificate>(bound->certificate).nodes) inside[n.index()] = 1;
   }
+  return sets;
+}
+
+double best_of(const std::vector<LowerBound>& bounds) {
+  return bounds.empty() ? 0 : std::ranges::max(bounds, {}, &LowerBound::us).us;
+}
+
+/// Along the cuts found so far at least, and where latency matters wherever minimum cuts lead.
+void add_time_cut(const Instance& instance, const Symmetry& symmetry, double latency_us,
+                  const Deadline& deadline, std::vector<LowerBound>& bounds) {
+  const Topology& topology = *instance.topology;
+  const double best_us = best_of(bounds);
+  const std::vector<NodeSet> sets = best_cut_sets(topology, bounds);
   const bool latency_matters = latency_us > kLeastShareOfLatency * best_us;
   auto found =
       find_time_cut(topology, instance.demand, symmetry, sets,
                     latency_matters ? TimeCutEffort::all : TimeCutEffort::known_sets, best_us, deadline);
+  if (found) bounds.push_back(std::move(*found));
+}
+
+void add_knowledge(const Instance& instance, const Symmetry& symmetry, const Deadline& deadline,
+                   std::vector<LowerBound>& bounds) {
+  const Topology& topology = *instance.topology;
+  auto found = find_knowledge(topology, instance.demand, symmetry, best_cut_sets(topology, bounds),
+                              best_of(bounds), deadline);
   if (found) bounds.push_back(std::move(*found));
 }
 
@@ -209,6 +227,10 @@ Bounds bounds_backwards(const Instance& instance, const Toolbox& tools, bool use
   Bounds bounds = lower_bounds(backwards, tools, use_symmetry, limits);
   for (LowerBound& bound : bounds.all) bound.certificate = transposed(std::move(bound.certificate));
   if (is_late) add_time_cut_of_late(instance, Deadline(limits), bounds.all);
+  if (auto found = find_knowledge_of_sums(instance, use_symmetry, bounds.best().us, Deadline(limits))) {
+    bounds.all.push_back(std::move(*found));
+    std::ranges::stable_sort(bounds.all, std::ranges::greater{}, &LowerBound::us);
+  }
   return bounds;
 }
 
@@ -223,6 +245,15 @@ std::vector<const LowerBound*> Bounds::best_of_each_kind() const {
     if (std::ranges::none_of(best, is_alike)) best.push_back(&bound);
   }
   return best;
+}
+
+std::optional<LowerBound> find_knowledge_of_sums(const Instance& instance, bool use_symmetry, double least_us,
+                                                 const Deadline& deadline) {
+  const Topology& topology = *instance.topology;
+  if (!topology.has_message_costs()) return std::nullopt;
+  const Symmetry symmetry =
+      use_symmetry ? find_symmetry(topology, instance.demand) : trivial_symmetry(topology);
+  return find_knowledge(topology, instance.demand, symmetry, {}, least_us, deadline);
 }
 
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry,
@@ -253,6 +284,7 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
   add_time_cut(instance, symmetry, latency_us, deadline, found.all);
   if (instance.demand.is_unicast() && !found.all.empty())
     add_prices(instance, tools, symmetry, use_symmetry, latency_us, deadline, found.all);
+  if (!found.all.empty()) add_knowledge(instance, symmetry, deadline, found.all);
 
   if (found.all.empty()) {
     throw Error(

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "representatives.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/transposition.hpp"
@@ -271,18 +272,6 @@ class TimeCutSearch {
   std::size_t path_work_ = 0;
   std::size_t cut_work_ = 0;
 };
-
-/// One GPU an orbit, of those that `has` is true for.
-template <class Has>
-std::vector<GpuId> representatives(const Topology& topology, const Symmetry& symmetry, const Has& has) {
-  std::set<int> orbits;
-  std::vector<GpuId> gpus;
-  for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
-    const int orbit = symmetry.node_orbit[topology.node_of(GpuId(g)).index()];
-    if (has(GpuId(g)) && orbits.insert(orbit).second) gpus.emplace_back(g);
-  }
-  return gpus;
-}
 
 }  // namespace
 

@@ -95,6 +95,16 @@ void describe(const Exploration& found, SynthesisResult& result) {
   result.rounds = found.rounds;
 }
 
+/// Of sums that were scheduled backwards, what is known of them forwards.
+SynthesisResult with_knowledge_of_sums(const Problem& problem, SynthesisResult result) {
+  LowerBound& bound = *result.proven.lower_bound;
+  if (auto found = find_knowledge_of_sums(problem.instance(), problem.options.symmetry, bound.us)) {
+    bound = std::move(*found);
+    result.gap = result.proven.schedule.finish_us / bound.us - 1;
+  }
+  return result;
+}
+
 /// Collective. The main job for a problem as it is to be solved, in the end on all of a fabric and forwards
 /// in time.
 SynthesisResult solve(const Problem& problem, const RunContext& context) {
@@ -102,7 +112,8 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
     return of_whole_fabric(problem, solve(on_members(problem), context.for_whole_schedules()));
   const DemandKind kind = problem.demand.kind();
   if (kind == DemandKind::reduction)
-    return reversed_in_time(problem, solve(transposed(problem), context.for_whole_schedules()));
+    return with_knowledge_of_sums(
+        problem, reversed_in_time(problem, solve(transposed(problem), context.for_whole_schedules())));
   const bool in_rounds = works_in_rounds(problem);
   const Toolbox tools = prepare_toolbox(problem.options, context);
   Steps steps;

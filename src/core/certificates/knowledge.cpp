@@ -68,6 +68,12 @@ class Knowledge {
     Wide delay_us = 0;                                ///< at least, on those links
   };
 
+  /// What messages that start on a link before a time have.
+  struct Begun {
+    double one = 0;       ///< the most that one has
+    double together = 0;  ///< what all their origins had
+  };
+
   void check() const {
     if (!certificate_.gpu.valid() || certificate_.gpu.index() >= topology_.num_gpus()) {
       refuse_certificate(fmt::format("GPU {} does not exist; GPUs are 0 to {}", certificate_.gpu.value,
@@ -160,6 +166,7 @@ class Knowledge {
     }
     most_.assign(places_.size(), std::vector<double>(times_.size() - 1, 0));
     carried_.assign(topology_.num_links(), 0);
+    begun_.resize(topology_.num_links());
   }
 
   std::vector<std::size_t> sets_with_origins(LinkId l) const {
@@ -212,6 +219,8 @@ class Knowledge {
   }
 
   void advance(std::size_t p) {
+    for (std::size_t l = 0; l < begun_.size(); ++l)
+      begun_[l].push_back(begun_before(LinkId(l), times_[p], p));
     for (std::size_t l = 0; l < carried_.size(); ++l) carried_[l] = carried_by(LinkId(l), p);
     for (const std::size_t index : order_) {
       const Place& place = places_[index];
@@ -251,6 +260,19 @@ class Knowledge {
     return std::min(most, all_bytes_);
   }
 
+  bool is_lone(LinkId l) const {
+    const auto& groups = origins_.of(l);
+    return groups.size() == 1 && groups.front().nodes.size() == 1;
+  }
+
+  Begun begun_before(LinkId l, Wide us, std::size_t now) const {
+    Begun begun{one_message(l, us, now), all_bytes_};
+    if (is_lone(l)) begun.together = begun.one;
+    for (const std::size_t set : feeding_[l.index()])
+      begun.together = std::min(begun.together, known(set, period_before(us), now));
+    return begun;
+  }
+
   /// Bytes that messages bring over the link before the end of period p, those that start from a time on by
   /// the bandwidth, the others by what their origins have: the least over such times.
   double carried_by(LinkId l, std::size_t p) {
@@ -263,59 +285,47 @@ class Knowledge {
     const Wide bytes_per_us = Wide{peak_GBps} * kBytesPerUsPerGBps;
     const Messages messages(*this, l, p, last);
     work_ += messages.number();
-    double least = messages.before(last);
+    double least = messages.before(last, begun_before(l, last, p));
     for (std::ptrdiff_t q = std::min(period_before(last), static_cast<std::ptrdiff_t>(p)); q >= 0; --q) {
-      const Wide from = times_[static_cast<std::size_t>(q)];
-      const auto after = static_cast<double>(bytes_per_us * (last - from));
+      const auto at = static_cast<std::size_t>(q);
+      const auto after = static_cast<double>(bytes_per_us * (last - times_[at]));
       if (after >= least) break;
       ++work_;
-      least = std::min(least, after + messages.before(from));
+      least = std::min(least, after + messages.before(times_[at], begun_[l.index()][at]));
     }
     return least;
   }
 
-  /// What messages that start on a link before a time, and arrive before the end of a period, have at most.
+  /// Messages over a link that arrive before the end of a period, one after another, the last first.
   class Messages {
    public:
-    Messages(const Knowledge& all, LinkId l, std::size_t p, Wide last) : all_(all), link_(l), now_(p) {
-      const auto& groups = all.origins_.of(l);
-      is_lone_ = groups.size() == 1 && groups.front().nodes.size() == 1;
-      if (is_lone_) return;
-      // One after another, the last first: what those from number i on have.
-      apart_us_ = all.topology_.link(l).message_us;
-      while (apart_us_ > 0 && starts_.size() < kMostMessages) {
-        const Wide us = last - static_cast<Wide>(starts_.size()) * apart_us_;
+    Messages(const Knowledge& all, LinkId l, std::size_t p, Wide last) {
+      if (all.is_lone(l)) return;
+      const Wide apart_us = all.topology_.link(l).message_us;
+      while (apart_us > 0 && starts_.size() < kMostMessages) {
+        const Wide us = last - static_cast<Wide>(starts_.size()) * apart_us;
         if (!(us > 0)) break;
         starts_.push_back(us);
       }
       rest_.assign(starts_.size() + 1, 0);
-      if (starts_.size() == kMostMessages) rest_.back() = all.all_bytes_;
+      if (starts_.size() == kMostMessages || !(apart_us > 0)) rest_.back() = all.all_bytes_;
       for (std::size_t i = starts_.size(); i-- > 0;)
         rest_[i] = std::min(all.all_bytes_, rest_[i + 1] + all.one_message(l, starts_[i], p));
     }
 
     std::size_t number() const { return 1 + starts_.size(); }
 
-    double before(Wide us) const {
-      const double one = all_.one_message(link_, us, now_);
-      if (is_lone_ || one == 0) return one;
-      double least = all_.all_bytes_;
-      for (const std::size_t set : all_.feeding_[link_.index()])
-        least = std::min(least, all_.known(set, all_.period_before(us), now_));
-      if (!(apart_us_ > 0)) return least;
+    /// What those that start before `us` have at most.
+    double before(Wide us, const Begun& begun) const {
+      if (rest_.empty() || begun.one == 0) return std::min(begun.one, begun.together);
       const auto later = static_cast<std::size_t>(
           std::ranges::partition_point(starts_, [&](Wide start) { return start >= us; }) - starts_.begin());
-      return std::min(least, static_cast<double>(later) * one + rest_[later]);
+      return std::min(begun.together, static_cast<double>(later) * begun.one + rest_[later]);
     }
 
    private:
-    const Knowledge& all_;
-    LinkId link_;
-    std::size_t now_;
-    bool is_lone_ = false;
-    Wide apart_us_ = 0;
     std::vector<Wide> starts_ = {};  ///< at the latest, descending
-    std::vector<double> rest_ = {};
+    std::vector<double> rest_ = {};  ///< from each of them on; empty: a link of one origin
   };
 
   const Topology& topology_;
@@ -330,6 +340,7 @@ class Knowledge {
   std::vector<std::vector<std::size_t>> feeding_;  ///< per link: sets that contain all its origins
   std::vector<double> carried_;                    ///< per link, by the end of the period looked at
   std::vector<std::vector<double>> most_;          ///< per place and period
+  std::vector<std::vector<Begun>> begun_;          ///< per link, before each time so far
   std::size_t work_ = 0;
 };
 
