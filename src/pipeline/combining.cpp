@@ -11,6 +11,8 @@
 #include "mirrored_sums.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/core/retiming.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/pipeline/halves.hpp"
 #include "rondo/pipeline/kept_schedule.hpp"
@@ -230,8 +232,13 @@ SynthesisResult reversed_in_time(const Problem& problem, SynthesisResult result)
     for (Send& send : schedule.sends) send.op = SendOp::copy;
   }
   Demand demand = problem.demand.with_chunks(proven.demand.chunks_per_contribution());
+  const Topology& topology = *problem.topology;
+  // Message costs follow each other at the starts of transfers (rule 8), backwards at their ends: of slow
+  // transfers side by side, some start later in the same order.
+  if (topology.has_message_costs() && !replay(topology, demand, schedule.sends).valid())
+    schedule = retimed({topology, schedule.sends}, topology, demand, problem.options.concurrency);
   schedule.finish_us =
-      replayed_finish_us(*problem.topology, demand, schedule.sends, result.engine + ", run backwards,");
+      replayed_finish_us(topology, demand, schedule.sends, result.engine + ", run backwards,");
   LowerBound bound{proven.lower_bound->us, transposed(proven.lower_bound->certificate)};
   result.proven = {*problem.topology, std::move(demand), std::move(schedule), std::move(bound),
                    proven.producer};
