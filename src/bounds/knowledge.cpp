@@ -6,10 +6,9 @@
 #include <set>
 #include <utility>
 
-#include "representatives.hpp"
+#include "both_directions.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/knowledge.hpp"
-#include "rondo/core/transposition.hpp"
 #include "rondo/graph/digraph.hpp"
 #include "timed_network.hpp"
 
@@ -218,28 +217,11 @@ std::optional<LowerBound> find_knowledge(const Topology& topology, const Demand&
   double message_us = 0;
   for (const Link& link : topology.links()) message_us = std::max(message_us, link.message_us);
   if (message_us == 0 || message_us < kLeastShareOfMessage * least_us) return std::nullopt;
-  std::vector<char> sends(topology.num_gpus(), 0);
-  std::vector<char> wants(topology.num_gpus(), 0);
-  for (const Contribution& part : demand.contributions()) {
-    for (const GpuId g : part.all_sources()) sends[g.index()] = 1;
-    for (const GpuId g : part.destinations) wants[g.index()] = 1;
-  }
-  const auto of = [&](const std::vector<char>& flags) {
-    return representatives(topology, symmetry, [&](GpuId g) { return flags[g.index()] != 0; });
-  };
-  std::optional<LowerBound> best = KnowledgeSearch(topology, demand, cuts, least_us, deadline).run(of(wants));
-  if (!demand.is_unicast() || !is_transposable(topology, demand)) return best;
-  const Topology turned = transposed(topology);
-  const Demand mirrored = transposed(demand);
-  std::vector<NodeSet> complements = cuts;
-  for (NodeSet& set : complements) {
-    for (char& flag : set) flag = flag ? 0 : 1;
-  }
-  std::optional<LowerBound> of_source =
-      KnowledgeSearch(turned, mirrored, complements, best ? best->us : least_us, deadline).run(of(sends));
-  if (!of_source) return best;
-  of_source->certificate = transposed(std::move(of_source->certificate));
-  return of_source;
+  return searched_in_both_directions(
+      topology, demand, symmetry, cuts, least_us, [&](const OneSidedTask& task) {
+        return KnowledgeSearch(task.topology, task.demand, task.cuts, task.least_us, deadline)
+            .run(task.destinations);
+      });
 }
 
 }  // namespace rondo

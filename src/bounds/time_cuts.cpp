@@ -4,10 +4,9 @@
 #include <map>
 #include <set>
 
-#include "representatives.hpp"
+#include "both_directions.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
-#include "rondo/core/transposition.hpp"
 #include "rondo/graph/digraph.hpp"
 #include "unrolled_cut.hpp"
 
@@ -278,29 +277,11 @@ class TimeCutSearch {
 std::optional<LowerBound> find_time_cut(const Topology& topology, const Demand& demand,
                                         const Symmetry& symmetry, const std::vector<NodeSet>& cuts,
                                         TimeCutEffort effort, double least_us, const Deadline& deadline) {
-  std::vector<char> sends(topology.num_gpus(), 0);
-  std::vector<char> wants(topology.num_gpus(), 0);
-  for (const Contribution& part : demand.contributions()) {
-    for (const GpuId g : part.all_sources()) sends[g.index()] = 1;
-    for (const GpuId g : part.destinations) wants[g.index()] = 1;
-  }
-  const auto of = [&](const std::vector<char>& flags) {
-    return representatives(topology, symmetry, [&](GpuId g) { return flags[g.index()] != 0; });
-  };
-  std::optional<LowerBound> best =
-      TimeCutSearch(topology, demand, least_us, deadline).run(of(wants), cuts, effort);
-  if (!demand.is_unicast() || !is_transposable(topology, demand)) return best;
-  const Topology turned = transposed(topology);
-  const Demand mirrored = transposed(demand);
-  std::vector<NodeSet> complements = cuts;
-  for (NodeSet& set : complements) {
-    for (char& flag : set) flag = flag ? 0 : 1;
-  }
-  std::optional<LowerBound> of_source = TimeCutSearch(turned, mirrored, best ? best->us : least_us, deadline)
-                                            .run(of(sends), complements, effort);
-  if (!of_source) return best;
-  of_source->certificate = transposed(std::move(of_source->certificate));
-  return of_source;
+  return searched_in_both_directions(
+      topology, demand, symmetry, cuts, least_us, [&](const OneSidedTask& task) {
+        return TimeCutSearch(task.topology, task.demand, task.least_us, deadline)
+            .run(task.destinations, task.cuts, effort);
+      });
 }
 
 }  // namespace rondo
