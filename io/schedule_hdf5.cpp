@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -104,6 +105,13 @@ Id to_id(const Hdf5GroupReader& group, const char* name, std::int64_t value) {
   return Id(static_cast<std::int32_t>(value));
 }
 
+template <class Id>
+std::vector<Id> to_ids(const Hdf5GroupReader& group, const char* name, std::span<const std::int64_t> values) {
+  std::vector<Id> ids;
+  for (const std::int64_t value : values) ids.push_back(to_id<Id>(group, name, value));
+  return ids;
+}
+
 MetricCertificate read_metric(const Hdf5GroupReader& group) {
   MetricColumns columns{.length = group.numbers("length")};
   if (!group.has_link("from_us")) {
@@ -129,19 +137,15 @@ KnowledgeCertificate read_knowledge(const Hdf5GroupReader& group) {
   const char* others = backwards ? "destinations" : "sources";
   group.check_members({"kind", gpu, others, "sets_index", "sets_value", "times_us"});
   KnowledgeCertificate knowledge{.gpu = to_id<GpuId>(group, gpu, group.integer(gpu)),
-                                 .sources = {},
+                                 .sources = to_ids<GpuId>(group, others, group.integers(others)),
                                  .sets = {},
                                  .times_us = group.numbers("times_us"),
                                  .backwards = backwards};
-  for (const std::int64_t g : group.integers(others))
-    knowledge.sources.push_back(to_id<GpuId>(group, others, g));
   const RaggedColumn sets = read_ragged(group, "sets");
   check_offsets("lower_bound.certificate.sets", sets.index, std::max<std::size_t>(1, sets.index.size()) - 1,
                 sets.value.size(), "sets_index");
-  for (std::size_t i = 0; i + 1 < sets.index.size(); ++i) {
-    std::vector<NodeId>& set = knowledge.sets.emplace_back();
-    for (const std::int64_t n : sets.row(i)) set.push_back(to_id<NodeId>(group, "sets_value", n));
-  }
+  for (std::size_t i = 0; i + 1 < sets.index.size(); ++i)
+    knowledge.sets.push_back(to_ids<NodeId>(group, "sets_value", sets.row(i)));
   return knowledge;
 }
 
@@ -155,10 +159,8 @@ Certificate read_certificate(const Hdf5GroupReader& group) {
   }
   if (kind == "cut") {
     group.check_members({"kind", "nodes", "bytes"});
-    CutCertificate cut{.nodes = {}, .bytes = group.number("bytes")};
-    for (const std::int64_t n : group.integers("nodes"))
-      cut.nodes.push_back(to_id<NodeId>(group, "nodes", n));
-    return cut;
+    return CutCertificate{.nodes = to_ids<NodeId>(group, "nodes", group.integers("nodes")),
+                          .bytes = group.number("bytes")};
   }
   if (kind == "metric") return read_metric(group);
   if (kind == "partition") {
@@ -315,10 +317,7 @@ void write_columns(const Hdf5GroupWriter& root, const ScheduleColumns& columns, 
 
 CollectiveShape read_shape(const Hdf5GroupReader& root) {
   CollectiveShape shape;
-  if (root.has_link("group")) {
-    for (const std::int64_t gpu : root.integers("group"))
-      shape.group.push_back(to_id<GpuId>(root, "group", gpu));
-  }
+  if (root.has_link("group")) shape.group = to_ids<GpuId>(root, "group", root.integers("group"));
   if (root.has_link("counts")) shape.counts = root.numbers("counts");
   if (root.has_attribute("relay")) {
     const std::string relay = root.text("relay");

@@ -172,11 +172,7 @@ Certificate read_certificate(const JsonObject& object) {
   }
   if (kind == "cut") {
     object.check_keys({"kind", "nodes", "bytes"});
-    CutCertificate cut{.nodes = {}, .bytes = object.number("bytes")};
-    for (const std::int64_t node : object.integers("nodes")) {
-      cut.nodes.push_back(NodeId(static_cast<std::int32_t>(node)));
-    }
-    return cut;
+    return CutCertificate{.nodes = to_ids<NodeId>(object.integers("nodes")), .bytes = object.number("bytes")};
   }
   if (kind == "metric") return read_metric(object);
   if (kind == "partition") {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "both_directions.hpp"
-#include "rondo/core/error.hpp"
 #include "rondo/core/knowledge.hpp"
 #include "rondo/graph/digraph.hpp"
 #include "timed_network.hpp"

@@ -107,13 +107,7 @@ Certificate Subfabric::certificate_inside(const Certificate& certificate) const 
                               .destination = place_in(members_, pair->destination)};
   }
   if (const auto* cut = std::get_if<CutCertificate>(&certificate)) {
-    CutCertificate inside{.nodes = {}, .bytes = cut->bytes};
-    for (const NodeId n : cut->nodes) {
-      if (!n.valid() || n.index() >= node_inside_.size())
-        refuse(fmt::format("certificate: node {} does not exist", n.value));
-      if (node_inside_[n.index()].valid()) inside.nodes.push_back(node_inside_[n.index()]);
-    }
-    return inside;
+    return CutCertificate{.nodes = nodes_inside(cut->nodes), .bytes = cut->bytes};
   }
   if (const auto* metric = std::get_if<MetricCertificate>(&certificate)) {
     const std::size_t periods = std::max<std::size_t>(1, metric->from_us.size());
@@ -214,6 +208,16 @@ Certificate Subfabric::certificate_of_whole(const Certificate& certificate) cons
   return whole;
 }
 
+std::vector<NodeId> Subfabric::nodes_inside(const std::vector<NodeId>& nodes) const {
+  std::vector<NodeId> inside;
+  for (const NodeId n : nodes) {
+    if (!n.valid() || n.index() >= node_inside_.size())
+      refuse(fmt::format("certificate: node {} does not exist", n.value));
+    if (node_inside_[n.index()].valid()) inside.push_back(node_inside_[n.index()]);
+  }
+  return inside;
+}
+
 /// A set of which nothing is there has nothing; it is left out.
 KnowledgeCertificate Subfabric::knowledge_inside(const KnowledgeCertificate& knowledge) const {
   KnowledgeCertificate inside{.gpu = place_in(members_, knowledge.gpu),
@@ -223,12 +227,7 @@ KnowledgeCertificate Subfabric::knowledge_inside(const KnowledgeCertificate& kno
                               .backwards = knowledge.backwards};
   for (GpuId& g : inside.sources) g = place_in(members_, g);
   for (const std::vector<NodeId>& set : knowledge.sets) {
-    std::vector<NodeId> left;
-    for (const NodeId n : set) {
-      if (!n.valid() || n.index() >= node_inside_.size())
-        refuse(fmt::format("certificate: node {} does not exist", n.value));
-      if (node_inside_[n.index()].valid()) left.push_back(node_inside_[n.index()]);
-    }
+    std::vector<NodeId> left = nodes_inside(set);
     if (!left.empty()) inside.sets.push_back(std::move(left));
   }
   return inside;

@@ -130,10 +130,8 @@ std::string words_of(const ProvenSchedule& proven, const KnowledgeCertificate& k
                           : "";
   return fmt::format(
       "A message brings no more than its sender has when it starts, and on a link messages follow one "
-      "another: "
-      "what a GPU can have of the data of {} grows step by step. For {} times the certificate adds up the "
-      "most "
-      "that each can have by then; before {} us {} cannot have all.{}",
+      "another: what a GPU can have of the data of {} grows step by step. For {} times the certificate adds "
+      "up the most that each can have by then; before {} us {} cannot have all.{}",
       count_of(knowledge.sources.size(), "GPU"), knowledge.times_us.size(),
       short_number(proven.lower_bound->us), gpu, mirrored);
 }

@@ -235,10 +235,13 @@ SynthesisResult reversed_in_time(const Problem& problem, SynthesisResult result)
   const Topology& topology = *problem.topology;
   // Message costs follow each other at the starts of transfers (rule 8), backwards at their ends: of slow
   // transfers side by side, some start later in the same order.
-  if (topology.has_message_costs() && !replay(topology, demand, schedule.sends).valid())
+  ReplayResult replayed = replay(topology, demand, schedule.sends);
+  if (!replayed.valid() && topology.has_message_costs()) {
     schedule = retimed({topology, schedule.sends}, topology, demand, problem.options.concurrency);
-  schedule.finish_us =
-      replayed_finish_us(topology, demand, schedule.sends, result.engine + ", run backwards,");
+    replayed = replay(topology, demand, schedule.sends);
+  }
+  if (!replayed.valid()) throw_refused(result.engine + ", run backwards,", *replayed.violation);
+  schedule.finish_us = replayed.finish_us;
   LowerBound bound{proven.lower_bound->us, transposed(proven.lower_bound->certificate)};
   result.proven = {*problem.topology, std::move(demand), std::move(schedule), std::move(bound),
                    proven.producer};

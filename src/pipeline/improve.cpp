@@ -167,7 +167,7 @@ void LocalSearch::run() {
   if (!problem_.demand.is_unicast() && !options.enough_gap) {
     double size = problem_.demand.with_chunks(best_.chunks).num_deliveries() / kSmallPlan;
     // There most of the work is done in few chunks, of however many the best schedule is.
-    if (begins_with_replanting(*problem_.topology, problem_.demand)) size = std::min(size, 1.0);
+    if (size > 1 && begins_with_replanting(*problem_.topology, problem_.demand)) size = 1;
     effort = std::clamp((task.known_us / rule_.bound().us - 1) / kNear, 1.0,
                         std::max(1.0, kMostEffort / std::max(1.0, size)));
   }

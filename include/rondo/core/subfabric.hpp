@@ -33,6 +33,8 @@ class Subfabric {
 
  private:
   Topology restricted(const Topology& whole, const Demand& demand);
+  /// Those that are there. Throws Error(bad_data) for one that `whole` does not have.
+  std::vector<NodeId> nodes_inside(const std::vector<NodeId>& nodes) const;
   KnowledgeCertificate knowledge_inside(const KnowledgeCertificate& knowledge) const;
   PricesCertificate prices_inside(const PricesCertificate& prices) const;
   PricesCertificate prices_of_whole(const PricesCertificate& prices) const;
