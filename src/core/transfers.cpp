@@ -20,15 +20,25 @@ bool not_after(double a_us, double b_us) {
   return a_us <= b_us || times_equal(a_us, b_us);
 }
 
+/// What a transfer takes for a message and for each byte, by those of its links that are known.
+struct Pace {
+  double message_us = 0;
+  double us_per_byte = 0;
+};
+
 /// Finds which send continues which at switches.
 class SwitchPairing {
  public:
-  SwitchPairing(const Topology& topology, std::span<const Send> sends)
+  /// With the demand, by whose bytes transfers that meet where messages cost can be told apart.
+  SwitchPairing(const Topology& topology, std::span<const Send> sends, const Demand* demand = nullptr)
       : topology_(topology),
         sends_(sends),
+        demand_(topology.has_message_costs() ? demand : nullptr),
         continued_(sends.size(), -1),
         first_send_(sends.size(), -1),
-        uses_(sends.size(), 0) {
+        uses_(sends.size(), 0),
+        start_of_section_(demand_ != nullptr ? sends.size() : 0, -1),
+        pace_(start_of_section_.size()) {
     std::vector<int> by_start(sends.size());
     std::iota(by_start.begin(), by_start.end(), 0);
     std::ranges::stable_sort(by_start, {}, [&](int s) { return send(s).start_us; });
@@ -36,16 +46,17 @@ class SwitchPairing {
     for (const int s : by_start) {
       if (topology.is_gpu(src(s))) {
         first_send_[index(s)] = s;
+        if (demand_ != nullptr) {
+          start_of_section_[index(s)] = s;
+          pace_[index(s)] = pace_with({}, s);
+        }
       } else {
         leaving.push_back(s);
       }
       if (!topology.is_gpu(dst(s))) entering_[key(s, dst(s))].push_back(s);
     }
-    // Without latency a send may leave a switch before the one that it continues in this order.
-    for (std::size_t before = leaving.size() + 1; leaving.size() < before;) {
-      before = leaving.size();
-      std::erase_if(leaving, [&](int s) { return pair(s); });
-    }
+    if (demand_ != nullptr) pair_by_pace(leaving);
+    pair_all(leaving, Wanted::any);
     if (topology.has_adding_switches()) add_up();
   }
 
@@ -85,13 +96,56 @@ class SwitchPairing {
            times_equal(in.arrival_us, out.end_us);
   }
 
-  bool is_better(int a, int b) const {
+  /// What `out` may continue.
+  enum class Wanted { what_needs_it, what_nothing_continues, any };
+
+  /// Without latency a send may leave a switch before the one that it continues in the order of starts.
+  /// Returns whether it found any.
+  bool pair_all(std::vector<int>& leaving, Wanted wanted) {
+    const std::size_t all = leaving.size();
+    for (std::size_t before = all + 1; leaving.size() < before;) {
+      before = leaving.size();
+      std::erase_if(leaving, [&](int s) { return pair(s, wanted); });
+    }
+    return leaving.size() < all;
+  }
+
+  /// Of what meets at one instant without numbers, a transfer's slowest link and dearest message may be those
+  /// of links behind the switch. So what lasts longer than its own links explain goes first, with what
+  /// explains it; then every other gets something.
+  void pair_by_pace(std::vector<int>& leaving) {
+    while (pair_all(leaving, Wanted::what_needs_it) || pair_all(leaving, Wanted::what_nothing_continues)) {
+    }
+  }
+
+  Pace pace_with(const Pace& before, int s) const {
+    const Link& link = topology_.link(send(s).link);
+    return {std::max(before.message_us, link.message_us),
+            std::max(before.us_per_byte, transmission_us(1, link.bandwidth_GBps))};
+  }
+  bool explains(const Pace& pace, int s) const {
+    const double lasts_us = pace.message_us + pace.us_per_byte * demand_->bytes(send(s).chunk);
+    return times_equal(send(s).start_us + lasts_us, send(s).end_us);
+  }
+  bool is_explained_with(int in, int out) const {
+    return explains(pace_with(pace_[index(start_of_section_[index(in)])], out), out);
+  }
+  bool may_be_wanted(int in, int out, Wanted wanted) const {
+    if (wanted == Wanted::any) return true;
+    if (uses_[index(in)] > 0) return false;
+    if (wanted == Wanted::what_nothing_continues) return true;
+    return !explains(pace_[index(start_of_section_[index(in)])], in) && is_explained_with(in, out);
+  }
+
+  bool is_better(int a, int b, int out) const {
+    if (demand_ != nullptr && is_explained_with(a, out) != is_explained_with(b, out))
+      return is_explained_with(a, out);
     if ((uses_[index(a)] == 0) != (uses_[index(b)] == 0)) return uses_[index(a)] == 0;
     if (!times_equal(send(a).arrival_us, send(b).arrival_us)) return send(a).arrival_us > send(b).arrival_us;
     return uses_[index(a)] < uses_[index(b)];
   }
 
-  bool pair(int out) {
+  bool pair(int out, Wanted wanted) {
     const NodeId at = src(out);
     int best = -1;
     for (const int in : entering_[key(out, at)]) {
@@ -100,12 +154,18 @@ class SwitchPairing {
       // What is added up goes on together, on however many links: all of them continue the first that enters.
       const bool is_added = send(in).op == SendOp::reduce && topology_.node(at).reduce &&
                             topology_.node(at).forwarding == Forwarding::cut_through;
-      if (best < 0 || (!is_added && is_better(in, best))) best = in;
+      if (!is_added && !may_be_wanted(in, out, wanted)) continue;
+      if (best < 0 || (!is_added && is_better(in, best, out))) best = in;
     }
     if (best < 0) return false;
     ++uses_[index(best)];
     continued_[index(out)] = best;
     first_send_[index(out)] = first_send_[index(best)];
+    if (demand_ != nullptr) {
+      const bool is_new = topology_.node(at).forwarding == Forwarding::store_and_forward;
+      const int section = start_of_section_[index(out)] = is_new ? out : start_of_section_[index(best)];
+      pace_[index(section)] = pace_with(is_new ? Pace{} : pace_[index(section)], out);
+    }
     return true;
   }
 
@@ -151,11 +211,14 @@ class SwitchPairing {
 
   const Topology& topology_;
   std::span<const Send> sends_;
+  const Demand* demand_;  ///< null where no message costs anything
   std::vector<int> continued_;
   std::vector<int> first_send_;
   std::vector<int> added_into_;
   std::unordered_map<int, std::vector<int>> added_to_;            ///< per send what is added to it
   std::vector<int> uses_;                                         ///< how many sends continue it
+  std::vector<int> start_of_section_;                             ///< empty without demand, as the next
+  std::vector<Pace> pace_;                                        ///< of the section that starts with it
   std::unordered_map<std::uint64_t, std::vector<int>> entering_;  ///< per chunk and switch, by start
 };
 
@@ -223,7 +286,7 @@ std::vector<int> continued_sends(const Topology& topology, std::span<const Send>
 }
 
 Transfers transfers_of(const Topology& topology, const Demand& demand, std::span<const Send> sends) {
-  SwitchPairing pairing(topology, sends);
+  SwitchPairing pairing(topology, sends, &demand);
   Transfers transfers{{}, {}, pairing.deliveries()};
   transfers.continued = pairing.take_continued();
   transfers.added_into = pairing.take_added_into();

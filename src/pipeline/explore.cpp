@@ -104,7 +104,8 @@ class Explorer {
   SearchSnapshot now_;
   std::size_t trials_of_checkpoint_ = 0;
   std::optional<Error> first_error_;
-  bool falls_back_ = false;  ///< no engine was in time
+  std::optional<Error> first_fault_;  ///< of Rondo, by an engine of `auto`: the others go on
+  bool falls_back_ = false;           ///< no engine was in time
 };
 
 void Explorer::resume_from_checkpoint() {
@@ -210,8 +211,11 @@ void Explorer::run_batch(const std::vector<Candidate>& batch) {
     const PartOutcome& outcome = outcomes[i];
     if (outcome.error) {
       const bool is_fault = outcome.error->code() == ExitCode::internal;
-      if (is_fault || (is_all && !ran_out_of_time(*outcome.error))) throw *outcome.error;
-      if (!first_error_) first_error_ = outcome.error;
+      const bool others_are_tried = problem_.options.engine == "auto";
+      if ((is_fault && !others_are_tried) || (is_all && !ran_out_of_time(*outcome.error)))
+        throw *outcome.error;
+      std::optional<Error>& first = is_fault ? first_fault_ : first_error_;
+      if (!first) first = outcome.error;
     }
     Trial trial = outcome.error ? Trial{batch[i], kInfinity} : from_message<Trial>(outcome.value);
     if (merit(trial) < best_merit()) {
@@ -373,6 +377,7 @@ EngineResult Explorer::take_best(const Trial& winner, std::optional<DealtSchedul
 Exploration Explorer::best_on_every_rank() {
   const SearchState& state = now_.state;
   if (!std::isfinite(best_finish_us())) {
+    if (first_fault_) throw *first_fault_;
     if (first_error_) throw *first_error_;
     const auto& limits = rule_.limits_hit();
     throw Error(
@@ -384,6 +389,8 @@ Exploration Explorer::best_on_every_rank() {
   const Candidate& winner = trial.candidate;
   std::optional<DealtSchedule> is_dealt_as;
   EngineResult found = take_best(trial, is_dealt_as);
+  if (first_fault_)
+    found.remarks.push_back(fmt::format("left out, a fault of Rondo: {}", first_fault_->what()));
   Incumbent best{winner.chunks,
                  std::move(found),
                  runner_.label(winner),

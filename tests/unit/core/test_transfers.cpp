@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
 
 #include "by_hand.hpp"
 #include "rondo/core/transfers.hpp"
@@ -276,6 +278,36 @@ TEST(Pruning, RenumbersCauses) {
   EXPECT_EQ(deliveries[0].dst, GpuId{1});
   EXPECT_EQ(deliveries[1].dst, GpuId{3});
   EXPECT_EQ(deliveries[1].cause, 0);
+}
+
+/// Two transfers that meet in a switch at one instant, both as slow as the slowest of their links: one enters
+/// over a fast link and leaves over a slow one, the other the other way round. A third GPU may have a copy.
+TEST(NumberedTransfers, GoByTheirSlowestLinkWhereMessagesCost) {
+  for (const bool copies : {false, true}) {
+    TopologyData data;
+    data.nodes = {{}, {}, {}, {}, {}, kCutThrough};
+    const std::vector<double> GBps = {2, 1, 1, 2, 2};
+    for (const int g : {0, 1}) data.links.push_back({NodeId{g}, NodeId{5}, GBps[index(g)], 1});
+    for (const int g : {2, 3, 4}) data.links.push_back({NodeId{5}, NodeId{g}, GBps[index(g)], 1});
+    for (Link& link : data.links) link.message_us = 1;
+    const Topology topology(std::move(data));
+    Contribution both = part(0, kUs, copies ? std::vector{2, 3, 4} : std::vector{2, 3});
+    both.sources = {GpuId{0}, GpuId{1}};
+    const Demand demand = custom(topology, {both});
+    std::vector<Send> all = {send(0, 0, 0, 2, 3), send(0, 1, 0, 2, 3), send(0, 2, 1, 3, 4),
+                             send(0, 3, 1, 3, 4)};
+    if (copies) all.push_back(send(0, 4, 1, 3, 4));
+    std::vector<std::size_t> order(all.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    do {
+      std::vector<Send> sends;
+      for (const std::size_t s : order) sends.push_back(all[s]);
+      number_transfers(topology, demand, sends);
+      const ReplayResult replayed = replay(topology, demand, sends);
+      ASSERT_TRUE(replayed.valid()) << *replayed.violation;
+      ASSERT_DOUBLE_EQ(replayed.finish_us, 4);
+    } while (std::ranges::next_permutation(order).found);
+  }
 }
 
 }  // namespace
