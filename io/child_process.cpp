@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <optional>
+#include <string_view>
 
 #include "file_descriptor.hpp"
 #include "rondo/core/error.hpp"
@@ -22,25 +24,36 @@ namespace {
 
 enum class Result : char { value = 'v', error = 'e' };
 
-/// What the child has to say: a value, or an error's code and message.
-Bytes outcome_of(const std::string& subject, const std::function<Bytes()>& work) {
+/// What the child has to say: a value, or an error's code and message. The length goes first, so that the
+/// parent makes room once.
+struct Outcome {
+  Result result = Result::value;
+  Bytes bytes = {};
+};
+
+Outcome failed(ExitCode code, std::string_view what) {
   MessageWriter message;
+  message.put(code);
+  message.put_all(what);
+  return {Result::error, message.take()};
+}
+
+Outcome outcome_of(const std::string& subject, const std::function<Bytes()>& work) {
   try {
-    const Bytes value = work();
-    message.put(Result::value);
-    message.put_all(value);
-    return message.take();
+    return {Result::value, work()};
   } catch (const Error& error) {
-    message.put(Result::error);
-    message.put(error.code());
-    message.put_all(std::string_view(error.what()));
+    return failed(error.code(), error.what());
   } catch (const std::exception& exception) {  // not enough memory to read the file
-    message.put(Result::error);
-    message.put(ExitCode::bad_data);
-    message.put_all(std::string_view(
-        fmt::format("{}: reading it needs more than is available: {}", subject, exception.what())));
+    return failed(ExitCode::bad_data,
+                  fmt::format("{}: reading it needs more than is available: {}", subject, exception.what()));
   }
-  return message.take();
+}
+
+void write_outcome(const FileDescriptor& out, const Outcome& outcome) {
+  const std::uint64_t length = outcome.bytes.size();
+  write_all(out, &outcome.result, sizeof outcome.result, "pipe");
+  write_all(out, &length, sizeof length, "pipe");
+  write_all(out, outcome.bytes.data(), outcome.bytes.size(), "pipe");
 }
 
 /// Bytes of address space that this process has.
@@ -53,8 +66,8 @@ rlim_t address_space() {
   return pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE));
 }
 
-[[noreturn]] void be_child(int to_parent, pid_t parent, const std::string& subject, const ChildLimits& limits,
-                           const std::function<Bytes()>& work) {
+[[noreturn]] void be_child(const int (&ends)[2], pid_t parent, const std::string& subject,
+                           const ChildLimits& limits, const std::function<Bytes()>& work) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // it shares the parent's lock on the run folder
   if (::getppid() != parent) ::_exit(1);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGINT, SIGUSR1, SIGALRM}) {
@@ -69,25 +82,24 @@ rlim_t address_space() {
     ::setrlimit(RLIMIT_AS, &memory);
   }
   try {
-    const FileDescriptor out(to_parent);
-    const Bytes bytes = outcome_of(subject, work);
-    write_all(out, bytes.data(), bytes.size(), "pipe");
+    ::close(ends[0]);  // so that writing ends where the parent no longer reads
+    const FileDescriptor out(ends[1]);
+    write_outcome(out, outcome_of(subject, work));
   } catch (...) {
     ::_exit(1);
   }
   ::_exit(0);  // the parent alone runs its exit handlers
 }
 
-Bytes read_to_end(const FileDescriptor& file) {
-  constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
-  Bytes bytes;
-  for (std::size_t count = kPieceBytes; count == kPieceBytes;) {
-    const std::size_t before = bytes.size();
-    bytes.resize(before + kPieceBytes);
-    count = read_some(file, bytes.data() + before, kPieceBytes, "pipe");
-    bytes.resize(before + count);
-  }
-  return bytes;
+/// Nothing where the child has ended before it had written all.
+std::optional<Outcome> read_outcome(const FileDescriptor& in, std::uint64_t most_bytes) {
+  Outcome outcome;
+  std::uint64_t length = 0;
+  if (read_some(in, &outcome.result, sizeof outcome.result, "pipe") < sizeof outcome.result) return {};
+  if (read_some(in, &length, sizeof length, "pipe") < sizeof length || length > most_bytes) return {};
+  outcome.bytes.resize(length);
+  if (read_some(in, outcome.bytes.data(), length, "pipe") < length) return {};
+  return outcome;
 }
 
 std::string describe(int status) {
@@ -101,25 +113,26 @@ Bytes in_child_process(const std::string& subject, const ChildLimits& limits,
                        const std::function<Bytes()>& work) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) throw_system_error(ExitCode::io, "cannot make", "pipe", errno);
-  const FileDescriptor from_child(ends[0]);
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) be_child(ends[1], parent, subject, limits, work);
+  if (child == 0) be_child(ends, parent, subject, limits, work);
   ::close(ends[1]);
+  std::optional<FileDescriptor> from_child(std::in_place, ends[0]);
   if (child < 0) throw_system_error(ExitCode::io, "cannot start a process to read", subject, errno);
-  const Bytes bytes = read_to_end(from_child);
+  std::optional<Outcome> outcome = read_outcome(*from_child, limits.memory_bytes);
+  from_child.reset();
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+  if (!outcome || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     throw Error(
         ExitCode::bad_data,
         fmt::format("{}: the library that reads it ended with {}: the file is malformed behind a right "
                     "checksum",
                     subject, describe(status)));
   }
-  MessageReader message(bytes);
-  if (message.get<Result>() == Result::value) return message.get_all<Bytes>();
+  if (outcome->result == Result::value) return std::move(outcome->bytes);
+  MessageReader message(outcome->bytes);
   const auto code = message.get<ExitCode>();
   throw Error(code, message.get_all<std::string>());
 }

@@ -188,6 +188,13 @@ Hdf5Content load_hdf5(const std::filesystem::path& path, const std::string& show
 
 Bytes pack_content(const Hdf5Content& content) {
   MessageWriter message;
+  std::size_t bytes = sizeof content.size();
+  for (const auto& [place, value] : content) {
+    constexpr std::size_t kCounts = 4 * sizeof(std::uint64_t) + sizeof value.kind + sizeof value.is_list;
+    bytes += kCounts + place.size() + sizeof(double) * (value.reals.size() + value.integers.size());
+    for (const std::string& text : value.texts) bytes += sizeof(std::uint64_t) + text.size();
+  }
+  message.reserve(bytes);
   message.put(content.size());
   for (const auto& [place, value] : content) {
     message.put_all(place);

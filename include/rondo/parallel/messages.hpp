@@ -43,6 +43,8 @@ concept IsMap = requires {
 
 class MessageWriter {
  public:
+  /// Makes room for so many bytes in all.
+  void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
   template <class T>
   void put(const T& value) {
     static_assert(std::is_trivially_copyable_v<T>);
