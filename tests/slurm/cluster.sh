@@ -77,7 +77,7 @@ CONF
   slurmctld -c 2>> "$cluster/slurmctld.log"
   local node
   for node in $nodes; do start_node "$node"; done
-  wait_for 20 "idle nodes" eval '[ "$(timeout 2 sinfo -h -N -p all -o %t | grep -c idle)" -eq "$(wc -w <<< "$nodes")" ]'
+  wait_for 60 "idle nodes" eval '[ "$(timeout 2 sinfo -h -N -p all -o %t | grep -c idle)" -eq "$(wc -w <<< "$nodes")" ]'
 }
 
 # Every node has a /dev/shm of its own: the segments of two nodes' MPI ranks would collide.

@@ -42,17 +42,19 @@ start = list
 decompose = ncflow
 round-epochs = 4
 CFG
+# Seconds that anything may take. A requeued job waits for Slurm's next rounds and for its turn on a busy machine, for minutes.
+limit=420
 digest() { sed -n 's/^ "schedule_digest": "\(.*\)",$/\1/p' "$1/report.json"; }
 state_of_job() { scontrol --oneliner show job "$1" 2>/dev/null | sed 's/.*JobState=\([A-Z_]*\).*/\1/'; }
 restarts() { scontrol show job "$1" | sed -n 's/.*Restarts=\([0-9]*\).*/\1/p'; }
 has_ended() { case $(state_of_job "$1") in COMPLETED | FAILED | CANCELLED | TIMEOUT | NODE_FAIL) ;; *) return 1 ;; esac; }
 fail() { echo "FAILED: $*" >&2; exit 1; }
 expect_completed() {
-  wait_for "${2:-90}" "end of job $1 ($(state_of_job "$1"))" has_ended "$1"
+  wait_for "$limit" "end of job $1" has_ended "$1" || fail "job $1 is $(state_of_job "$1") after $limit s"
   [ "$(state_of_job "$1")" = COMPLETED ] || fail "job $1 is $(state_of_job "$1")"
 }
 expect_same() {  # as the undisturbed run, which may still be at work
-  wait_for 60 "undisturbed run" test -e by-submit/report.json
+  wait_for $limit "undisturbed run" test -e by-submit/report.json
   [ "$(digest "$1")" = "$(digest by-submit)" ] || fail "$1: digest $(digest "$1") instead of $(digest by-submit)"
 }
 # Two ranks, where the undisturbed run has four.
@@ -62,7 +64,7 @@ submit_rounds() {
   local run=$1
   shift
   job=$(submit "$@" "$root/slurm/solve.sbatch" rounds.cfg --output "$run")
-  wait_for 60 "round of $run" test -e "$run/rounds/round-00001.h5"
+  wait_for $limit "round of $run" test -e "$run/rounds/round-00001.h5"
   [ ! -e "$run/report.json" ] || fail "$run ended before it was disturbed"
 }
 ranks_of() { pgrep -f "^$RONDO solve .*--output $1\$"; }
@@ -100,7 +102,7 @@ case_time_limit() {
   # Slurm looks every half minute. Until its signal is there the ranks stand still.
   submit_rounds limited --time=1 --signal=B:USR1@60
   kill -STOP $(ranks_of limited)
-  wait_for 45 "signal before the time limit" grep -q 'told to stop' "$job.log"
+  wait_for $limit "signal before the time limit" grep -q 'told to stop' "$job.log"
   kill -CONT $(ranks_of limited)
   expect_completed "$job"
   expect_resumed limited "$job"
@@ -127,7 +129,7 @@ case_started_twice() {
   for folder in twice twice-2 twice-3; do
     submit_rounds "$folder"
     second=$(submit --no-requeue --nodes=1 --ntasks=1 "$root/slurm/solve.sbatch" rounds.cfg --output "$folder")
-    wait_for 60 "end of the second start" has_ended "$second"
+    wait_for $limit "end of the second start" has_ended "$second"
     # On a busy machine the second one may begin when the first one has ended, and find its result.
     [ "$(state_of_job "$second")" = COMPLETED ] && has_ended "$job" || break
   done
@@ -140,7 +142,7 @@ case_array() {
   printf '%s\n' '#SLURM --ntasks=1' '#SIZES 1KB 1MB 1GB' '#OUTPUT sizes' 'topology = dgx1' 'collective = allgather' \
     'engine = list' 'gap = 50%' > sizes.cfg
   job=$("$root/slurm/submit.sh" sizes.cfg --output=%A-%a.log)
-  wait_for 90 "end of the array" eval '! squeue -h -j '"$job"' | grep -q .'
+  wait_for $limit "end of the array" eval '! squeue -h -j '"$job"' | grep -q .'
   local size
   for size in 1KB 1MB 1GB; do "$RONDO" verify sizes/$size >/dev/null; done
 }
