@@ -9,9 +9,12 @@
 
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
+
+#include "command_server.hpp"
 
 namespace rondo::test {
 namespace {
@@ -38,6 +41,20 @@ fs::path stream_file() {
 
 }  // namespace
 
+std::vector<std::string> environment(int ranks) {
+  std::vector<std::string> variables;
+  for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
+  if (ranks == 1) variables.emplace_back("OMPI_MCA_ess_singleton_isolated=1");
+  return variables;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& strings) {
+  std::vector<char*> result;
+  for (std::string& string : strings) result.push_back(string.data());
+  result.push_back(nullptr);
+  return result;
+}
+
 Process::Process(const std::vector<std::string>& arguments, int ranks, const fs::path& folder)
     : Process(RONDO_PROGRAM, arguments, ranks, folder) {}
 
@@ -45,9 +62,9 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
                  const fs::path& folder)
     : out_(stream_file()), err_(stream_file()) {
   std::vector<std::string> words = command_line(arguments, ranks, program);
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  std::vector<std::string> variables = environment(ranks);
+  const std::vector<char*> argv = pointers(words);
+  const std::vector<char*> envp = pointers(variables);
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -58,7 +75,7 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // so that its ranks can be ended with it
-  const int error = posix_spawn(&pid_, argv[0], &files, &attributes, argv.data(), environ);
+  const int error = posix_spawn(&pid_, argv[0], &files, &attributes, argv.data(), envp.data());
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) throw std::runtime_error("cannot start " + words.front());
@@ -100,7 +117,20 @@ Outcome Process::wait(std::chrono::seconds limit) {
 }
 
 Outcome run(const std::vector<std::string>& arguments, int ranks, const fs::path& folder) {
-  return Process(arguments, ranks, folder).wait();
+  if (ranks > 1) return Process(arguments, ranks, folder).wait();
+  static std::optional<CommandServer> server;
+  if (!server) server.emplace();
+  const fs::path out = stream_file();
+  const fs::path err = stream_file();
+  const int code = server->run(arguments, folder, out, err, 300);
+  const Outcome outcome{code, read_file(out), read_file(err)};
+  fs::remove(out);
+  fs::remove(err);
+  if (code < 0) {
+    ADD_FAILURE() << "ended by a signal, or still at work after 300 s";
+    server.reset();
+  }
+  return outcome;
 }
 
 TemporaryFolder::TemporaryFolder() {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-/// Runs the real `rondo`, alone or under mpirun, and keeps what it says.
+/// Runs `rondo`, alone or under mpirun, and keeps what it says.
 namespace rondo::test {
 
 struct Outcome {
@@ -17,6 +17,12 @@ struct Outcome {
   std::string out;
   std::string err;
 };
+
+/// What a program is started with: our variables, and for one rank word to Open MPI that it needs no daemon,
+/// which takes as long to start as the program itself.
+std::vector<std::string> environment(int ranks);
+/// The strings and a null pointer, as exec takes them, as long as the strings live.
+std::vector<char*> pointers(std::vector<std::string>& strings);
 
 /// A program at work.
 class Process {
@@ -42,6 +48,8 @@ class Process {
   pid_t pid_ = -1;
 };
 
+/// On several ranks the program itself under mpirun; on one rank its command line, in a process that has done
+/// others before. What needs the program itself on one rank starts a Process.
 Outcome run(const std::vector<std::string>& arguments, int ranks, const std::filesystem::path& folder);
 
 /// A folder that lives as long as the object.

@@ -329,7 +329,8 @@ TEST_F(Commands, ASignalEndsTheSearchAndTheFolderIsLockedUntilThen) {
   while (!fs::exists(at("out/lock")) && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  const Outcome second = rondo(solve);
+  // A program of its own, whose start takes the search long enough to have a schedule.
+  const Outcome second = Process(solve, 1, folder_.path()).wait();
   EXPECT_EQ(second.exit_code, 73) << second.err;
   EXPECT_TRUE(contains(second.err, "another run")) << second.err;
 

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "rondo/core/generators.hpp"
-#include "rondo/io/files.hpp"
-#include "rondo/io/json_files.hpp"
 #include "rondo/io/schedule_hdf5.hpp"
+#include "rondo/io/topology_files.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 
 namespace rondo {
@@ -20,8 +19,7 @@ namespace {
 using Fabric = std::shared_ptr<const Topology>;
 
 Fabric dgx1() {
-  const std::string path = RONDO_SOURCE_DIR "/jobs/topologies/dgx1.json";
-  return std::make_shared<const Topology>(topology_from_json(parse_json(read_text_file(path), path)));
+  return std::make_shared<const Topology>(load_topology("dgx1"));
 }
 
 Fabric star(const std::string& chassis, const std::string& gpus) {

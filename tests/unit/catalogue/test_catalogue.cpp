@@ -14,6 +14,7 @@
 #include "rondo/core/replay.hpp"
 #include "rondo/io/files.hpp"
 #include "rondo/io/json_files.hpp"
+#include "rondo/io/topology_files.hpp"
 #include "rondo/pipeline/halves.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 
@@ -276,9 +277,7 @@ TEST_F(CatalogueTest, RefreshedSumsEndNoLaterThanWhatTheirHalvesGive) {
 }
 
 TEST_F(CatalogueTest, AFreshBuildMakesSumsOfTheHalvesThatItHas) {
-  const std::string path = RONDO_SOURCE_DIR "/jobs/topologies/ndv2-2.json";
-  const auto topology =
-      std::make_shared<const Topology>(topology_from_json(parse_json(read_text_file(path), path)));
+  const auto topology = std::make_shared<const Topology>(load_topology("ndv2-2"));
   BuildTask all = task(topology);
   all.sizes = {1e9};
   all.series = {{fingerprint(*topology), Collective::allreduce}};

@@ -5,8 +5,7 @@
 
 #include "rondo/engines/engine.hpp"
 #include "rondo/formulations/formulations.hpp"
-#include "rondo/io/files.hpp"
-#include "rondo/io/json_files.hpp"
+#include "rondo/io/topology_files.hpp"
 #include "rondo/solvers/solvers.hpp"
 #include "topologies.hpp"
 
@@ -14,8 +13,7 @@
 namespace rondo {
 
 inline std::shared_ptr<const Topology> shipped(const std::string& name) {
-  const std::string path = RONDO_SOURCE_DIR "/jobs/topologies/" + name + ".json";
-  return std::make_shared<const Topology>(topology_from_json(parse_json(read_text_file(path), path)));
+  return std::make_shared<const Topology>(load_topology(name));
 }
 
 inline Toolbox tools() {

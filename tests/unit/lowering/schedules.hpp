@@ -10,17 +10,11 @@
 #include "rondo/core/transfers.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/engines/engines.hpp"
-#include "rondo/io/files.hpp"
-#include "rondo/io/json_files.hpp"
+#include "rondo/io/topology_files.hpp"
 #include "rondo/lowering/lowering.hpp"
 #include "rondo/xmlcheck/check.hpp"
 
 namespace rondo::test {
-
-inline Topology shipped(const std::string& name) {
-  const std::string path = RONDO_SOURCE_DIR "/jobs/topologies/" + name + ".json";
-  return topology_from_json(parse_json(read_text_file(path), path));
-}
 
 /// What the list engine makes of it, replayed.
 inline ProvenSchedule scheduled(const Topology& topology, const Demand& demand) {

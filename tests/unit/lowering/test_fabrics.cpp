@@ -21,7 +21,7 @@ TEST(LoweringFabrics, EveryShippedOne) {
   int fabrics = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(std::filesystem::path(RONDO_SOURCE_DIR) / "jobs/topologies")) {
-    const Topology topology = shipped(entry.path().stem().string());
+    const Topology topology = load_topology(entry.path().stem().string());
     if (topology.num_gpus() > 32) continue;
     expect_accepted(topology, Collective::allgather, 4, false);
     expect_accepted(topology, Collective::allgather, 4, true);

@@ -32,7 +32,7 @@ Topology uneven_ring() {
 std::vector<Program> programs() {
   const Topology ring = uneven_ring();
   const Topology torus = generate_topology("torus", {{"dims", "3x3"}});
-  return {lowered(scheduled(shipped("dgx1"), make_demand(Collective::allgather, 8 * kMB, 8, 4))),
+  return {lowered(scheduled(load_topology("dgx1"), make_demand(Collective::allgather, 8 * kMB, 8, 4))),
           lowered(scheduled(ring, make_demand(Collective::alltoall, 16 * kMB, 4, 3))),
           lowered(scheduled(torus, make_demand(Collective::allgather, 9 * kMB, 9, 2))),
           lowered(scheduled(torus, make_demand(Collective::alltoall, 81 * kMB, 9, 1)))};
@@ -49,7 +49,7 @@ std::vector<Program> combining_programs() {
           lowered(in_rounds(full, allreduce(8, 8), halving_sums(8, 1, true))),
           lowered(in_rounds(full, allreduce(8, 2), doubling_sums(8, 2))),
           lowered(in_rounds(full, allreduce(8, 2), tree_sums(8, 2, true))),
-          lowered(combined(shipped("dgx1"), Collective::allreduce, 2)),
+          lowered(combined(load_topology("dgx1"), Collective::allreduce, 2)),
           lowered(combined(uneven_ring(), Collective::allreduce, 3)),
           lowered(combined(uneven_ring(), Collective::reduce_scatter, 3)),
           lowered(in_rounds(full, make_demand(Collective::reduce, 8 * kMB, 8, 3), tree_sums(8, 3, false)))};

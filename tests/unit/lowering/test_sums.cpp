@@ -241,7 +241,7 @@ TEST(LoweringSums, OnEveryShippedFabric) {
   int fabrics = 0;
   for (const auto& entry :
        std::filesystem::directory_iterator(std::filesystem::path(RONDO_SOURCE_DIR) / "jobs/topologies")) {
-    Topology topology = shipped(entry.path().stem().string());
+    Topology topology = load_topology(entry.path().stem().string());
     if (topology.num_gpus() > 32) continue;
     // Run backwards, switches that copy would have to add.
     TopologyData data = topology.data();

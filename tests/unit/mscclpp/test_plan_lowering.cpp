@@ -39,9 +39,9 @@ TEST(PlanLowering, EveryFabricAndCollective) {
                                          generate_topology("torus", {{"dims", "3x3"}}),
                                          generate_topology("mesh", {{"dims", "3x3"}}),
                                          generate_topology("rails", {{"boxes", "2"}}),
-                                         shipped("dgx1"),
-                                         shipped("amd-1"),
-                                         shipped("ndv2-2")};
+                                         load_topology("dgx1"),
+                                         load_topology("amd-1"),
+                                         load_topology("ndv2-2")};
   Random random(7);
   for (const Topology& topology : fabrics) {
     for (const Collective collective :
@@ -56,7 +56,7 @@ TEST(PlanLowering, EveryFabricAndCollective) {
 }
 
 TEST(PlanLowering, InPlaceAndRootedOnes) {
-  const Topology dgx1 = shipped("dgx1");
+  const Topology dgx1 = load_topology("dgx1");
   for (const Collective collective : {Collective::allgather, Collective::broadcast, Collective::allreduce,
                                       Collective::reduce_scatter, Collective::reduce}) {
     SCOPED_TRACE(to_string(collective));
@@ -74,7 +74,7 @@ TEST(PlanLowering, InPlaceAndRootedOnes) {
 // GPUs that exchange sums of sums send what they have over ports and get the result into the same place, from
 // a sender that does not hear when the port has read it.
 TEST(PlanLowering, ResultsLandApartWhereSumsAreStillRead) {
-  const auto topology = std::make_shared<const Topology>(shipped("ndv2-2"));
+  const auto topology = std::make_shared<const Topology>(load_topology("ndv2-2"));
   const Demand demand = make_demand(Collective::allreduce, 16e6, topology->num_gpus(), 1);
   const EngineResult result = exchange_engine().prepare({topology, demand}, {}, {})(demand, {});
   const ProvenSchedule proven{.topology = *topology, .demand = demand, .schedule = *result.schedule};

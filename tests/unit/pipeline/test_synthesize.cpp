@@ -9,8 +9,7 @@
 #include "portfolio.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
-#include "rondo/io/files.hpp"
-#include "rondo/io/json_files.hpp"
+#include "rondo/io/topology_files.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "same_sends.hpp"
 #include "topologies.hpp"
@@ -25,8 +24,7 @@ SynthesisResult solve(const std::shared_ptr<const Topology>& topology, Collectiv
 }
 
 std::shared_ptr<const Topology> shipped_dgx1() {
-  const std::string path = RONDO_SOURCE_DIR "/jobs/topologies/dgx1.json";
-  return std::make_shared<const Topology>(topology_from_json(parse_json(read_text_file(path), path)));
+  return std::make_shared<const Topology>(load_topology("dgx1"));
 }
 
 TEST(ChunkCounts, PowersOfTwoAndTheLargest) {
