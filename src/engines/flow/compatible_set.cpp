@@ -170,6 +170,11 @@ class Search {
 std::vector<std::size_t> compatible_set(std::span<const Claim> claims, Random& random,
                                         std::span<const double> left) {
   if (claims.empty()) return {};
+  if (claims.size() == 1 && std::ranges::all_of(claims.front().parts, [&](const ClaimedPart& part) {
+        const std::size_t r = index(part.resource);
+        return part.share <= (r < left.size() ? left[r] : 1) + kShareRounding;
+      }))
+    return {0};
   Search search(claims, left);
   search.improve(random);
   return search.result();

@@ -36,7 +36,11 @@ class RouteScheduler {
   };
   struct Leg {
     int hop;
-    int next;  ///< -1 at the destination
+    int next;               ///< kNoLeg at the destination
+    double tail_us = 0;     ///< of the hops behind it
+    std::size_t begin = 0;  ///< of the links behind it, in links_behind_
+    std::size_t end = 0;
+    std::size_t position = 0;  ///< in legs_of_hop_, where chunks wait for it
     std::priority_queue<Waiting, std::vector<Waiting>, std::greater<>> waiting = {};
   };
   struct Event {
@@ -51,21 +55,35 @@ class RouteScheduler {
     double first, second;
     auto operator<=>(const Urgency&) const = default;
   };
+  struct Offer {
+    double weight;
+    Urgency urgency;
+    std::uint64_t tie;
+    int leg;
+  };
+  /// Where a chunk is.
+  struct Place {
+    int leg;  ///< that comes next; kNoLeg at the destination
+    int position = 0;
+  };
+  static constexpr int kNoLeg = -1;
 
-  std::vector<int> intern(const Route& route);
+  int first_leg(const Route& route);
   Urgency urgency(const Leg& leg) const;
   double load_weight(const Hop& hop) const;
   int any_leg(int hop) const;
   int most_urgent_leg(int hop) const;
+  std::optional<double> next_time() const;
+  Event take_event();
   void arrive(int chunk);
   void look_at(int hop);
   void serve(double t_us);
   void start(int leg, double t_us);
   void wake(int hop, double t_us);
   double bytes(int chunk) const { return uniform_bytes_ ? *uniform_bytes_ : demand_.bytes(ChunkId{chunk}); }
-  const Hop& hop(int h) const { return hops_[static_cast<std::size_t>(h)]; }
-  Leg& leg(int l) { return legs_[static_cast<std::size_t>(l)]; }
-  const Leg& leg(int l) const { return legs_[static_cast<std::size_t>(l)]; }
+  const Hop& hop(int h) const { return hops_[index(h)]; }
+  Leg& leg(int l) { return legs_[index(l)]; }
+  const Leg& leg(int l) const { return legs_[index(l)]; }
 
   const std::vector<Hop>& hops_;
   const Demand& demand_;
@@ -74,20 +92,25 @@ class RouteScheduler {
   Random random_;
   std::optional<double> uniform_bytes_;  ///< where all chunks have as many
   bool changes_;                         ///< some link's bandwidth does
+  bool is_timed_;                        ///< the model has times
   double mean_bytes_ = 0;
   LinkTimetable timetable_;
   std::vector<double> left_;  ///< per link: of its bandwidth, for those that compete
   std::vector<Leg> legs_;
+  std::vector<std::size_t> links_behind_;      ///< of leg after leg
   std::map<std::pair<int, int>, int> leg_of_;  ///< (hop, next) -> leg
-  std::vector<std::vector<int>> legs_of_hop_;
-  std::vector<std::vector<int>> legs_of_route_;
-  std::vector<std::size_t> position_;  ///< per chunk: legs behind it
+  std::vector<std::vector<int>> legs_of_hop_;  ///< those that chunks wait for
+  std::vector<Place> place_of_;                ///< per chunk
   double greatest_load_us_ = 0;
   std::vector<double> remaining_us_;  ///< per link: load still to be carried
   std::vector<double> wake_us_;       ///< per hop: when it is looked at next
   std::vector<int> woken_;
   std::vector<char> is_woken_;  ///< per hop
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::vector<Offer> offers_;   ///< of this moment, as claims_
+  std::vector<Claim> claims_;
+  std::vector<Event> ready_;   ///< when data become ready; soonest first. A heap of all chunks would be large
+  std::size_t num_ready_ = 0;  ///< of these, that have been taken
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;  ///< all others
   RouteStarts result_;
   std::vector<Send> sends_;  ///< of the last start alone
   std::size_t delivered_ = 0;
@@ -102,63 +125,70 @@ RouteScheduler::RouteScheduler(const Topology& topology, const std::vector<Hop>&
       random_(rules.seed),
       uniform_bytes_(demand.uniform_chunk_bytes()),
       changes_(topology.has_bandwidth_steps()),
+      is_timed_(std::ranges::any_of(routed.routes, [](const Route& r) { return !r.start_us.empty(); })),
       timetable_(topology, rules.concurrency),
       left_(topology.num_links(), 1),
       legs_of_hop_(hops.size()),
-      position_(demand.num_chunks(), 0),
       remaining_us_(topology.num_links(), 0.0),
       wake_us_(hops.size(), -1),
       is_woken_(hops.size(), 0) {
-  for (const Route& route : routed.routes) legs_of_route_.push_back(intern(route));
-  for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
-    const int chunk = static_cast<int>(c);
-    mean_bytes_ += bytes(chunk) / static_cast<double>(demand.num_chunks());
-    for (const int h : routed.routes[static_cast<std::size_t>(routed.route_of_chunk[c])].hops) {
+  const int num_chunks = static_cast<int>(demand.num_chunks());
+  for (int chunk = 0; chunk < num_chunks; ++chunk)
+    mean_bytes_ += bytes(chunk) / static_cast<double>(num_chunks);
+  std::vector<int> first_leg_of_route;
+  for (const Route& route : routed.routes) first_leg_of_route.push_back(first_leg(route));
+  std::size_t num_starts = 0;
+  for (int chunk = 0; chunk < num_chunks; ++chunk) {
+    const std::size_t route = index(routed.route_of_chunk[index(chunk)]);
+    for (const int h : routed.routes[route].hops) {
       for (const HopLink& part : hop(h).links) remaining_us_[part.link.index()] += part.load_us(bytes(chunk));
     }
-    events_.push({demand.ready_us(ChunkId{chunk}), chunk, -1});
+    num_starts += routed.routes[route].hops.size();
+    place_of_.push_back({first_leg_of_route[route]});
+    ready_.push_back({demand.ready_us(ChunkId{chunk}), chunk, -1});
   }
+  std::ranges::sort(ready_, [](const Event& a, const Event& b) { return b > a; });
+  result_.starts.reserve(num_starts);
   greatest_load_us_ = *std::max_element(remaining_us_.begin(), remaining_us_.end());
 }
 
-/// The route's legs, first to last; routes that end alike share theirs.
-std::vector<int> RouteScheduler::intern(const Route& route) {
-  std::vector<int> legs;
-  int next = -1;
+/// Of the route's legs; routes that end alike share theirs.
+int RouteScheduler::first_leg(const Route& route) {
+  int next = kNoLeg;
   for (auto h = route.hops.rbegin(); h != route.hops.rend(); ++h) {
     const auto [entry, is_new] = leg_of_.try_emplace({*h, next}, static_cast<int>(legs_.size()));
     if (is_new) {
-      legs_.push_back({*h, next});
-      legs_of_hop_[static_cast<std::size_t>(*h)].push_back(entry->second);
+      Leg added{.hop = *h, .next = next, .begin = links_behind_.size()};
+      for (int n = next; n != kNoLeg; n = leg(n).next) {
+        const Hop& behind = hop(leg(n).hop);
+        added.tail_us += behind.duration_us(mean_bytes_);
+        for (const HopLink& part : behind.links) links_behind_.push_back(part.link.index());
+      }
+      added.end = links_behind_.size();
+      legs_.push_back(std::move(added));
     }
     next = entry->second;
-    legs.push_back(next);
   }
-  std::reverse(legs.begin(), legs.end());
-  return legs;
+  return next;
 }
 
 RouteScheduler::Urgency RouteScheduler::urgency(const Leg& l) const {
-  double tail_us = 0;
   double greatest_us = 0;
   double sum_us = 0;
-  for (int n = l.next; n >= 0; n = leg(n).next) {
-    tail_us += hop(leg(n).hop).duration_us(mean_bytes_);
-    for (const HopLink& part : hop(leg(n).hop).links) {
-      const double remaining = remaining_us_[part.link.index()];
-      greatest_us = std::max(greatest_us, remaining);
-      sum_us += remaining;
-    }
+  for (std::size_t k = l.begin; k < l.end; ++k) {
+    const double remaining = remaining_us_[links_behind_[k]];
+    greatest_us = std::max(greatest_us, remaining);
+    sum_us += remaining;
   }
   switch (order_) {
     case RouteOrder::load:
-      return {sum_us + tail_us, 0};
+      return {sum_us + l.tail_us, 0};
     case RouteOrder::model:
-      return {-l.waiting.top().start_us, greatest_us + tail_us};
+      return {-l.waiting.top().start_us, greatest_us + l.tail_us};
     case RouteOrder::bottleneck:
       break;
   }
-  return {greatest_us + tail_us, sum_us};
+  return {greatest_us + l.tail_us, sum_us};
 }
 
 /// The cube lets one link with much to carry outweigh several with less.
@@ -171,21 +201,19 @@ double RouteScheduler::load_weight(const Hop& h) const {
   return sum;
 }
 
-/// One that chunks wait for; -1: none.
+/// One that chunks wait for, or kNoLeg.
 int RouteScheduler::any_leg(int h) const {
-  for (const int l : legs_of_hop_[static_cast<std::size_t>(h)]) {
-    if (!leg(l).waiting.empty()) return l;
-  }
-  return -1;
+  const std::vector<int>& legs = legs_of_hop_[index(h)];
+  return legs.empty() ? kNoLeg : legs.front();
 }
 
+/// The first one of those that are equal.
 int RouteScheduler::most_urgent_leg(int h) const {
-  int best = -1;
+  int best = kNoLeg;
   Urgency most{};
-  for (const int l : legs_of_hop_[static_cast<std::size_t>(h)]) {
-    if (leg(l).waiting.empty()) continue;
+  for (const int l : legs_of_hop_[index(h)]) {
     const Urgency u = urgency(leg(l));
-    if (best < 0 || u > most) {
+    if (best == kNoLeg || u > most || (u == most && l < best)) {
       best = l;
       most = u;
     }
@@ -194,35 +222,49 @@ int RouteScheduler::most_urgent_leg(int h) const {
 }
 
 void RouteScheduler::arrive(int chunk) {
-  const auto c = static_cast<std::size_t>(chunk);
-  const auto route = static_cast<std::size_t>(routed_.route_of_chunk[c]);
-  const auto& legs = legs_of_route_[route];
-  if (position_[c] == legs.size()) {
+  const Place place = place_of_[index(chunk)];
+  if (place.leg == kNoLeg) {
     ++delivered_;
     return;
   }
-  const auto& starts = routed_.routes[route].start_us;
-  const int l = legs[position_[c]];
-  leg(l).waiting.push({starts.empty() ? 0.0 : starts[position_[c]], random_.next(), chunk});
-  look_at(leg(l).hop);
+  double start_us = 0;
+  if (is_timed_) {
+    const auto& starts = routed_.routes[index(routed_.route_of_chunk[index(chunk)])].start_us;
+    if (!starts.empty()) start_us = starts[index(place.position)];
+  }
+  Leg& l = leg(place.leg);
+  if (l.waiting.empty()) {
+    l.position = legs_of_hop_[index(l.hop)].size();
+    legs_of_hop_[index(l.hop)].push_back(place.leg);
+  }
+  l.waiting.push({start_us, random_.next(), chunk});
+  look_at(l.hop);
 }
 
 /// When this moment is decided.
 void RouteScheduler::look_at(int h) {
-  char& is_woken = is_woken_[static_cast<std::size_t>(h)];
+  char& is_woken = is_woken_[index(h)];
   if (is_woken == 0) woken_.push_back(h);
   is_woken = 1;
 }
 
-void RouteScheduler::start(int l, double t_us) {
-  const int chunk = leg(l).waiting.top().chunk;
-  leg(l).waiting.pop();
-  const Hop& h = hop(leg(l).hop);
+void RouteScheduler::start(int leg_number, double t_us) {
+  Leg& l = leg(leg_number);
+  const int chunk = l.waiting.top().chunk;
+  l.waiting.pop();
+  if (l.waiting.empty()) {
+    std::vector<int>& legs = legs_of_hop_[index(l.hop)];
+    leg(legs.back()).position = l.position;
+    legs[l.position] = legs.back();
+    legs.pop_back();
+  }
+  const Hop& h = hop(l.hop);
   sends_.clear();
   const double arrival = timetable_.reserve(h, ChunkId{chunk}, bytes(chunk), t_us, sends_);
-  result_.starts.push_back({chunk, position_[static_cast<std::size_t>(chunk)], t_us});
+  Place& place = place_of_[index(chunk)];
+  result_.starts.push_back({chunk, index(place.position), t_us});
   for (const HopLink& part : h.links) remaining_us_[part.link.index()] -= part.load_us(bytes(chunk));
-  ++position_[static_cast<std::size_t>(chunk)];
+  place = {l.next, place.position + 1};
   result_.finish_us = std::max(result_.finish_us, arrival);
   events_.push({arrival, chunk, -1});
 }
@@ -230,9 +272,9 @@ void RouteScheduler::start(int l, double t_us) {
 /// Has the hop looked at again when its links are idle.
 void RouteScheduler::wake(int h, double t_us) {
   const int l = uniform_bytes_ ? any_leg(h) : most_urgent_leg(h);  // its bytes count
-  if (l < 0) return;
+  if (l == kNoLeg) return;
   const double idle = timetable_.earliest_start(hop(h), bytes(leg(l).waiting.top().chunk), t_us);
-  double& wake_us = wake_us_[static_cast<std::size_t>(h)];
+  double& wake_us = wake_us_[index(h)];
   if (!std::isfinite(idle) || (wake_us > t_us && wake_us <= idle)) return;
   wake_us = idle;
   events_.push({idle, -1, h});
@@ -241,31 +283,26 @@ void RouteScheduler::wake(int h, double t_us) {
 /// Of the hops that could start at this moment a set is started that keeps the links with the greatest
 /// remaining loads busy; among equals the most urgent chunks go first.
 void RouteScheduler::serve(double t_us) {
-  struct Offer {
-    double weight;
-    Urgency urgency;
-    std::uint64_t tie;
-    int leg;
-  };
   std::ranges::sort(woken_);
-  std::vector<Offer> offers;
+  offers_.clear();
   for (const int h : woken_) {
-    is_woken_[static_cast<std::size_t>(h)] = 0;
+    is_woken_[index(h)] = 0;
     const int any = uniform_bytes_ ? any_leg(h) : most_urgent_leg(h);  // its bytes count
-    if (any < 0 || !timetable_.can_start(hop(h), bytes(leg(any).waiting.top().chunk), t_us)) continue;
+    if (any == kNoLeg || !timetable_.can_start(hop(h), bytes(leg(any).waiting.top().chunk), t_us)) continue;
     const int l = uniform_bytes_ ? most_urgent_leg(h) : any;
-    offers.push_back({load_weight(hop(h)), urgency(leg(l)), random_.next(), l});
+    offers_.push_back({load_weight(hop(h)), urgency(leg(l)), random_.next(), l});
   }
-  std::sort(offers.begin(), offers.end(), [](const Offer& a, const Offer& b) {
+  std::sort(offers_.begin(), offers_.end(), [](const Offer& a, const Offer& b) {
     return std::tie(b.weight, b.urgency, a.tie, a.leg) < std::tie(a.weight, a.urgency, b.tie, b.leg);
   });
-  std::vector<Claim> claims;
-  for (const Offer& offer : offers) {
-    const Leg& l = leg(offer.leg);
-    Claim& claim = claims.emplace_back();
-    claim.weight = offer.weight;
+  if (claims_.size() < offers_.size()) claims_.resize(offers_.size());
+  const std::span<Claim> claims = std::span(claims_).first(offers_.size());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const Leg& l = leg(offers_[i].leg);
+    claims[i].weight = offers_[i].weight;
+    claims[i].parts.clear();
     for (const HopLink& part : hop(l.hop).links) {
-      claim.parts.push_back({part.link.value, part.share});
+      claims[i].parts.push_back({part.link.value, part.share});
       double& left = left_[part.link.index()];
       left = std::min(left, timetable_.share_left(part, bytes(l.waiting.top().chunk), t_us));
     }
@@ -275,23 +312,40 @@ void RouteScheduler::serve(double t_us) {
     for (const ClaimedPart& part : claim.parts) left_[index(part.resource)] = 1;
   }
   for (const std::size_t i : chosen) {
-    const Leg& l = leg(offers[i].leg);
+    const Leg& l = leg(offers_[i].leg);
     // What groups of links share is no claim, and a link may have room for some of the set only: they reach
     // it at different times.
-    if (timetable_.can_start(hop(l.hop), bytes(l.waiting.top().chunk), t_us)) start(offers[i].leg, t_us);
+    if (timetable_.can_start(hop(l.hop), bytes(l.waiting.top().chunk), t_us)) start(offers_[i].leg, t_us);
   }
   for (const int h : woken_) wake(h, t_us);
   woken_.clear();
 }
 
+/// Of the next event; nothing where there is none.
+std::optional<double> RouteScheduler::next_time() const {
+  std::optional<double> t_us;
+  if (num_ready_ < ready_.size()) t_us = ready_[num_ready_].t_us;
+  if (!events_.empty() && (!t_us || events_.top().t_us < *t_us)) t_us = events_.top().t_us;
+  return t_us;
+}
+
+/// The next one.
+RouteScheduler::Event RouteScheduler::take_event() {
+  const bool is_ready = num_ready_ < ready_.size();
+  if (is_ready && (events_.empty() || events_.top() > ready_[num_ready_])) return ready_[num_ready_++];
+  const Event event = events_.top();
+  events_.pop();
+  return event;
+}
+
 std::optional<RouteStarts> RouteScheduler::run(const Deadline& deadline) {
-  while (!events_.empty()) {
+  while (std::optional<double> next = next_time()) {
     if (deadline.is_over()) return std::nullopt;
     // What happens at the same time is decided together, at the latest of the times that are equal.
-    double t = events_.top().t_us;
+    double t = *next;
     const double until = t + time_slack_us(t);
-    for (; !events_.empty() && events_.top().t_us <= until; events_.pop()) {
-      const Event event = events_.top();
+    for (; next && *next <= until; next = next_time()) {
+      const Event event = take_event();
       t = std::max(t, event.t_us);
       if (event.chunk >= 0) arrive(event.chunk);
       if (event.hop >= 0) look_at(event.hop);
