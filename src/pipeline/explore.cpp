@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "chunk_counts.hpp"
+#include "expected_seconds.hpp"
 #include "last_resort.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
@@ -102,6 +103,7 @@ class Explorer {
   const RunContext& context_;
   const bool deals_;
   SearchSnapshot now_;
+  ExpectedSeconds expected_seconds_;
   std::size_t trials_of_checkpoint_ = 0;
   std::optional<Error> first_error_;
   std::optional<Error> first_fault_;  ///< of Rondo, by an engine of `auto`: the others go on
@@ -195,13 +197,13 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
 /// Collective.
 void Explorer::run_batch(const std::vector<Candidate>& batch) {
   SearchState& state = now_.state;
-  std::vector<double> work;
+  std::vector<double> seconds;
   for (const Candidate& candidate : batch) {
-    work.push_back(candidate.work);
+    seconds.push_back(expected_seconds_.of(candidate));
     state.work += candidate.work;
   }
   const std::size_t first = state.trials.size();
-  const auto outcomes = map_parts(context_.communicator, work, [&](std::size_t part) {
+  const auto outcomes = map_parts(context_.communicator, seconds, [&](std::size_t part) {
     return to_message(try_candidate(batch[part], first + part));
   });
   // An engine asked for by name may do fewer chunks than this, or have policies for other fabrics.
@@ -209,6 +211,7 @@ void Explorer::run_batch(const std::vector<Candidate>& batch) {
                       std::ranges::all_of(outcomes, [](const PartOutcome& o) { return o.error.has_value(); });
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const PartOutcome& outcome = outcomes[i];
+    expected_seconds_.learn(batch[i], outcome.seconds);
     if (outcome.error) {
       const bool is_fault = outcome.error->code() == ExitCode::internal;
       const bool others_are_tried = problem_.options.engine == "auto";

@@ -18,7 +18,7 @@ struct Candidate {
   int chunks = 1;          ///< a contribution
   std::string policy = {};
   std::uint64_t seed = 0;
-  double work = 1;  ///< sends, weighted: what dealing over ranks and the budget count
+  double work = 1;  ///< sends, weighted: what the budget counts
 };
 
 struct Trial {
