@@ -71,7 +71,10 @@ class RouteScheduler {
   int first_leg(const Route& route);
   Urgency urgency(const Leg& leg) const;
   double load_weight(const Hop& hop) const;
-  int any_leg(int hop) const;
+  /// One that chunks wait for, or kNoLeg.
+  int any_leg(int h) const {
+    return legs_of_hop_[index(h)].empty() ? kNoLeg : legs_of_hop_[index(h)].front();
+  }
   int most_urgent_leg(int hop) const;
   std::optional<double> next_time() const;
   Event take_event();
@@ -199,12 +202,6 @@ double RouteScheduler::load_weight(const Hop& h) const {
     sum += share * share * share;
   }
   return sum;
-}
-
-/// One that chunks wait for, or kNoLeg.
-int RouteScheduler::any_leg(int h) const {
-  const std::vector<int>& legs = legs_of_hop_[index(h)];
-  return legs.empty() ? kNoLeg : legs.front();
 }
 
 /// The first one of those that are equal.
@@ -375,10 +372,16 @@ Schedule schedule_of(const RouteStarts& starts, const Topology& topology, const 
                      const Demand& demand, const RoutedChunks& routed) {
   Schedule schedule;
   schedule.finish_us = starts.finish_us;
+  const auto hop_of = [&](const RouteStart& start) -> const Hop& {
+    const Route& route = routed.routes[index(routed.route_of_chunk[index(start.chunk)])];
+    return hops[index(route.hops[start.position])];
+  };
+  std::size_t num_sends = 0;
+  for (const RouteStart& start : starts.starts) num_sends += hop_of(start).links.size();
+  schedule.sends.reserve(num_sends);
   for (const RouteStart& start : starts.starts) {
     const ChunkId chunk{start.chunk};
-    const auto route = static_cast<std::size_t>(routed.route_of_chunk[chunk.index()]);
-    const Hop& hop = hops[static_cast<std::size_t>(routed.routes[route].hops[start.position])];
+    const Hop& hop = hop_of(start);
     append_sends(topology, hop, chunk, demand.bytes(chunk), start.start_us, schedule.sends);
   }
   canonicalise(schedule);
