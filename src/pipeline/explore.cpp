@@ -217,8 +217,8 @@ void Explorer::run_batch(const std::vector<Candidate>& batch) {
       const bool others_are_tried = problem_.options.engine == "auto";
       if ((is_fault && !others_are_tried) || (is_all && !ran_out_of_time(*outcome.error)))
         throw *outcome.error;
-      std::optional<Error>& first = is_fault ? first_fault_ : first_error_;
-      if (!first) first = outcome.error;
+      std::optional<Error>& kept = is_fault ? first_fault_ : first_error_;
+      if (!kept) kept = outcome.error;
     }
     Trial trial = outcome.error ? Trial{batch[i], kInfinity} : from_message<Trial>(outcome.value);
     if (merit(trial) < best_merit()) {
