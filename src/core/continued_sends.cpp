@@ -5,6 +5,7 @@
 #include <numeric>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "rondo/core/index.hpp"
@@ -27,7 +28,8 @@ class SwitchPairing {
   SwitchPairing(const Topology& topology, std::span<const Send> sends, const Demand* demand = nullptr)
       : topology_(topology),
         sends_(sends),
-        demand_(topology.has_message_costs() ? demand : nullptr),
+        // What switches add up has numbers.
+        demand_(topology.has_message_costs() && !topology.has_adding_switches() ? demand : nullptr),
         continued_(sends.size(), -1),
         first_send_(sends.size(), -1),
         uses_(sends.size(), 0),
@@ -205,20 +207,26 @@ class SwitchPairing {
   std::vector<int> first_sends(int last) const {
     if (added_to_.empty()) return {first_send_[index(last)]};
     std::vector<int> firsts, open = {last};
+    // In sends that no replay accepts, what is added up may come round to itself.
+    std::unordered_set<int> seen = {last};
+    const auto visit = [&](int s) {
+      if (seen.insert(s).second) open.push_back(s);
+    };
     while (!open.empty()) {
       const int s = open.back();
       open.pop_back();
       if (continued_[index(s)] < 0) firsts.push_back(s);
-      if (continued_[index(s)] >= 0) open.push_back(continued_[index(s)]);
-      if (const auto added = added_to_.find(s); added != added_to_.end())
-        open.insert(open.end(), added->second.begin(), added->second.end());
+      if (continued_[index(s)] >= 0) visit(continued_[index(s)]);
+      if (const auto added = added_to_.find(s); added != added_to_.end()) {
+        for (const int in : added->second) visit(in);
+      }
     }
     return firsts;
   }
 
   const Topology& topology_;
   std::span<const Send> sends_;
-  const Demand* demand_;  ///< null where no message costs anything
+  const Demand* demand_;  ///< null where no message costs anything, and where switches add
   std::vector<int> continued_;
   std::vector<int> first_send_;
   std::vector<int> added_into_;
