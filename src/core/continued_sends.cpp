@@ -85,8 +85,7 @@ class SwitchPairing {
   }
 
   bool can_continue(const Send& in, const Send& out, Forwarding forwarding) const {
-    if (forwarding == Forwarding::store_and_forward)
-      return in.arrival_us <= out.start_us || times_equal(in.arrival_us, out.start_us);
+    if (forwarding == Forwarding::store_and_forward) return not_after(in.arrival_us, out.start_us);
     if (in.transfer != out.transfer) return false;
     // At one rate the last byte passes as the first one does.
     return times_equal(in.start_us + topology_.link(in.link).latency_us, out.start_us) &&
@@ -163,7 +162,7 @@ class SwitchPairing {
       // What is added up goes on together, on however many links: all of them continue the first that enters.
       const bool is_added = send(in).op == SendOp::reduce && topology_.node(at).reduce &&
                             topology_.node(at).forwarding == Forwarding::cut_through;
-      if (!is_added && !may_be_wanted(in, out, wanted)) continue;
+      if (!may_be_wanted(in, out, wanted)) continue;
       if (best < 0 || (!is_added && is_better(in, best, out))) best = in;
     }
     if (best < 0) return false;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "continued_sends.hpp"
 #include "rondo/core/replay.hpp"
 
 namespace rondo {
@@ -127,10 +128,8 @@ void find_causes_of_sums(const Demand& demand, std::vector<Delivery>& deliveries
     const std::tuple at(delivery.chunk, delivery.src);
     const auto first = std::ranges::lower_bound(arrivals, at, {}, place);
     const auto last = std::ranges::upper_bound(arrivals, at, {}, place);
-    const auto later = std::partition_point(first, last, [&](int d) {
-      const double arrival_us = deliveries[index(d)].arrival_us;
-      return arrival_us <= delivery.start_us || times_equal(arrival_us, delivery.start_us);
-    });
+    const auto later = std::partition_point(
+        first, last, [&](int d) { return not_after(deliveries[index(d)].arrival_us, delivery.start_us); });
     if (later != first) delivery.cause = *(later - 1);
   }
   std::vector<int> before(deliveries.size(), -1);  // the arrival that came before, whatever this one does

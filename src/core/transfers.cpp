@@ -5,7 +5,6 @@
 #include <functional>
 #include <numeric>
 #include <queue>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -15,10 +14,6 @@
 
 namespace rondo {
 namespace {
-
-bool not_after(double a_us, double b_us) {
-  return a_us <= b_us || times_equal(a_us, b_us);
-}
 
 /// The deliveries of each chunk that each GPU sends, in their order.
 class OnwardDeliveries {

@@ -3,7 +3,8 @@
 
     engines_and_replays.py COMMANDS_IN_TURN
 
-whose command line is rondo's (tests/cli/commands_in_turn.cpp). `rondo solve` has replayed it too, so that the two replays agree. Exit code 0, or 1 where one of them differs.
+whose command line is rondo's (tests/cli/commands_in_turn.cpp). `rondo solve` has replayed it too, so that the two replays agree.
+Exit code 0, or 1 where one of them differs.
 """
 import json
 import os
