@@ -4,6 +4,7 @@
 #include <memory>
 #include <numeric>
 
+#include "by_time.hpp"
 #include "origins.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/hop_timing.hpp"
@@ -29,6 +30,10 @@
 ///
 /// Fixed flows enter the balances of their two ends with the factor x.
 ///
+/// Columns and rows are numbered origin by origin, and those dealt among ranks by time: by origin every
+/// capacity
+/// has entries in most shares, by time only what lies between two of them.
+///
 /// On a grid of intervals f_{s,l,k} is the same for all epochs k of an interval, and one column F = f x
 /// epochs
 /// represents them. This only restricts the flow, which remains a flow on the epochs. Consecutive times at
@@ -48,20 +53,23 @@ struct Window {
 
 class FlowBuilder {
  public:
-  FlowBuilder(const Instance& instance, ColumnRange kept)
+  /// `kept`: by the numbers of time, if they are given.
+  FlowBuilder(const Instance& instance, ColumnRange kept,
+              std::shared_ptr<const NumbersByTime> numbers = nullptr)
       : topology_(*instance.topology),
         grid_(*instance.grid),
         interval_bounds_(interval_bounds(instance)),
         unit_bytes_(mean_contribution_bytes(instance.demand)),
         origins_(origins_of(instance, "a time-expanded flow")),
         loads_(instance, origins_),
-        landing_(flow_landing_epochs(topology_, grid_.tau_us)) {
+        landing_(flow_landing_epochs(topology_, grid_.tau_us)),
+        numbers_(std::move(numbers)) {
     model_.kept = kept;
     for (const FixedFlow& fixed : instance.fixed_flows) fixed_[fixed.origin].push_back(fixed);
   }
 
-  BuiltModel build() {
-    delivered_ = add_column(1, -1, 1);
+  void build() {
+    delivered_ = add_column(1, -1, 1, grid_.num_epochs);
     for (const Origin& origin : origins_) add_origin(origin);
     for (const int first : loads_.orbits().first) {
       const LinkId link{first};
@@ -72,13 +80,39 @@ class FlowBuilder {
       together.bandwidth_GBps = group.bandwidth_GBps;
       add_capacity(group.links, together);
     }
-    return {std::move(model_), decoder()};
+  }
+
+  // After build().
+  int num_columns() const { return model_.num_columns(); }
+  std::shared_ptr<const NumbersByTime> by_time() const {
+    return std::make_shared<const NumbersByTime>(
+        NumbersByTime{numbers_by_time(column_times_), numbers_by_time(row_times_)});
+  }
+  /// By the numbers of origins.
+  BuiltModel take() { return {std::move(model_), decoder()}; }
+  BuiltModel take(const NumbersByTime& numbers) {
+    if (!numbers_) number_entries(model_, numbers);
+    number_by_time(model_, numbers);
+    for (Decoded& decoded : decoded_) decoded.flow.column = numbers.column_at(decoded.flow.column);
+    return take();
   }
 
  private:
-  int add_column(double upper, double cost, double implied_upper) {
+  /// `time`: of the first epoch that it concerns.
+  int add_column(double upper, double cost, double implied_upper, int time) {
     model_.implied_upper.push_back(implied_upper);
+    column_times_.push_back(time);
     return model_.add_column(0, upper, cost);
+  }
+  int add_row(double lower, double upper, int time) {
+    row_times_.push_back(time);
+    return model_.add_row(lower, upper);
+  }
+  void add_entry(int row, int column, double value) {
+    if (numbers_)
+      model_.add_entry(numbers_->row_at(row), numbers_->column_at(column), value);
+    else
+      model_.add_entry(row, column, value);
   }
   /// All bytes of the origin: an upper bound of every flow and buffer, since data is at one place at a time
   /// and, without cycles of zero duration, crosses a link at most once in an epoch.
@@ -188,7 +222,7 @@ class FlowBuilder {
         const int to = std::min(interval_bounds_[i + 1], static_cast<int>(last) + 1);
         if (from >= to) continue;
         const double most = (to - from) * std::min(all, capacity_of(greatest_GBps(link)));
-        flows[static_cast<std::size_t>(o)].push_back({i, from, to, add_column(kInfinity, 0, most)});
+        flows[static_cast<std::size_t>(o)].push_back({i, from, to, add_column(kInfinity, 0, most, from)});
       }
     }
     return flows;
@@ -217,19 +251,20 @@ class FlowBuilder {
       if (node == source) continue;
       Balance& balance = balances[v];
       balance.stretches.close();
-      for (std::size_t i = 0; i < balance.stretches.count(); ++i) balance.row.push_back(model_.add_row(0, 0));
-      if (topology_.is_gpu(node)) add_buffers(origin, balance.row);
+      for (std::size_t i = 0; i < balance.stretches.count(); ++i)
+        balance.row.push_back(add_row(0, 0, balance.stretches.begin(i)));
+      if (topology_.is_gpu(node)) add_buffers(origin, balance);
     }
     add_demand(origin, balances);
     return balances;
   }
 
-  void add_buffers(const Origin& origin, const std::vector<int>& row) {
+  void add_buffers(const Origin& origin, const Balance& balance) {
     const double all = all_of(origin);
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-      const int column = add_column(kInfinity, 0, all);
-      model_.add_entry(row[i], column, -1);
-      model_.add_entry(row[i + 1], column, 1);
+    for (std::size_t i = 0; i + 1 < balance.row.size(); ++i) {
+      const int column = add_column(kInfinity, 0, all, balance.stretches.begin(i));
+      add_entry(balance.row[i], column, -1);
+      add_entry(balance.row[i + 1], column, 1);
     }
   }
 
@@ -256,7 +291,7 @@ class FlowBuilder {
       add(fixed.dst, fixed.from + fixed.delay, fixed.to + fixed.delay, fixed.amount);
       add(fixed.src, fixed.from, fixed.to, -fixed.amount);
     }
-    for (const auto& [row, value] : entries) model_.add_entry(row, delivered_, value);
+    for (const auto& [row, value] : entries) add_entry(row, delivered_, value);
   }
 
   void add_entries(const Origin& origin, int orbit, const Flow& flow, const std::vector<Balance>& balances) {
@@ -274,7 +309,7 @@ class FlowBuilder {
     add(link.dst, flow.from + landing, flow.to + landing, origin.links_a_head(orbit, link));
     add(link.src, flow.from, flow.to, -origin.links_a_tail(orbit, link));
     for (const auto& [row, value] : entries) {
-      if (std::abs(value) > kRounding) model_.add_entry(row, flow.column, value);
+      if (std::abs(value) > kRounding) add_entry(row, flow.column, value);
     }
   }
 
@@ -297,13 +332,13 @@ class FlowBuilder {
     stretches.close();
     std::vector<int> row;
     for (std::size_t i = 0; i < stretches.count(); ++i) {
-      row.push_back(model_.add_row(
-          -kInfinity, capacity_of(of, stretches.begin(i), stretches.begin(i) + stretches.length(i))));
+      const int from = stretches.begin(i);
+      row.push_back(add_row(-kInfinity, capacity_of(of, from, from + stretches.length(i)), from));
     }
     for (const LinkLoads::Share& share : shares) {
       for (const Flow& flow : flows_of(share)) {
         for (std::size_t i = stretches.at(flow.from); i < stretches.at(flow.to); ++i)
-          model_.add_entry(row[i], flow.column, share.weight * stretches.length(i) / flow.epochs());
+          add_entry(row[i], flow.column, share.weight * stretches.length(i) / flow.epochs());
       }
     }
   }
@@ -334,6 +369,8 @@ class FlowBuilder {
   std::vector<int> landing_;
   std::map<GpuId, std::vector<FixedFlow>> fixed_;
   LinearModel model_;
+  std::shared_ptr<const NumbersByTime> numbers_;
+  std::vector<int> column_times_, row_times_;
   int delivered_ = 0;
   std::vector<Flows> flows_;      ///< per origin
   std::vector<Decoded> decoded_;  ///< of representatives, over all links
@@ -345,10 +382,16 @@ BuiltModel time_expanded_flow(const Instance& instance) {
   if (!instance.grid || instance.grid->num_epochs < 1) {
     throw Error(ExitCode::internal, "a time-expanded flow needs a grid with its number of epochs");
   }
-  const bool whole = instance.share.parts == 1;
-  // The number of columns must be known before the entries of a share of them are stored.
-  const int columns = whole ? 0 : FlowBuilder(instance, {0, 0}).build().model.num_columns();
-  return FlowBuilder(instance, whole ? ColumnRange{} : instance.share.of(columns)).build();
+  const bool in_shares = instance.share && instance.share->parts > 1;
+  FlowBuilder first(instance, in_shares ? ColumnRange{0, 0} : ColumnRange{});
+  first.build();
+  if (!instance.share) return first.take();
+  const auto numbers = first.by_time();
+  if (!in_shares) return first.take(*numbers);
+  // The numbers of all columns must be known before the entries of a share of them are stored.
+  FlowBuilder share(instance, instance.share->of(first.num_columns()), numbers);
+  share.build();
+  return share.take(*numbers);
 }
 
 }  // namespace rondo

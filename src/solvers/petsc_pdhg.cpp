@@ -240,7 +240,9 @@ class PdhgBackend final : public Solver {
   bool supports_integer() const override { return false; }
   double tolerance() const override { return 100 * options_.tolerance; }
   double duality_gap() const override { return options_.tolerance; }
-  ColumnShare share() const override { return {communicator_.rank(), communicator_.size()}; }
+  std::optional<ColumnShare> share() const override {
+    return ColumnShare{communicator_.rank(), communicator_.size()};
+  }
 
   Solution solve(const LinearModel& model, const SolveLimits& limits,
                  const std::vector<double>* start) const override {

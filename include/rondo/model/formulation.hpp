@@ -40,8 +40,10 @@ struct Instance {
   std::vector<int> interval_starts = {};
   /// Of the multicast MILP: whether early delivery is rewarded (core/early_delivery.hpp).
   bool rewards_early = false;
-  /// Of the columns of large models: entries of others may be left out, see LinearModel::kept.
-  ColumnShare share = {};
+  /// Where the columns are dealt among ranks: entries outside this share may be left out, see
+  /// LinearModel::kept, and flows over time are numbered by time, so that few rows have entries in several
+  /// shares.
+  std::optional<ColumnShare> share = std::nullopt;
   /// Part of flows over time, which are built around it; not together with `orbits`.
   std::vector<FixedFlow> fixed_flows = {};
 };

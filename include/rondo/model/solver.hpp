@@ -55,8 +55,9 @@ class Solver {
   virtual double tolerance() const { return 1e-9; }
   /// How far its objective may be from that of its duals, relative to 1 + the sizes of both.
   virtual double duality_gap() const { return tolerance(); }
-  /// The share of the columns whose entries solve() needs on this rank; more do no harm.
-  virtual ColumnShare share() const { return {}; }
+  /// Of backends that deal the columns among ranks: the share whose entries solve() needs on this rank; more
+  /// do no harm. The fewer rows have entries in several shares, the less travels between ranks.
+  virtual std::optional<ColumnShare> share() const { return std::nullopt; }
   /// `start`: one value a column, a feasible point (integer backends) or a guess (others). Throws
   /// Error(internal) for sizes in `model` that do not agree, Error(unavailable) for integer columns where
   /// they are not supported.

@@ -1,5 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/formulations/formulations.hpp"
@@ -139,6 +144,48 @@ TEST(TimeExpandedFlow, FitsWhatIsFixed) {
     EXPECT_NEAR(-solution.objective, fraction, 1e-9) << enters;
     EXPECT_NEAR(bytes_on(built.decode(solution), 0), fraction * 4 * kMB, 1e-3);
   }
+}
+
+/// Entries as (row, column, value), in any order.
+using Entries = std::multiset<std::tuple<int, int, double>>;
+
+Entries entries_of(const LinearModel& model) {
+  Entries entries;
+  for (std::size_t e = 0; e < model.entry_row.size(); ++e)
+    entries.insert({model.entry_row[e], model.entry_column[e], model.entry_value[e]});
+  return entries;
+}
+
+TEST(TimeExpandedFlow, SharesMeetAtOneTime) {
+  // 0 and 1 each send 9 MB to 2 over 1 -> 2 of 1 GB/s, 1 MB an epoch: 18 epochs suffice.
+  const Demand demand(Collective::custom, 18 * kMB, 3,
+                      {{GpuId{0}, 9 * kMB, {GpuId{2}}}, {GpuId{1}, 9 * kMB, {GpuId{2}}}}, 1);
+  Instance problem = instance(3, {link(0, 1, 1), link(1, 2, 1)}, demand);
+  EpochOptions options;
+  options.rule = EpochRule::fixed;
+  options.tau_us = 1000;
+  problem.grid = make_epoch_grid(*problem.topology, demand, options);
+  problem.grid->num_epochs = 19;
+  problem.share = ColumnShare{0, 1};
+  const BuiltModel whole = time_expanded_flow(problem);
+  const Solution solution = make_clp_solver()->solve(whole.model, {});
+  EXPECT_NEAR(solution.objective, -1, 1e-9);
+  EXPECT_NEAR(bytes_on(whole.decode(solution), 0), 9 * kMB, 1e-3);
+  EXPECT_NEAR(bytes_on(whole.decode(solution), 1), 18 * kMB, 1e-3);
+
+  Entries together;
+  std::map<int, std::set<int>> shares_of_row;
+  for (const int part : {0, 1}) {
+    problem.share = ColumnShare{part, 2};
+    const LinearModel model = time_expanded_flow(problem).model;
+    EXPECT_EQ(model.num_columns(), whole.model.num_columns());
+    together.merge(entries_of(model));
+    for (const int row : model.entry_row) shares_of_row[row].insert(part);
+  }
+  EXPECT_EQ(together, entries_of(whole.model));
+  // Between two epochs data lie at 1 and 2: four balances, and one capacity of the epoch that is cut.
+  // Numbered by origin the shares would meet in all 18 epochs of 1 -> 2.
+  EXPECT_LE(std::ranges::count_if(shares_of_row, [](const auto& row) { return row.second.size() > 1; }), 5);
 }
 
 TEST(TimeExpandedFlow, NeedsItsEpochs) {
