@@ -25,6 +25,7 @@ SendWriter::SendWriter(const Hdf5GroupWriter& group, std::size_t num_sends, Send
       op_(group.create_column("op", num_sends, H5T_STD_U8LE, H5T_NATIVE_UINT8, "")) {
   if (options.transfers) transfer_.push_back(integers(group, "transfer", num_sends));
   if (options.rates) rate_GBps_.push_back(numbers(group, "rate_GBps", num_sends, "GB/s"));
+  left_.reserve(std::min(num_sends, kHdf5Piece));  // grown little by little, it would be there twice
 }
 
 void SendWriter::add(std::span<const Send> sends) {

@@ -236,7 +236,9 @@ std::string RunFolder::write_schedule(const Json& problem, const ProvenSchedule&
     digest.add(sends);
     return sends;
   };
-  write_schedule_hdf5(path_ / kSchedule, proven, num_sends, digested, digest_of(sealed_text(problem)));
+  // Before it is written, so that the copies of the problem are gone by then.
+  const std::string of_problem = digest_of(sealed_text(problem));
+  write_schedule_hdf5(path_ / kSchedule, proven, num_sends, digested, of_problem);
   return digest.text();
 }
 
