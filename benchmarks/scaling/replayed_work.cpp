@@ -23,12 +23,14 @@ ReplayedRun replayed(const nlohmann::ordered_json& log, int ranks, const Network
     run.own_s += step.at("own_cpu_s").get<double>();
     std::vector<double> estimates;
     std::vector<double> seconds;
+    std::vector<std::size_t> kin;  // of all parts of a step or of none
     for (const auto& part : step.at("parts")) {
       const std::size_t count = part.size() > 2 ? part.at(2).get<std::size_t>() : 1;
       estimates.insert(estimates.end(), count, part.at(0));
       seconds.insert(seconds.end(), count, part.at(1));
+      if (part.size() > 3) kin.push_back(part.at(3));
     }
-    const std::vector<int> rank_of = deal_parts(estimates, ranks);
+    const std::vector<int> rank_of = deal_parts(estimates, ranks, kin);
     std::vector<double> busy(static_cast<std::size_t>(ranks), 0);
     for (std::size_t i = 0; i < seconds.size(); ++i) busy[static_cast<std::size_t>(rank_of[i])] += seconds[i];
     const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / ranks;

@@ -162,7 +162,10 @@ Json log_to_json(const std::vector<WorkStep>& steps) {
   Json json = Json::array();
   for (const WorkStep& step : steps) {
     Json parts = Json::array();
-    for (const WorkStep::Part& part : step.parts) parts.push_back({part.estimate, part.cpu_s, part.count});
+    for (const WorkStep::Part& part : step.parts) {
+      parts.push_back({part.estimate, part.cpu_s, part.count});
+      if (part.kin) parts.back().push_back(*part.kin);
+    }
     json.push_back({{"own_cpu_s", step.own_cpu_s},
                     {"parts", std::move(parts)},
                     {"talk", kTalks[static_cast<std::size_t>(step.talk)]},

@@ -74,6 +74,34 @@ TEST(MapParts, AreRecordedAsDealt) {
   EXPECT_EQ(deal_parts({1, 4, 3, 2}, 2), (std::vector<int>{0, 0, 1, 1}));
 }
 
+TEST(MapParts, KinStayTogetherWhereAllRanksHaveWork) {
+  // Kin 7 is parts 0, 2 and 5 with work 3 + 3 + 0, kin 1 parts 1 and 4 with 2 + 3, kin 4 part 3 with 0.
+  const std::vector<double> work{3, 2, 3, 0, 3, 0};
+  const std::vector<std::size_t> kin{7, 1, 7, 4, 1, 7};
+  EXPECT_EQ(deal_parts(work, 1, kin), (std::vector<int>{0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(deal_parts(work, 2, kin), (std::vector<int>{0, 1, 0, 1, 1, 0}));  // 6, then 5, then 0
+  EXPECT_EQ(deal_parts(work, 3, kin), deal_parts(work, 3));                   // two have work
+  EXPECT_EQ(deal_parts({}, 1, {}), std::vector<int>());
+
+  const auto world = make_world_communicator();
+  const std::vector<int> rank_of = deal_parts(work, world->size(), kin);
+  std::vector<std::size_t> in_turn;
+  const auto outcomes = map_parts(
+      *world, work,
+      [&](std::size_t part) {
+        in_turn.push_back(part);
+        return result_of(part);
+      },
+      kin);
+  for (std::size_t part = 0; part < work.size(); ++part) {
+    EXPECT_EQ(outcomes[part].value, result_of(part));
+    EXPECT_EQ(outcomes[part].rank, rank_of[part]);
+  }
+  if (world->size() == 1) {
+    EXPECT_EQ(in_turn, (std::vector<std::size_t>{0, 2, 5, 1, 4, 3}));
+  }
+}
+
 TEST(MapParts, PartsWithoutWorkAreDealtInTurn) {
   const auto world = make_world_communicator();
   const auto outcomes = map_parts(*world, std::vector<double>(8, 0.0), result_of);

@@ -43,6 +43,10 @@ struct EngineInfo {
   /// Estimated work of one call, in sends: what dealing over ranks and the search's budget go by.
   std::function<double(const Demand&, const std::string& policy)> work =
       [](const Demand& demand, const std::string&) { return demand.num_deliveries(); };
+  /// What a policy begins with. Policies that begin alike, in as many chunks and with the same seed, have
+  /// work in common, which a rank that is given them in a row does once. Absent: each with something of its
+  /// own.
+  std::function<std::string(const std::string& policy)> begins_with = {};
   bool is_known_algorithm = false;  ///< one of NCCL and MPI, to compare with
   /// Of a known algorithm, about the time before which it does not end in however many chunks: what its
   /// busiest link carries, and the latencies of its longest path. Infinity where it does not do the demand.

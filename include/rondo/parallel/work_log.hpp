@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct WorkStep {
     double estimate = 0;  ///< by which parts are dealt
     double cpu_s = 0;
     std::size_t count = 1;  ///< of such parts
+    std::optional<std::size_t> kin = std::nullopt;
   };
   enum class Talk { none, gather, broadcast, reduce };
 
@@ -79,7 +81,9 @@ const RecordingCommunicator* recording(const Communicator& communicator);
 void log_even_parts(const Communicator& communicator, std::size_t count);
 
 /// The rank of every part: largest first, each to the rank with the least work so far (Graham's LPT rule),
-/// and at equal work to the one with the fewest parts, then the lowest.
-std::vector<int> deal_parts(const std::vector<double>& work_estimates, int ranks);
+/// and at equal work to the one with the fewest parts, then the lowest. `kin`, one a part or none at all:
+/// parts of one number have work in common and go to one rank, unless that would leave ranks without work.
+std::vector<int> deal_parts(const std::vector<double>& work_estimates, int ranks,
+                            const std::vector<std::size_t>& kin = {});
 
 }  // namespace rondo

@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <tuple>
+#include <utility>
 
 #include "constant_rates.hpp"
 #include "detours.hpp"
@@ -177,6 +179,22 @@ RouteTable alone(const RouteTable& table) {
 /// In place of a divisor of rates.
 constexpr int kAlone = 0;
 
+/// Whether both round to the same routes: they differ in the order of chunks alone.
+bool begin_alike(const FlowPolicy& a, const FlowPolicy& b) {
+  return std::tie(a.start, a.by_orbits, a.rates) == std::tie(b.start, b.by_orbits, b.rates);
+}
+
+/// The first policy that begins alike.
+const FlowPolicy& beginning_of(const FlowPolicy& policy) {
+  return *std::ranges::find_if(flow_policy_table(),
+                               [&](const FlowPolicy& other) { return begin_alike(policy, other); });
+}
+
+bool others_begin_alike(const FlowPolicy& policy) {
+  return std::ranges::count_if(flow_policy_table(),
+                               [&](const FlowPolicy& other) { return begin_alike(policy, other); }) > 1;
+}
+
 struct Realised {
   Schedule schedule;
   double rounded_us;  ///< see RoutedChunks::greatest_load_us
@@ -206,8 +224,16 @@ class FlowScheduler {
       tables[divisor] = is_alone ? alone(tables.at(1)) : slowed(tables.at(1), divisor);
     const RouteTable& table = tables.at(divisor);
     const Deadline deadline(call.limits);
-    const RoutedChunks routed = round_to_chunks(*topology_, demand, table, start(policy, call), call.seed,
-                                                deadline.after(kShareOfRounding));
+    const Beginning beginning{&beginning_of(policy), demand.num_chunks(), call.seed, call.concurrency};
+    const bool is_kept = rounded_ && rounded_->first == beginning;
+    const Deadline rounding_ends = deadline.after(kShareOfRounding);
+    RoutedChunks routed =
+        is_kept ? std::move(rounded_->second)
+                : round_to_chunks(*topology_, demand, table, start(policy, call), call.seed, rounding_ends);
+    rounded_.reset();
+    // Others that begin alike come next, if they come.
+    const bool is_for_others =
+        !is_kept && !call.policy_is_asked && others_begin_alike(policy) && !rounding_ends.is_over();
     if (policy.rates == FlowRates::constant) {
       auto own = at_constant_rates(*topology_, table.hops, table.hops, demand, routed, call, deadline);
       if (!own) return std::nullopt;
@@ -220,12 +246,17 @@ class FlowScheduler {
     const double worthwhile_us = (1 + kWorthJustifying) * routed.greatest_load_us;
     if (demand.num_chunks() > kManyChunks && starts->finish_us > worthwhile_us)
       *starts = justified(*std::move(starts), *topology_, hops, demand, routed, call.concurrency, deadline);
-    return Realised{schedule_of(*starts, *topology_, hops, demand, routed), routed.greatest_load_us};
+    Realised realised{schedule_of(*starts, *topology_, hops, demand, routed), routed.greatest_load_us};
+    if (is_for_others) rounded_ = {beginning, std::move(routed)};
+    return realised;
   }
 
   std::size_t num_automorphisms() const { return part_ ? part_->group.order() : 1; }
 
  private:
+  /// What decides the rounding: first policy that begins alike, chunks, seed, concurrency.
+  using Beginning = std::tuple<const FlowPolicy*, std::size_t, std::uint64_t, int>;
+
   /// Throws where the policy was asked for and is not possible.
   bool may_be_constant(const EngineOptions& call) const {
     if (flows_at_constant_rates(*topology_)) return true;
@@ -319,6 +350,8 @@ class FlowScheduler {
   std::shared_ptr<const SteadyFlow> steady_;
   std::map<bool, std::map<int, RouteTable>>
       tables_;  ///< by whether in slots, and divisor of the rates or kAlone
+  /// Of the last schedule, for the next one.
+  std::optional<std::pair<Beginning, RoutedChunks>> rounded_;
   std::optional<OrbitProblem> part_;
   std::map<bool, OrbitTables> by_orbits_;  ///< by whether in slots
 };
@@ -377,6 +410,10 @@ EngineInfo flow_engine() {
           .work =
               [](const Demand& demand, const std::string& policy) {
                 return demand.num_deliveries() * (policy.starts_with("orbits") ? 0.25 : 1);
+              },
+          .begins_with =
+              [](const std::string& policy) {
+                return beginning_of(find_policy(flow_policy_table(), policy, "flow")).name;
               },
           .traits = traits,
           .prepare = prepare_flow};

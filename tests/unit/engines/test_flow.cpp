@@ -257,6 +257,22 @@ TEST(Flow, SameSeedSameSchedule) {
   expect_same_sends(a, b);
 }
 
+TEST(Flow, WhatIsRoundedOnceServesOnlyThoseThatBeginAlike) {
+  const Fabric fabric = shipped("ndv2-4");
+  const Flow in_turn(fabric, 1e6);
+  struct Call {
+    int chunks;
+    const char* policy;
+    std::uint64_t seed;
+  };
+  for (const auto& [chunks, policy, seed] :
+       {Call{2, "bottleneck", 7}, Call{2, "load", 7}, Call{3, "bottleneck", 7}, Call{2, "load", 7},
+        Call{2, "bottleneck", 8}, Call{2, "load", 7}, Call{2, "shortest-load", 7}, Call{2, "shortest", 7}}) {
+    expect_same_sends(*in_turn.schedule(chunks, policy, seed).schedule,
+                      *Flow(fabric, 1e6).schedule(chunks, policy, seed).schedule);
+  }
+}
+
 TEST(Flow, RefusesWhatItCannotDo) {
   EXPECT_THROW(prepare_flow({star(3), make_demand(Collective::allgather, 1e6, 3, 1)}, {}, tools()), Error);
   EXPECT_THROW(Flow(star(3), 1e6).schedule(1, "fastest"), Error);
