@@ -10,6 +10,7 @@
 
 #include "constant_rates.hpp"
 #include "detours.hpp"
+#include "flow_policies.hpp"
 #include "orbit_problem.hpp"
 #include "policy_table.hpp"
 #include "rondo/core/error.hpp"
@@ -27,23 +28,6 @@
 namespace rondo {
 namespace {
 
-/// At which rates transfers run.
-enum class FlowRates {
-  whole,     ///< of their slowest links
-  alone,     ///< the same, but none beside another on a link: what slow ones leave of fast links stays idle
-  fitting,   ///< divided so that links are filled (rate_divisors)
-  fine,      ///< divided by as many as may go at a time: paths over many links get in each other's way less
-  constant,  ///< all at once, each as slow as the whole schedule; in slots of as many as may go at a time
-};
-
-struct FlowPolicy {
-  std::string name;
-  RoutingStart start;
-  RouteOrder order;
-  bool by_orbits = false;  ///< decided for the representatives of orbits, see orbit_problem.hpp
-  FlowRates rates = FlowRates::whole;
-};
-
 /// From so many chunks on local search makes few tries of a schedule, or none; and the least part of the
 /// finish time that list scheduling has to have lost beyond the busiest link's load.
 constexpr std::size_t kManyChunks = 50'000;
@@ -51,25 +35,6 @@ constexpr double kWorthJustifying = 1e-4;
 
 /// Where there is a free group, whole problems of more chunks than that are left out unless asked for.
 constexpr std::size_t kMaxWholeChunks = 20'000;
-
-/// The first one is the default.
-const std::vector<FlowPolicy>& flow_policy_table() {
-  static const std::vector<FlowPolicy> table{
-      {"bottleneck", RoutingStart::model, RouteOrder::bottleneck},
-      {"load", RoutingStart::model, RouteOrder::load},
-      {"shortest", RoutingStart::shortest, RouteOrder::bottleneck},
-      {"shortest-load", RoutingStart::shortest, RouteOrder::load},
-      {"alone", RoutingStart::model, RouteOrder::bottleneck, false, FlowRates::alone},
-      {"orbits", RoutingStart::model, RouteOrder::bottleneck, true},
-      {"fitting", RoutingStart::model, RouteOrder::bottleneck, false, FlowRates::fitting},
-      {"orbits-fitting", RoutingStart::model, RouteOrder::bottleneck, true, FlowRates::fitting},
-      {"fine", RoutingStart::model, RouteOrder::bottleneck, false, FlowRates::fine},
-      {"orbits-fine", RoutingStart::model, RouteOrder::bottleneck, true, FlowRates::fine},
-      {"constant", RoutingStart::model, RouteOrder::bottleneck, false, FlowRates::constant},
-      {"orbits-constant", RoutingStart::model, RouteOrder::bottleneck, true, FlowRates::constant},
-  };
-  return table;
-}
 
 /// The routes of the steady-state flow; none where there is no such flow.
 RouteTable steady_routes(const Topology& topology, const Demand& demand, const SteadyFlow& steady) {
@@ -178,22 +143,6 @@ RouteTable alone(const RouteTable& table) {
 
 /// In place of a divisor of rates.
 constexpr int kAlone = 0;
-
-/// Whether both round to the same routes: they differ in the order of chunks alone.
-bool begin_alike(const FlowPolicy& a, const FlowPolicy& b) {
-  return std::tie(a.start, a.by_orbits, a.rates) == std::tie(b.start, b.by_orbits, b.rates);
-}
-
-/// The first policy that begins alike.
-const FlowPolicy& beginning_of(const FlowPolicy& policy) {
-  return *std::ranges::find_if(flow_policy_table(),
-                               [&](const FlowPolicy& other) { return begin_alike(policy, other); });
-}
-
-bool others_begin_alike(const FlowPolicy& policy) {
-  return std::ranges::count_if(flow_policy_table(),
-                               [&](const FlowPolicy& other) { return begin_alike(policy, other); }) > 1;
-}
 
 struct Realised {
   Schedule schedule;
