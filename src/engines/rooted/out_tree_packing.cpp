@@ -9,6 +9,7 @@
 #include <set>
 
 #include "bounded_tree.hpp"
+#include "finish_packing.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/flows/link_rows.hpp"
@@ -60,9 +61,10 @@ class OutTreeLoop {
       for (const LinkId l : arc.links) delay_us += topology.link(l).latency_us;
       // Chunks are whole where they are sent on.
       if (topology.is_gpu(arc.src)) {
-        delay_us += transmission_us(
-            depth.deepest_counts ? std::min(data.bytes, kSmallChunkBytes) : data.bytes / kChunksOfDelay,
-            topology.link(arc.links.front()).bandwidth_GBps);
+        delay_us += transmission_us(depth.deepest_counts || depth.finish_counts
+                                        ? std::min(data.bytes, kSmallChunkBytes)
+                                        : data.bytes / kChunksOfDelay,
+                                    topology.link(arc.links.front()).bandwidth_GBps);
       }
       delay_us_.push_back(delay_us);
       sum += delay_us;
@@ -99,10 +101,31 @@ class OutTreeLoop {
     }
     if (solution.status == SolveStatus::optimal && depth_.deepest_counts)
       solution = shallower(solution, most_masters, deadline);
+    if (solution.status == SolveStatus::optimal && depth_.finish_counts)
+      return for_finish(solution, deadline);
     return result(solution);
   }
 
  private:
+  /// Of trees as good as these and better ones, the data so that all of it is there soonest.
+  OutTreePacking for_finish(const MasterSolution& packed, const Deadline& deadline) {
+    std::vector<std::vector<int>> used;
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      if (packed.weight[c] > 0) used.push_back(columns_[c]);
+    const auto trees_at = [&](const std::vector<double>& cost) {
+      std::vector<std::vector<int>> trees;
+      for (const double depth : kDepthsInTurn) trees.push_back(cheapest(cost, depth));
+      return trees;
+    };
+    FinishPacking found = pack_for_finish(topology_, graph_, topology_.node_of(data_.root), rows_, delay_us_,
+                                          is_wanted_, std::move(used), trees_at, make_master_, deadline);
+    packing_.iterations += found.iterations;
+    if (found.trees.empty()) return result(packed);
+    columns_ = std::move(found.trees);
+    MasterSolution solution{.theta = found.finish_us / unit_us_, .weight = std::move(found.weight)};
+    return result(solution);
+  }
+
   /// From the root to the last of all.
   double depth_us(const std::vector<int>& arcs) const {
     std::vector<double> reached_us(graph_.out.size(), 0);

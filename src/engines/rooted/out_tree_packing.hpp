@@ -21,8 +21,9 @@ struct RootedData {
 
 struct OutTreePacking {
   std::vector<OutTree> trees = {};  ///< heaviest first; the weights sum to 1
-  double busy_us = 0;               ///< of the busiest link or group, when all data takes its trees
-  int iterations = 0;               ///< masters solved
+  /// Of the busiest link or group, when all data takes its trees; the finish where DepthPreference says so.
+  double busy_us = 0;
+  int iterations = 0;  ///< masters solved
 };
 
 /// No packing of out-trees is busy for less: the data over the least cut between the root and a destination
@@ -35,6 +36,7 @@ inline constexpr std::size_t kMostCutDestinations = 256;
 struct DepthPreference {
   double weight = 0;  ///< what the delay of a mean hop counts, as a part of what a tree costs a destination
   bool deepest_counts = false;  ///< chunks of a tree follow each other evenly: the deepest one ends last
+  bool finish_counts = false;   ///< deep trees take less of the data (finish_packing.hpp)
 };
 
 /// The fractional packing of out-trees for which the busiest link or group of links is busy least, by

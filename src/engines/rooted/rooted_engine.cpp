@@ -26,13 +26,17 @@ constexpr double kMostSendsOfMany = 3.5e7;
 constexpr double kWorkOfSend = 0.02;
 
 constexpr const char* kWhole = "whole";       // few trees, each link carries whole ones
+constexpr const char* kFinish = "finish";     // deep trees take less of the data
 constexpr const char* kRates = "even-rates";  // every hop at a rate of its own
 struct DepthPolicy {
   const char* name;
   DepthPreference depth;
 };
-constexpr DepthPolicy kDepthPolicies[] = {
-    {"even", {0.3}}, {"deep", {0.03}}, {"shallow", {3}}, {kRates, {0.3, true}}};
+constexpr DepthPolicy kDepthPolicies[] = {{"even", {0.3}},
+                                          {"deep", {0.03}},
+                                          {"shallow", {3}},
+                                          {kFinish, {0.3, false, true}},
+                                          {kRates, {0.3, true}}};
 
 const DepthPreference& depth_preference_of(const std::string& policy) {
   for (const DepthPolicy& known : kDepthPolicies) {
@@ -40,7 +44,7 @@ const DepthPreference& depth_preference_of(const std::string& policy) {
   }
   throw Error(ExitCode::usage,
               fmt::format("policy '{}' is unknown to engine rooted; known are: whole, even, deep, shallow, "
-                          "even-rates",
+                          "finish, even-rates",
                           policy));
 }
 
@@ -159,7 +163,8 @@ PreparedEngine prepare_rooted(const Instance& instance, const EngineOptions& opt
     const Deadline until(asked.limits);
     result.schedule = schedule_pipelined(
         *problem.topology, demand, packed.trees, deal(shares, demand.num_chunks()), packed.busy_us,
-        has_rates ? HopRates::of_their_trees : HopRates::of_links, asked.concurrency, until);
+        has_rates ? HopRates::of_their_trees : HopRates::of_links,
+        asked.policy == kFinish ? TreeEnds::together : TreeEnds::by_depth, asked.concurrency, until);
     if (!result.schedule) result.limits_hit.push_back(until.ended_by());
     result.metrics["trees"] = static_cast<double>(packed.trees.size());
     result.metrics["tree_throughput_us"] = packed.busy_us;
@@ -174,7 +179,7 @@ EngineInfo rooted_engine() {
       .help =
           "trees from one root packed at its least cut (Edmonds), copied by switches where they may, in "
           "many chunks; Broadcast, Reduce",
-      .policies = {kWhole, "even", "deep", "shallow", kRates},
+      .policies = {kWhole, "even", "deep", "shallow", kFinish, kRates},
       .applicable = [](const Instance& instance, const EngineOptions&) { return is_rooted(instance.demand); },
       .work = [](const Demand& demand, const std::string&) { return kWorkOfSend * demand.num_deliveries(); },
       .takes_seeds = false,

@@ -70,16 +70,23 @@ class Pipeline {
   }
 
   std::optional<Schedule> run(const Demand& demand, const std::vector<std::size_t>& tree_of, double busy_us,
-                              HopRates rates, const Deadline& deadline) {
+                              HopRates rates, TreeEnds ends, const Deadline& deadline) {
     std::vector<double> of_tree(roots_.size(), 0);
     for (const std::size_t tree : tree_of) ++of_tree[tree];
     has_own_rates_ = rates == HopRates::of_their_trees;
     if (has_own_rates_) busy_us = slow_hops(of_tree);
-    for (std::size_t tree = 0; tree < roots_.size(); ++tree) find_times_to_go(tree);
+    std::vector<double> depth_us(roots_.size(), 0);
+    for (std::size_t tree = 0; tree < roots_.size(); ++tree) {
+      find_times_to_go(tree);
+      for (const int stage : roots_[tree])
+        depth_us[tree] = std::max(depth_us[tree], stages_[index(stage)].to_go_us);
+    }
     std::vector<double> begun(roots_.size(), 0);
     for (std::size_t c = 0; c < tree_of.size(); ++c) {
       const std::size_t tree = tree_of[c];
-      due_us_.push_back(busy_us * ++begun[tree] / of_tree[tree]);
+      const double share = ++begun[tree] / of_tree[tree];
+      due_us_.push_back(ends == TreeEnds::together ? depth_us[tree] + (busy_us - depth_us[tree]) * share
+                                                   : busy_us * share);
       for (const int stage : roots_[tree]) events_.push({demand.ready_us(ChunkId(c)), stage, ChunkId(c)});
     }
     std::size_t turns = 0;
@@ -308,8 +315,9 @@ class Pipeline {
 std::optional<Schedule> schedule_pipelined(const Topology& topology, const Demand& demand,
                                            const std::vector<OutTree>& trees,
                                            const std::vector<std::size_t>& tree_of, double busy_us,
-                                           HopRates rates, int concurrency, const Deadline& deadline) {
-  return Pipeline(topology, demand, trees, concurrency).run(demand, tree_of, busy_us, rates, deadline);
+                                           HopRates rates, TreeEnds ends, int concurrency,
+                                           const Deadline& deadline) {
+  return Pipeline(topology, demand, trees, concurrency).run(demand, tree_of, busy_us, rates, ends, deadline);
 }
 
 }  // namespace rondo

@@ -282,6 +282,24 @@ TEST(RootedEngine, InterleavedTreesFillTheLinks) {
   EXPECT_LE(finish_us, 1000 + 100);
 }
 
+// Two trees, 0 1 2 and 0 2 1, fill both links of the root in 500 us. Chunks take 4 us over a link: the one
+// tree is 10 us deep, the other 110, for the link from 1 to 2 has 101 us. Together they end after the mean.
+TEST(OutTreePacking, DeepTreesTakeLessWhereTheFinishCounts) {
+  const auto triangle =
+      fabric({gpu(), gpu(), gpu()}, {link(0, 1), link(0, 2), link(1, 2, 1, 101), link(2, 1)});
+  const RootedData data = a_megabyte(*triangle);
+  const OutTreePacking packing =
+      pack_out_trees(*triangle, make_copy_graph(*triangle), data, {.weight = 0.3, .finish_counts = true},
+                     least_busy_us(*triangle, data), make_clp_column_master, {});
+  EXPECT_NEAR(packing.busy_us, 560, 1e-3);
+  ASSERT_EQ(packing.trees.size(), 2U);
+  EXPECT_NEAR(packing.trees[0].weight, 0.55, 1e-6);
+  EXPECT_NEAR(packing.trees[1].weight, 0.45, 1e-6);
+  const double finish_us = finish_by(triangle, broadcast_to_all(*triangle, 200), "finish");
+  EXPECT_GE(finish_us, 500 + 10);
+  EXPECT_LE(finish_us, 575);
+}
+
 // Into the slow link goes half as much as into others, all the time.
 TEST(RootedEngine, RatesOfTheirOwnFillDamagedLinks) {
   TopologyData data = star_of_four(true)->data();
