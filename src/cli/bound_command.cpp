@@ -17,7 +17,7 @@
 namespace rondo::cli {
 namespace {
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> bound_option_groups() {
   std::vector<OptionGroup> groups = problem_options();
   for (OptionGroup& group : option_groups_of("bound")) groups.push_back(std::move(group));
   groups.back().options.push_back(
@@ -103,7 +103,7 @@ std::string as_json(const ProblemDocument& problem, const Bounds& bounds) {
 }
 
 /// Collective. All ranks work on what the root has read.
-std::string bound(const Settings& settings, const Communicator& communicator) {
+std::string run_bound(const Settings& settings, const Communicator& communicator) {
   SolveOptions options = read_solve_options(settings, "bound");
   if (settings.has("gap")) options.flow_gap = settings.fraction("gap");
   const std::string text =
@@ -129,8 +129,8 @@ Command bound_command() {
               "No schedule ends earlier than the first bound shown, in any number of chunks.\n\n"
               "Example:\n"
               "  rondo bound --topology ndv2-2 --collective allgather --size 1GB\n",
-          .options = option_groups,
-          .run = bound};
+          .options = bound_option_groups,
+          .run = run_bound};
 }
 
 }  // namespace rondo::cli

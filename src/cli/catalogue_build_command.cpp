@@ -152,7 +152,7 @@ std::shared_ptr<const Topology> shared_fabric(const Settings& settings, const Co
   return std::make_shared<const Topology>(topology_from_json(parse_json(text, "topology")));
 }
 
-std::string build(const Settings& settings, const Communicator& communicator) {
+std::string run_catalogue_build(const Settings& settings, const Communicator& communicator) {
   const auto topology = shared_fabric(settings, communicator);
   BuildTask task{.topology = topology,
                  .series = asked_series(settings, *topology),
@@ -183,7 +183,7 @@ std::string older_fabric(const Folder& folder, const Settings& settings, const s
                           others.size()));
 }
 
-std::string refresh(const Settings& settings, const Communicator& communicator) {
+std::string run_catalogue_refresh(const Settings& settings, const Communicator& communicator) {
   const auto topology = shared_fabric(settings, communicator);
   const std::string newer = catalogue::fingerprint(*topology);
   const std::filesystem::path path = settings.text("path");
@@ -228,7 +228,7 @@ Command catalogue_build_command() {
           "  rondo catalogue build --topology dgx2-2 --collectives allgather --sizes 1KB,64KB,4MB "
           "--groups 'all;0-15' --output dgx2\n",
       .options = build_groups,
-      .run = build};
+      .run = run_catalogue_build};
 }
 
 Command catalogue_refresh_command() {
@@ -246,7 +246,7 @@ Command catalogue_refresh_command() {
           "Example:\n"
           "  mpirun -n 2 rondo catalogue refresh ndv2 --topology ndv2-2 --degrade 0.05:0.5\n",
       .options = refresh_groups,
-      .run = refresh};
+      .run = run_catalogue_refresh};
 }
 
 }  // namespace rondo::cli

@@ -190,7 +190,7 @@ std::string export_programs(const Folder& folder, const std::vector<Table>& tabl
   return told + fmt::format("in {}; listed in {}\n", output.string(), list.string());
 }
 
-std::string export_catalogue(const Settings& settings) {
+std::string run_catalogue_export(const Settings& settings) {
   const Folder folder = Folder::open(settings.text("path"));
   const std::string fabric = fabric_in(folder, settings);
   const std::string& format = settings.text("format");
@@ -235,7 +235,7 @@ Command catalogue_export_command() {
           "Example:\n"
           "  rondo catalogue export ndv2 --output ndv2-xml --placement in-place\n",
       .options = export_groups,
-      .run = on_root_alone(export_catalogue)};
+      .run = on_root_alone(run_catalogue_export)};
 }
 
 }  // namespace rondo::cli

@@ -59,7 +59,7 @@ std::string percent(double fraction) {
   return fmt::format("{:.2f} %", 100 * fraction);
 }
 
-std::vector<std::string> row_of(const Cell& cell) {
+std::vector<std::string> row_of_cell(const Cell& cell) {
   if (cell.is_refused())
     return {format_size(cell.size_bytes), "-", "-", "-", "-", "refused", "-", cell.refusal};
   return {format_size(cell.size_bytes),
@@ -75,7 +75,7 @@ std::vector<std::string> row_of(const Cell& cell) {
 const std::vector<std::string> kCellTitles{"size", "finish us", "bound us", "gap",
                                            "kind", "made",      "schedule", "engine"};
 
-std::string list(const Settings& settings) {
+std::string run_catalogue_list(const Settings& settings) {
   const Folder folder = Folder::open(settings.text("path"));
   std::vector<std::vector<std::string>> rows{
       {"series", "fabric", "gpus", "cells", "sizes", "bins", "schedules", "mean gap", "largest gap"}};
@@ -105,7 +105,7 @@ std::string list(const Settings& settings) {
                     percent(most)});
     if (!settings.has("cells")) continue;
     std::vector<std::vector<std::string>> of_series{kCellTitles};
-    for (const Cell& cell : table.cells) of_series.push_back(row_of(cell));
+    for (const Cell& cell : table.cells) of_series.push_back(row_of_cell(cell));
     cells +=
         fmt::format("\n{} on {}\n{}", catalogue::describe(series), topology->name(), format_table(of_series));
   }
@@ -126,7 +126,7 @@ std::vector<std::string> row_of_repairs(const Folder& folder, const catalogue::R
           fmt::format("{}", refused),       fmt::format("{:.6g}", latest_us)};
 }
 
-std::string show(const Settings& settings) {
+std::string run_catalogue_show(const Settings& settings) {
   const Folder folder = Folder::open(settings.text("path"));
   const Table table = folder.table(series_in(folder, settings));
   if (table.cells.empty()) {
@@ -135,7 +135,7 @@ std::string show(const Settings& settings) {
                             catalogue::describe(table.series)));
   }
   std::vector<std::vector<std::string>> cells{kCellTitles};
-  for (const Cell& cell : table.cells) cells.push_back(row_of(cell));
+  for (const Cell& cell : table.cells) cells.push_back(row_of_cell(cell));
   std::vector<std::vector<std::string>> bins{
       {"from", "below", "schedule", "last size: this, next us", "next size: this, next us"}};
   for (const catalogue::Bin& bin : table.bins) {
@@ -216,7 +216,7 @@ std::string lookup_repair(const Folder& folder, const Series& series, const std:
   return text + fmt::format("wrote {}\n", settings.text("output"));
 }
 
-std::string lookup(const Settings& settings) {
+std::string run_catalogue_lookup(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
   const Folder folder = Folder::open(path);
   const double size_bytes = parse_size(settings.text("size"));
@@ -246,7 +246,7 @@ Command catalogue_list_command() {
           .positional = "path",
           .notes = "",
           .options = list_groups,
-          .run = on_root_alone(list)};
+          .run = on_root_alone(run_catalogue_list)};
 }
 
 Command catalogue_show_command() {
@@ -256,7 +256,7 @@ Command catalogue_show_command() {
           .positional = "path",
           .notes = "",
           .options = series_groups,
-          .run = on_root_alone(show)};
+          .run = on_root_alone(run_catalogue_show)};
 }
 
 Command catalogue_lookup_command() {
@@ -271,7 +271,7 @@ Command catalogue_lookup_command() {
               "  rondo catalogue lookup ndv2 --collective allgather --size 3MB --output ag.h5\n"
               "  rondo catalogue lookup ndv2 --collective allgather --size 3MB --at 100 --failed c0g1:c0g3\n",
           .options = lookup_groups,
-          .run = on_root_alone(lookup)};
+          .run = on_root_alone(run_catalogue_lookup)};
 }
 
 }  // namespace rondo::cli

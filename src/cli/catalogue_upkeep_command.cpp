@@ -35,7 +35,7 @@ std::vector<OptionGroup> verify_groups() {
         {"repair", "", "", "first make the index anew from the other files"}}}};
 }
 
-std::string verify(const Settings& settings, const Communicator& communicator) {
+std::string run_catalogue_verify(const Settings& settings, const Communicator& communicator) {
   const std::filesystem::path path = settings.text("path");
   from_root(communicator, [&] {
     const Folder folder = Folder::open(path);
@@ -115,7 +115,7 @@ std::string describe_checked(const std::vector<catalogue::Checked>& cells) {
   return text + sum + "\n";
 }
 
-std::string check(const Settings& settings, const Communicator& communicator) {
+std::string run_catalogue_check(const Settings& settings, const Communicator& communicator) {
   const std::string text =
       from_root(communicator, [&] { return topology_to_json(fabric_of(settings)).dump(); });
   const auto topology = std::make_shared<const Topology>(topology_from_json(parse_json(text, "topology")));
@@ -145,7 +145,7 @@ std::vector<OptionGroup> merge_groups() {
          "changes; or keep the one that ends earlier"}}}};
 }
 
-std::string merge(const Settings& settings, const Communicator& communicator) {
+std::string run_catalogue_merge(const Settings& settings, const Communicator& communicator) {
   const std::filesystem::path path = settings.text("path");
   const std::string& same = settings.text("same");
   if (same != "refuse" && same != "best")
@@ -183,7 +183,7 @@ std::vector<OptionGroup> prune_groups() {
            {{"keep", "FINGERPRINT,...", "", "remove the cells of all other fabrics (default: of none)"}}}};
 }
 
-std::string prune(const Settings& settings) {
+std::string run_catalogue_prune(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
   const Folder folder = Folder::open(path);
   const RunLock lock(path);
@@ -218,7 +218,7 @@ Command catalogue_verify_command() {
           .positional = "path",
           .notes = "",
           .options = verify_groups,
-          .run = verify};
+          .run = run_catalogue_verify};
 }
 
 Command catalogue_check_command() {
@@ -230,7 +230,7 @@ Command catalogue_check_command() {
               "Example:\n"
               "  rondo catalogue check ndv2 --topology ndv2-2 --degrade 0.05:0.5\n",
           .options = check_groups,
-          .run = check};
+          .run = run_catalogue_check};
 }
 
 Command catalogue_merge_command() {
@@ -240,7 +240,7 @@ Command catalogue_merge_command() {
           .positional = "path",
           .notes = "",
           .options = merge_groups,
-          .run = merge};
+          .run = run_catalogue_merge};
 }
 
 Command catalogue_prune_command() {
@@ -250,7 +250,7 @@ Command catalogue_prune_command() {
           .positional = "path",
           .notes = "",
           .options = prune_groups,
-          .run = on_root_alone(prune)};
+          .run = on_root_alone(run_catalogue_prune)};
 }
 
 }  // namespace rondo::cli

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "command.hpp"
+#include "findings.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/io/read_as.hpp"
 #include "rondo/mscclpp/check.hpp"
@@ -11,22 +12,12 @@ namespace {
 
 constexpr const char* kCaps = "caps";
 constexpr const char* kNoCaps = "none";
-constexpr int kMaxFindings = 1'000'000;
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> check_plan_option_groups() {
   return {{"Input", {{"path", "FILE", "", "an execution plan of MSCCL++ (JSON), of any producer"}}},
           {"Checks",
            {{kCaps, "NAME", "mscclpp", "mscclpp: what its executor takes at most; none"},
             {"max-findings", "N", "20", "findings to list"}}}};
-}
-
-std::string describe(const mscclpp::CheckResult& result) {
-  std::string text = fmt::format("{} finding{}", result.num_findings, result.num_findings == 1 ? "" : "s");
-  for (const mscclpp::Finding& finding : result.findings)
-    text += fmt::format("\n  {}: {}", finding.where, finding.what);
-  if (result.findings.size() < result.num_findings)
-    text += fmt::format("\n  and {} more", result.num_findings - result.findings.size());
-  return text;
 }
 
 std::string summary(const mscclpp::Plan& plan, const mscclpp::CheckResult& result) {
@@ -49,17 +40,17 @@ std::string summary(const mscclpp::Plan& plan, const mscclpp::CheckResult& resul
   return text + "\n";
 }
 
-std::string check_plan(const Settings& settings) {
+std::string run_check_plan(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
   const std::string& caps = settings.text(kCaps);
   if (caps != "mscclpp" && caps != kNoCaps)
     throw Error(ExitCode::usage, fmt::format("--caps is '{}'; known are: mscclpp, {}", caps, kNoCaps));
-  const auto most = static_cast<std::size_t>(settings.integer("max-findings", 1, kMaxFindings));
+  const auto most = static_cast<std::size_t>(settings.integer("max-findings", 1, kMostFindings));
   const mscclpp::Plan plan = read_as(path, [](const Json& json) { return mscclpp::plan_from_json(json); });
   const mscclpp::CheckResult result =
       naming_file(path, [&] { return mscclpp::check(plan, caps != kNoCaps, most); });
   if (!result.valid())
-    throw Error(ExitCode::bad_data, fmt::format("{}: {}", path.string(), describe(result)));
+    throw Error(ExitCode::bad_data, fmt::format("{}: {}", path.string(), describe_findings(result)));
   return summary(plan, result);
 }
 
@@ -78,8 +69,8 @@ Command check_plan_command() {
               "Examples:\n"
               "  rondo check-plan plan.json\n"
               "  rondo check-plan plan.json --caps none\n",
-          .options = option_groups,
-          .run = on_root_alone(check_plan)};
+          .options = check_plan_option_groups,
+          .run = on_root_alone(run_check_plan)};
 }
 
 }  // namespace rondo::cli

@@ -1,18 +1,18 @@
 #include <fmt/format.h>
 
-#include "check_xml.hpp"
 #include "command.hpp"
+#include "findings.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/io/read_as.hpp"
 #include "rondo/msccl/xml.hpp"
+#include "rondo/xmlcheck/check.hpp"
 
 namespace rondo::cli {
 namespace {
 
 constexpr const char* kNoExecutor = "none";
-constexpr int kMaxFindings = 1'000'000;
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> check_xml_option_groups() {
   const xmlcheck::CheckOptions defaults;
   return {{"Input",
            {{"path", "FILE", "", "MSCCL XML of any producer"},
@@ -45,7 +45,7 @@ std::string summary(const msccl::Program& program, const xmlcheck::CheckResult& 
   return text + "\n";
 }
 
-std::string check_xml(const Settings& settings) {
+std::string run_check_xml(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
   const msccl::XmlLimits limits;
   const std::string text = read_text_file(path, limits.bytes);
@@ -56,7 +56,7 @@ std::string check_xml(const Settings& settings) {
   const std::string& executor = settings.text("executor");
   if (executor != kNoExecutor) options.executor = &msccl::find_executor(executor);
   options.fifo_depth = static_cast<int>(settings.integer("fifo-depth", 1, 1'000'000));
-  options.max_findings = static_cast<std::size_t>(settings.integer("max-findings", 1, kMaxFindings));
+  options.max_findings = static_cast<std::size_t>(settings.integer("max-findings", 1, kMostFindings));
   settings.refuse_ignored("demand", why_demand_ignored(program));
   if (settings.has("demand")) {
     const auto gpus = static_cast<std::size_t>(program.num_gpus());
@@ -66,7 +66,7 @@ std::string check_xml(const Settings& settings) {
   }
   const xmlcheck::CheckResult result = naming_file(path, [&] { return xmlcheck::check(program, options); });
   if (!result.valid())
-    throw Error(ExitCode::bad_data, fmt::format("{}: {}", path.string(), describe(result)));
+    throw Error(ExitCode::bad_data, fmt::format("{}: {}", path.string(), describe_findings(result)));
   return summary(program, result);
 }
 
@@ -79,17 +79,6 @@ std::string executor_names() {
     names += executor.name;
   }
   return names;
-}
-
-std::string describe(const xmlcheck::CheckResult& result) {
-  std::string text = fmt::format("{} finding{}", result.num_findings, result.num_findings == 1 ? "" : "s");
-  for (const xmlcheck::Finding& finding : result.findings) {
-    text += fmt::format("\n  {}: {}", finding.where, finding.what);
-  }
-  if (result.findings.size() < result.num_findings) {
-    text += fmt::format("\n  and {} more", result.num_findings - result.findings.size());
-  }
-  return text;
 }
 
 Command check_xml_command() {
@@ -105,8 +94,8 @@ Command check_xml_command() {
               "Examples:\n"
               "  rondo check-xml allgather.xml\n"
               "  rondo check-xml allgather.xml --executor msccl-executor-nccl\n",
-          .options = option_groups,
-          .run = on_root_alone(check_xml)};
+          .options = check_xml_option_groups,
+          .run = on_root_alone(run_check_xml)};
 }
 
 }  // namespace rondo::cli

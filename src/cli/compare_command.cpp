@@ -23,7 +23,7 @@ std::string why_force_ignored(const Settings& settings) {
   return settings.has("json") ? "" : "no file is kept that it would replace; give --json, or leave it out";
 }
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> compare_option_groups() {
   std::vector<OptionGroup> groups = {
       fabric_options(option_of(find_solve_option("seed"))),
       {"Collectives",
@@ -128,7 +128,7 @@ void fill_row(Json& row, const Problem& problem, const Communicator& communicato
 }
 
 /// Collective. All ranks work on what the root has read.
-std::string compare(const Settings& settings, const Communicator& communicator) {
+std::string run_compare(const Settings& settings, const Communicator& communicator) {
   const SolveOptions options = read_solve_options(settings, "compare");
   const Asked asked = read_asked(settings);
   Json described = {{"root", asked.root.value}};
@@ -191,8 +191,8 @@ Command compare_command() {
               "under the same model, each in its best number of chunks.\n\n"
               "Example:\n"
               "  rondo compare --topology ndv2-2 --size 1KB,1MB,1GB --json ndv2.json --html ndv2.html\n",
-          .options = option_groups,
-          .run = compare};
+          .options = compare_option_groups,
+          .run = run_compare};
 }
 
 }  // namespace rondo::cli

@@ -18,7 +18,7 @@ namespace {
 constexpr int kMostRepetitions = 100'000;
 constexpr int kMostSlots = 1'000'000;
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> execute_option_groups() {
   return {
       {"Input",
        {{"path", "PATH", "",
@@ -92,7 +92,7 @@ std::string run(const execution::Program& program, const Communicator& communica
       1e3 * result.seconds);
 }
 
-std::string execute(const Settings& settings, const Communicator& communicator) {
+std::string run_execute(const Settings& settings, const Communicator& communicator) {
   const std::filesystem::path path = settings.text("path");
   const double bytes = parse_size(settings.text("bytes"));
   const execution::ExecuteOptions options{
@@ -153,8 +153,8 @@ Command execute_command() {
           "Examples:\n"
           "  rondo execute runs/a\n"
           "  mpirun -n 4 rondo execute allgather.xml --bytes 16MB --repeat 10\n",
-      .options = option_groups,
-      .run = execute};
+      .options = execute_option_groups,
+      .run = run_execute};
 }
 
 }  // namespace rondo::cli

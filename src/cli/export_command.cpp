@@ -73,7 +73,7 @@ std::vector<std::string> format_names() {
   return names;
 }
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> export_option_groups() {
   std::vector<OptionGroup> groups = {
       {"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}},
       {"Output",
@@ -122,7 +122,7 @@ Command export_command() {
           "  rondo export runs/a --format msccl-xml --output allgather.xml --instances 2\n"
           "  rondo export runs/a --format mscclpp --output plan.json --gpus-per-node 8\n"
           "  rondo export runs/a --format html --output schedule.html\n",
-      .options = option_groups,
+      .options = export_option_groups,
       .run = on_root_alone(run_export)};
 }
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <optional>
 
-#include "check_xml.hpp"
+#include "findings.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/nearest.hpp"
 #include "rondo/core/subfabric.hpp"
@@ -14,6 +14,7 @@
 #include "rondo/lowering/lowering.hpp"
 #include "rondo/msccl/xml.hpp"
 #include "rondo/mscclpp/plan_files.hpp"
+#include "rondo/xmlcheck/check.hpp"
 
 namespace rondo::cli {
 namespace {
@@ -137,7 +138,8 @@ std::string write_msccl_xml(const ProvenSchedule& whole, const LoweringOptions& 
       msccl::parse_xml(text), {.executor = options.executor,
                                .demand = program.coll == Collective::custom ? &proven.demand : nullptr});
   if (!result.valid()) {
-    throw Error(ExitCode::internal, "the program made from the schedule is wrong:\n" + describe(result));
+    throw Error(ExitCode::internal,
+                "the program made from the schedule is wrong:\n" + describe_findings(result));
   }
   return text;
 }

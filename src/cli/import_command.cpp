@@ -24,7 +24,7 @@
 namespace rondo::cli {
 namespace {
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> import_option_groups() {
   return {{"Input",
            {{"path", "FILE", "",
              "algorithm JSON of msccl-tools, SCCL or TACCL, MSCCL XML, or a schedule of TE-CCL"},
@@ -88,7 +88,7 @@ ProvenSchedule proven(const Imported& imported, const std::shared_ptr<const Topo
   return result;
 }
 
-std::string import(const Settings& settings) {
+std::string run_import(const Settings& settings) {
   const Stopwatch clock;
   const double size_bytes = parse_size(settings.text("size"));
   const bool join = joins(settings);
@@ -140,8 +140,8 @@ Command import_command() {
           "Examples:\n"
           "  rondo import allgather.msccl.json --topology dgx1 --size 1GB --output runs/imported\n"
           "  rondo import allreduce.xml --topology ndv2-2 --size 64MB --output runs/imported\n",
-      .options = option_groups,
-      .run = on_root_alone(import)};
+      .options = import_option_groups,
+      .run = on_root_alone(run_import)};
 }
 
 }  // namespace rondo::cli

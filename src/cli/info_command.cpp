@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> info_option_groups() {
   return {{"Input", {{"path", "PATH", "", "the folder of a run, or a file of Rondo: .h5 or .json"}}}};
 }
 
@@ -85,7 +85,7 @@ std::string describe_file(const fs::path& path) {
                      [&] { return describe_json(is_sealed ? parse_sealed_json(text, "the file") : json); });
 }
 
-std::string info(const Settings& settings) {
+std::string run_info(const Settings& settings) {
   const fs::path path = settings.text("path");
   if (path.extension() == ".json") return describe_file(path);
   if (!fs::is_directory(path)) return describe_schedule(read_schedule(path));
@@ -111,8 +111,8 @@ Command info_command() {
               "  rondo info runs/a\n"
               "  rondo info runs/a/schedule.h5\n"
               "  rondo info jobs/topologies/dgx1.json\n",
-          .options = option_groups,
-          .run = on_root_alone(info)};
+          .options = info_option_groups,
+          .run = on_root_alone(run_info)};
 }
 
 }  // namespace rondo::cli

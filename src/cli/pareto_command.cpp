@@ -25,7 +25,7 @@ namespace {
 constexpr const char* kStates = "trials.json";
 constexpr const char* kResult = "frontier.json";
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> pareto_option_groups() {
   std::vector<OptionGroup> groups = problem_options();
   groups.push_back(
       {"Frontier",
@@ -236,7 +236,7 @@ std::string as_table(const Json& points) {
 }
 
 /// Collective. All ranks work on what the root has read.
-std::string pareto(const Settings& settings, const Communicator& communicator) {
+std::string run_pareto(const Settings& settings, const Communicator& communicator) {
   const InterruptGuard guard;
   FrontierOptions options;
   options.extra_rounds = static_cast<int>(settings.integer("extra-rounds", 0, 64));
@@ -326,8 +326,8 @@ Command pareto_command() {
               "Example:\n"
               "  mpirun -n 2 rondo pareto --topology dgx1 --collective allgather --size 1MB --output "
               "frontier\n",
-          .options = option_groups,
-          .run = pareto};
+          .options = pareto_option_groups,
+          .run = run_pareto};
 }
 
 }  // namespace rondo::cli

@@ -14,7 +14,7 @@
 namespace rondo::cli {
 namespace {
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> profile_option_groups() {
   return {
       {"Measuring",
        {{"passes", "N", "5",
@@ -25,7 +25,7 @@ std::vector<OptionGroup> option_groups() {
         {"figures", "FILE", "", "figures and errors of every link, separated by tabs"}}}};
 }
 
-std::string profile_fabric(const Settings& settings, const Communicator& communicator) {
+std::string run_profile(const Settings& settings, const Communicator& communicator) {
   const std::filesystem::path output = settings.text("output");
   profile::ProfileOptions options;
   options.passes = static_cast<int>(settings.integer("passes", 0, 10'000));
@@ -69,8 +69,8 @@ Command profile_command() {
               "Example:\n"
               "  mpirun -n 8 rondo profile --output cluster.json\n"
               "  rondo compare --topology cluster.json --size 1MB,1GB\n",
-          .options = option_groups,
-          .run = profile_fabric};
+          .options = profile_option_groups,
+          .run = run_profile};
 }
 
 }  // namespace rondo::cli

@@ -37,7 +37,7 @@ std::string why_no_catalogue(const Settings& settings) {
   return settings.has("output") ? "--output is the folder then; leave one of them out" : "";
 }
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> repair_option_groups() {
   return {
       {"Input",
        {{"path", "PATH", "", "the schedule that is running: FILE.h5, FILE.json or the folder of a run"}}},
@@ -144,7 +144,7 @@ std::filesystem::path folder_in_catalogue(const std::filesystem::path& path, con
 }
 
 /// Collective. All ranks work on what the root has read.
-std::string repair(const Settings& settings, const Communicator& communicator) {
+std::string run_repair(const Settings& settings, const Communicator& communicator) {
   if (!settings.has("all-single-failures")) return on_root_alone(repair_one)(settings, communicator);
   const double at_us = settings.fraction("at");
   std::optional<RunLock> lock;  // of a catalogue, on the root
@@ -182,8 +182,8 @@ Command repair_command() {
           "  rondo repair runs/a --at 1200 --degrade c0g3:rail3:0.5 --whole whole.h5\n"
           "  mpirun -n 2 rondo repair runs/a --at 1200 --all-single-failures --output failures\n"
           "  rondo repair ag.h5 --at 1200 --all-single-failures --catalogue ndv2\n",
-      .options = option_groups,
-      .run = repair};
+      .options = repair_option_groups,
+      .run = run_repair};
 }
 
 }  // namespace rondo::cli

@@ -30,7 +30,7 @@ Option ready() {
   return option;
 }
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> replay_option_groups() {
   OptionGroup fabric = fabric_options();
   fabric.options.front().help =
       "the fabric to replay on (default: the schedule's own): " + fabric.options.front().help;
@@ -91,7 +91,7 @@ std::string early_deliveries(const Settings& settings, const ProvenSchedule& bef
                      epoch_us, reward(before), reward(after));
 }
 
-std::string replay(const Settings& settings) {
+std::string run_replay(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
   const ProvenSchedule before = read_schedule(path);
   naming_file(path, [&] { rondo::verify(before); });
@@ -133,8 +133,8 @@ Command replay_command() {
           "  rondo replay runs/a --degrade 0.05:0.5 --output degraded.json\n"
           "  rondo replay runs/a --ready 1:100\n"
           "  rondo replay runs/a --message-us 1.7\n",
-      .options = option_groups,
-      .run = on_root_alone(replay)};
+      .options = replay_option_groups,
+      .run = on_root_alone(run_replay)};
 }
 
 }  // namespace rondo::cli

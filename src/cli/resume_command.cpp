@@ -43,7 +43,7 @@ std::vector<OptionGroup> resume_options() {
   return groups;
 }
 
-std::string resume(const Settings& settings, const Communicator& communicator) {
+std::string run_resume(const Settings& settings, const Communicator& communicator) {
   const Stopwatch clock;
   const std::filesystem::path folder = settings.text("folder");
   const std::string problem = from_root(communicator, [&] { return own_problem_text(folder); });
@@ -72,7 +72,7 @@ Schedule assembled(const Topology& topology, const Demand& demand, const std::ve
   return {reversed_in_time(turned, spread, forwards.sends, forwards.finish_us), forwards.finish_us};
 }
 
-std::string reassemble_rounds(const Settings& settings) {
+std::string run_reassemble(const Settings& settings) {
   const std::filesystem::path folder = settings.text("folder");
   const std::filesystem::path output =
       settings.has("output") ? std::filesystem::path(settings.text("output")) : folder / "schedule.h5";
@@ -111,7 +111,7 @@ Command resume_command() {
           "Example:\n"
           "  mpirun -n 4 rondo resume runs/a\n",
       .options = resume_options,
-      .run = resume};
+      .run = run_resume};
 }
 
 Command reassemble_command() {
@@ -123,7 +123,7 @@ Command reassemble_command() {
               "Example:\n"
               "  rondo reassemble runs/a --output again.h5\n",
           .options = reassemble_options,
-          .run = on_root_alone(reassemble_rounds)};
+          .run = on_root_alone(run_reassemble)};
 }
 
 }  // namespace rondo::cli

@@ -18,11 +18,11 @@
 namespace rondo::cli {
 namespace {
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> sketch_check_option_groups() {
   return problem_options();
 }
 
-std::set<std::pair<GpuId, GpuId>> joined_pairs(const Topology& topology) {
+std::set<std::pair<GpuId, GpuId>> joined_gpus(const Topology& topology) {
   std::set<std::pair<GpuId, GpuId>> pairs;
   const HopTable table(topology);
   for (const Hop& hop : table.hops()) pairs.insert({hop.src, hop.dst});
@@ -33,14 +33,14 @@ std::string count_of(std::size_t now, std::size_t before) {
   return fmt::format("{} of {}", now, before);
 }
 
-std::string check(const Settings& settings) {
+std::string run_sketch_check(const Settings& settings) {
   const std::string& path = settings.text("sketch");
   const ProblemDocument problem = read_problem(settings);
   const Topology whole = whole_fabric(settings);
   const Sketch sketch =
       sketch_from_json(parse_json(read_text_file(path), path), static_cast<int>(whole.num_gpus()));
-  const auto before = joined_pairs(whole);
-  const auto now = joined_pairs(*problem.topology);
+  const auto before = joined_gpus(whole);
+  const auto now = joined_gpus(*problem.topology);
   const auto gpus = gpus_of_nodes(whole, sketch.nodes);
   std::vector<int> node(whole.num_gpus());
   for (std::size_t n = 0; n < gpus.size(); ++n) {
@@ -83,8 +83,8 @@ Command sketch_check_command() {
               "Examples:\n"
               "  rondo sketch check --sketch jobs/sketches/ndv2-sk-1.json --profile jobs/profiles/ndv2.json "
               "--profile-chunk 1MB --collective allgather --size 1GB\n",
-          .options = option_groups,
-          .run = on_root_alone(check)};
+          .options = sketch_check_option_groups,
+          .run = on_root_alone(run_sketch_check)};
 }
 
 }  // namespace rondo::cli

@@ -32,7 +32,7 @@ std::string why_sketch_parts_ignored(const Settings& settings) {
   return settings.has("sketch") ? "" : "there is no sketch; give --sketch, or leave it out";
 }
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> solve_option_groups() {
   std::vector<OptionGroup> groups = problem_options(option_of(find_solve_option("seed")));
   groups.front().options.push_back({"sketch-parts", "all|links", "all",
                                     "of a sketch: all (chunks, symmetry, senders, order, peers: engine "
@@ -175,7 +175,7 @@ Json log_to_json(const std::vector<WorkStep>& steps) {
 }
 
 /// Collective.
-std::string solve(const Settings& settings, const Communicator& communicator) {
+std::string run_solve(const Settings& settings, const Communicator& communicator) {
   if (!settings.has("work-log")) return solve_over(settings, communicator);
   if (communicator.size() > 1) {
     throw Error(ExitCode::usage, fmt::format("--work-log is of one rank, and there are {}; leave it out",
@@ -210,8 +210,8 @@ Command solve_command() {
           "  rondo solve --from runs/a --topology ndv2-2 --degrade 0.05:0.5 --collective allgather "
           "--size 1GB --output runs/d\n"
           "  rondo solve --config jobs/quickstart.cfg --engine list --chunks 16 --output runs/c\n",
-      .options = option_groups,
-      .run = solve};
+      .options = solve_option_groups,
+      .run = run_solve};
 }
 
 }  // namespace rondo::cli

@@ -18,7 +18,7 @@
 namespace rondo::cli {
 namespace {
 
-std::string list(const Settings&) {
+std::string run_topology_list(const Settings&) {
   std::string text = "Shipped:\n";
   for (const std::string& name : shipped_topologies()) {
     text += fmt::format("  {}\n", topology_line(load_topology(name)));
@@ -49,7 +49,7 @@ std::vector<OptionGroup> show_options() {
           {"Output", {{"svg", "FILE", "", "draw it too: the wider a link, the more bandwidth"}}}};
 }
 
-std::string show(const Settings& settings) {
+std::string run_topology_show(const Settings& settings) {
   const Topology topology = fabric_of(settings);
   if (settings.has("svg")) write_text_file(settings.text("svg"), topology_picture(topology));
   return describe_topology(topology);
@@ -64,7 +64,7 @@ std::vector<OptionGroup> compose_options() {
           {"Output", {{"output", "FILE", "", "file to write; replaced if it exists"}}}};
 }
 
-std::string compose_machines(const Settings& settings) {
+std::string run_topology_compose(const Settings& settings) {
   const std::string& output = settings.text("output");
   const auto nodes = static_cast<int>(settings.integer("nodes", 1, std::numeric_limits<int>::max()));
   const Topology topology = compose(load_machine(settings.text("node")), nodes, settings.text("network"));
@@ -76,7 +76,7 @@ std::vector<OptionGroup> check_options() {
   return {{"Input", {{"file", "FILE", "", "a topology, JSON of format rondo-topology"}}}};
 }
 
-std::string check(const Settings& settings) {
+std::string run_topology_check(const Settings& settings) {
   const std::string& file = settings.text("file");
   const Topology topology = read_as(file, [](const Json& json) { return topology_from_json(json); });
   naming_file(file, [&] {
@@ -89,7 +89,7 @@ std::vector<OptionGroup> generate_options() {
   return {{"Output", {{"output", "FILE", "", "file to write; replaced if it exists"}}}, fabric_options()};
 }
 
-std::string generate(const Settings& settings) {
+std::string run_topology_generate(const Settings& settings) {
   const std::string& output = settings.text("output");
   const Topology topology = fabric_of(settings);
   write_text_file(output, format_json(topology_to_json(topology)));
@@ -105,7 +105,7 @@ Command topology_list_command() {
           .positional = "",
           .notes = "",
           .options = no_options,
-          .run = on_root_alone(list)};
+          .run = on_root_alone(run_topology_list)};
 }
 
 Command topology_show_command() {
@@ -118,7 +118,7 @@ Command topology_show_command() {
               "  rondo topology show ndv2-2 --svg ndv2.svg\n"
               "  rondo topology show torus:dims=4x4x4 --degrade 0.1:0.5 --seed 1\n",
           .options = show_options,
-          .run = on_root_alone(show)};
+          .run = on_root_alone(run_topology_show)};
 }
 
 Command topology_check_command() {
@@ -128,7 +128,7 @@ Command topology_check_command() {
           .positional = "file",
           .notes = "Exit code 0 when it is, 65 with the first fault named otherwise.\n",
           .options = check_options,
-          .run = on_root_alone(check)};
+          .run = on_root_alone(run_topology_check)};
 }
 
 Command topology_generate_command() {
@@ -142,7 +142,7 @@ Command topology_generate_command() {
               "  rondo topology generate torus:dims=8x8,bandwidth_GBps=50 --output torus.json\n"
               "  rondo topology generate dgx1 --degrade 0.1:0.5 --output damaged.json\n",
           .options = generate_options,
-          .run = on_root_alone(generate)};
+          .run = on_root_alone(run_topology_generate)};
 }
 
 Command topology_compose_command() {
@@ -158,7 +158,7 @@ Command topology_compose_command() {
               "  rondo topology compose --node node.xml --nodes 16 --network "
               "fat_tree:nodes_per_leaf=4,spines=4,oversubscription=2 --output cluster.json\n",
           .options = compose_options,
-          .run = on_root_alone(compose_machines)};
+          .run = on_root_alone(run_topology_compose)};
 }
 
 }  // namespace rondo::cli

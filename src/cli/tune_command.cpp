@@ -175,7 +175,7 @@ std::string report(const tuning::Tuning& found, const Space& space, std::size_t 
   return text;
 }
 
-std::string tune(const Settings& settings, const Communicator& communicator) {
+std::string run_tune(const Settings& settings, const Communicator& communicator) {
   const InterruptGuard guard;
   const tuning::TuneOptions options = read_tune_options(settings);
   const std::filesystem::path path = settings.text("path");
@@ -243,7 +243,7 @@ std::vector<OptionGroup> tuned_groups() {
              }}}}};
 }
 
-std::string tuned(const Settings& settings) {
+std::string run_catalogue_tuned(const Settings& settings) {
   const Folder folder = Folder::open(settings.text("path"));
   const Series series = series_in(folder, settings);
   const double size_bytes = parse_size(settings.text("size"));
@@ -279,7 +279,7 @@ Command tune_command() {
           "120\n"
           "  rondo tune ndv2 --collective allgather --size 16MB --noise 2%\n",
       .options = tune_groups,
-      .run = tune};
+      .run = run_tune};
 }
 
 Command catalogue_tuned_command() {
@@ -292,7 +292,7 @@ Command catalogue_tuned_command() {
               "  rondo catalogue tuned ndv2 --collective allgather --size 16MB --record "
               "protocol=LL,channels=4,threads=256,buffer_bytes=65536 --time-us 812\n",
           .options = tuned_groups,
-          .run = on_root_alone(tuned)};
+          .run = on_root_alone(run_catalogue_tuned)};
 }
 
 }  // namespace rondo::cli

@@ -11,7 +11,7 @@
 namespace rondo::cli {
 namespace {
 
-std::vector<OptionGroup> option_groups() {
+std::vector<OptionGroup> verify_option_groups() {
   return {{"Input", {{"path", "PATH", "", "a schedule (FILE.h5, FILE.json) or the folder of a run"}}}};
 }
 
@@ -21,7 +21,7 @@ ProvenSchedule checked_file(const std::filesystem::path& path) {
   return proven;
 }
 
-std::string verify(const Settings& settings) {
+std::string run_verify(const Settings& settings) {
   const std::filesystem::path path = settings.text("path");
   const ProvenSchedule proven =
       std::filesystem::is_directory(path) ? check_run(path).proven : checked_file(path);
@@ -44,8 +44,8 @@ Command verify_command() {
               "Examples:\n"
               "  rondo verify runs/a\n"
               "  rondo verify schedule.json\n",
-          .options = option_groups,
-          .run = on_root_alone(verify)};
+          .options = verify_option_groups,
+          .run = on_root_alone(run_verify)};
 }
 
 }  // namespace rondo::cli
