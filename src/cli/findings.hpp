@@ -4,7 +4,7 @@
 
 #include <string>
 
-/// What check-xml and check-plan share.
+/// What the commands share that check programs and plans, or name those that run them.
 namespace rondo::cli {
 
 /// The most that may be asked for.

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <cstddef>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "rondo/core/index.hpp"
 #include "rondo/model/linear_model.hpp"
 
 namespace rondo {
@@ -12,22 +13,21 @@ namespace rondo {
 struct NumbersByTime {
   std::vector<int> column = {};
   std::vector<int> row = {};
-  int column_at(int old) const { return column[static_cast<std::size_t>(old)]; }
-  int row_at(int old) const { return row[static_cast<std::size_t>(old)]; }
+  int column_at(int old) const { return column[index(old)]; }
+  int row_at(int old) const { return row[index(old)]; }
 };
 
 /// For each of `times`, which are not negative, its place in ascending order; equal ones keep their order.
 inline std::vector<int> numbers_by_time(const std::vector<int>& times) {
   std::vector<int> next;  // per time
   for (const int time : times) {
-    const auto t = static_cast<std::size_t>(time);
-    if (t + 1 >= next.size()) next.resize(t + 2);
-    ++next[t + 1];
+    if (index(time) + 1 >= next.size()) next.resize(index(time) + 2);
+    ++next[index(time) + 1];
   }
   std::partial_sum(next.begin(), next.end(), next.begin());
   std::vector<int> numbers;
   numbers.reserve(times.size());
-  for (const int time : times) numbers.push_back(next[static_cast<std::size_t>(time)]++);
+  for (const int time : times) numbers.push_back(next[index(time)]++);
   return numbers;
 }
 
@@ -41,7 +41,7 @@ inline void number_entries(LinearModel& model, const NumbersByTime& numbers) {
 inline void number_by_time(LinearModel& model, const NumbersByTime& numbers) {
   const auto bring = [](auto& values, const std::vector<int>& to) {
     auto moved = values;
-    for (std::size_t i = 0; i < values.size(); ++i) moved[static_cast<std::size_t>(to[i])] = values[i];
+    for (std::size_t i = 0; i < values.size(); ++i) moved[index(to[i])] = values[i];
     values = std::move(moved);
   };
   for (auto* values : {&model.cost, &model.column_lower, &model.column_upper, &model.implied_upper})

@@ -31,8 +31,7 @@
 /// Fixed flows enter the balances of their two ends with the factor x.
 ///
 /// Columns and rows are numbered origin by origin, and those dealt among ranks by time: by origin every
-/// capacity
-/// has entries in most shares, by time only what lies between two of them.
+/// capacity has entries in most shares, by time only what lies between two of them.
 ///
 /// On a grid of intervals f_{s,l,k} is the same for all epochs k of an interval, and one column F = f x
 /// epochs

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <tuple>
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/relay_memory.hpp"
@@ -127,6 +129,18 @@ EngineResult EngineRunner::rerun_folded(const Candidate& candidate) {
   options.limits.interrupt = nullptr;
   options.fold = true;
   return run(candidate, std::move(options));
+}
+
+std::vector<std::size_t> EngineRunner::kin_of(const std::vector<Candidate>& batch) const {
+  std::map<std::tuple<std::size_t, int, std::uint64_t, std::string>, std::size_t> number_of;
+  std::vector<std::size_t> kin;
+  for (const Candidate& c : batch) {
+    const auto& begins_with = engine_of(c).begins_with;
+    const std::string beginning = begins_with ? begins_with(c.policy) : c.policy;
+    kin.push_back(
+        number_of.try_emplace({c.engine, c.chunks, c.seed, beginning}, number_of.size()).first->second);
+  }
+  return kin;
 }
 
 std::string EngineRunner::label(const Candidate& candidate) const {

@@ -30,6 +30,9 @@ class EngineRunner {
   const std::vector<EngineInfo>& engines() const { return engines_; }
   const EngineInfo& engine_of(const Candidate& candidate) const { return engines_[candidate.engine]; }
 
+  /// One number a candidate, the same for those that begin alike (EngineInfo::begins_with).
+  std::vector<std::size_t> kin_of(const std::vector<Candidate>& batch) const;
+
   /// One more engine, and its candidate in the fewest chunks.
   Candidate add(const std::string& engine);
 

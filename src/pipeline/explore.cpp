@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <tuple>
 #include <utility>
 
@@ -71,7 +70,6 @@ class Explorer {
   void resume_from_checkpoint();
   Bytes pack(const SearchSnapshot& snapshot) const;
   void run_batch(const std::vector<Candidate>& batch);
-  std::vector<std::size_t> kin_of(const std::vector<Candidate>& batch) const;
   Trial try_candidate(const Candidate& candidate, std::size_t trial);
   std::optional<double> ends_s(const Candidate& candidate) const;
   double expected_sends(const Candidate& candidate) const;
@@ -196,19 +194,6 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
   return outcome;
 }
 
-/// Candidates that begin alike have a number in common.
-std::vector<std::size_t> Explorer::kin_of(const std::vector<Candidate>& batch) const {
-  std::map<std::tuple<std::size_t, int, std::uint64_t, std::string>, std::size_t> number_of;
-  std::vector<std::size_t> kin;
-  for (const Candidate& c : batch) {
-    const auto& begins_with = runner_.engine_of(c).begins_with;
-    const std::string beginning = begins_with ? begins_with(c.policy) : c.policy;
-    kin.push_back(
-        number_of.try_emplace({c.engine, c.chunks, c.seed, beginning}, number_of.size()).first->second);
-  }
-  return kin;
-}
-
 /// Collective.
 void Explorer::run_batch(const std::vector<Candidate>& batch) {
   SearchState& state = now_.state;
@@ -220,7 +205,8 @@ void Explorer::run_batch(const std::vector<Candidate>& batch) {
   const std::size_t first = state.trials.size();
   const auto outcomes = map_parts(
       context_.communicator, seconds,
-      [&](std::size_t part) { return to_message(try_candidate(batch[part], first + part)); }, kin_of(batch));
+      [&](std::size_t part) { return to_message(try_candidate(batch[part], first + part)); },
+      runner_.kin_of(batch));
   // An engine asked for by name may do fewer chunks than this, or have policies for other fabrics.
   const bool is_all = problem_.options.engine != "auto" && !std::isfinite(best_finish_us()) &&
                       std::ranges::all_of(outcomes, [](const PartOutcome& o) { return o.error.has_value(); });

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <set>
 #include <utility>
 
 #include "rondo/core/index.hpp"
+#include "tree_columns.hpp"
 
 namespace rondo {
 namespace {
@@ -31,15 +31,14 @@ constexpr double kEvenPartOfFinish = 1e-4;     ///< of the prices: keeps links t
 
 class FinishLoop {
  public:
-  FinishLoop(const Topology& topology, const CopyGraph& graph, NodeId root, const LinkRows& rows,
-             const std::vector<double>& delay_us, std::vector<char> is_wanted)
-      : topology_(topology),
-        graph_(graph),
+  FinishLoop(const CopyGraph& graph, NodeId root, const LinkRows& rows, const std::vector<double>& delay_us,
+             std::vector<char> is_wanted)
+      : graph_(graph),
         root_(root.index()),
         rows_(rows),
         delay_us_(delay_us),
         into_(graph.out.size()),
-        there_us_(graph.out.size(), 0),
+        reached_us_(graph.out.size(), 0),
         is_wanted_(std::move(is_wanted)),
         leave_(graph.out.size()) {
     for (std::size_t w = 0; w < graph.arcs.size(); ++w)
@@ -89,41 +88,23 @@ class FinishLoop {
   }
 
   bool add(std::vector<int> arcs) {
-    std::vector<int> key = arcs;
-    std::ranges::sort(key);
-    if (!known_.insert(std::move(key)).second) return false;
+    if (!known_.insert(tree_key(arcs)).second) return false;
     depth_us_.push_back(depth_of(arcs));
     last_used_.push_back(masters_);
     columns_.push_back(std::move(arcs));
     return true;
   }
 
-  double depth_of(const std::vector<int>& order) {
-    double deepest_us = 0;
-    for (const int w : order) {
-      const CopyGraph::Arc& arc = graph_.arcs[index(w)];
-      const double above_us = arc.src.index() == root_ ? 0 : there_us_[arc.src.index()];
-      there_us_[arc.dst.index()] = above_us + delay_us_[index(w)];
-      deepest_us = std::max(deepest_us, there_us_[arc.dst.index()]);
-    }
-    return deepest_us;
+  double depth_of(const std::vector<int>& arcs) {
+    return tree_depth_us(graph_, delay_us_, arcs, reached_us_);
   }
 
   /// Loads are those of the rate at which the tree has carried all data by the finish.
   MasterSolution solve(const MakeColumnMaster& make_master) const {
     const auto master = make_master(static_cast<int>(rows_.count()), 1);
     std::vector<MasterColumn> columns;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      std::map<int, double> load;
-      for (const int w : columns_[c])
-        for (const LinkId l : graph_.arcs[index(w)].links)
-          for (const int row : rows_.of(l)) load[row] += rows_.us(row) / window_us(c);
-      MasterColumn& column = columns.emplace_back();
-      for (const auto& [row, share] : load) {
-        column.rows.push_back(row);
-        column.loads.push_back(share);
-      }
-    }
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      columns.push_back(column_of(row_loads(graph_, rows_, columns_[c], window_us(c))));
     master->add(columns);
     return master->solve({});
   }
@@ -180,9 +161,7 @@ class FinishLoop {
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       if (solution.weight[c] > kLeastWeight) last_used_[c] = masters;
       if (last_used_[c] + kMastersIdle < masters) {
-        std::vector<int> key = columns_[c];
-        std::ranges::sort(key);
-        known_.erase(key);
+        known_.erase(tree_key(columns_[c]));
         continue;
       }
       if (kept != c) {
@@ -201,10 +180,7 @@ class FinishLoop {
   /// Whether any is new.
   bool add_cheaper_trees(const std::vector<double>& price, const std::vector<std::vector<int>>& heaviest,
                          const TreesAtCosts& trees_at) {
-    const std::vector<double> of_link = rows_.link_costs(price);
-    cost_.assign(graph_.arcs.size(), 0);
-    for (std::size_t w = 0; w < cost_.size(); ++w)
-      for (const LinkId l : graph_.arcs[w].links) cost_[w] += of_link[l.index()];
+    cost_ = arc_costs(graph_, rows_, price);
     std::vector<std::vector<int>> starts = trees_at(cost_);
     starts.insert(starts.end(), heaviest.begin(), heaviest.end());
     bool is_new = false;
@@ -245,6 +221,7 @@ class FinishLoop {
     }
     std::erase_if(shape.order, [&](int w) { return leads[graph_.arcs[index(w)].dst.index()] == 0; });
   }
+
   bool is_above(const Shape& shape, std::size_t node, std::size_t of) const {
     while (of != node && of != root_) of = graph_.arcs[index(shape.enters[of])].src.index();
     return of == node;
@@ -278,7 +255,6 @@ class FinishLoop {
     order(shape);
   }
 
-  const Topology& topology_;
   const CopyGraph& graph_;
   std::size_t root_;
   const LinkRows& rows_;
@@ -292,7 +268,7 @@ class FinishLoop {
   std::set<std::vector<int>> known_;
   double finish_us_ = 0;
   std::vector<double> cost_;             ///< per arc
-  std::vector<double> there_us_;         ///< per node, of one tree
+  std::vector<double> reached_us_;       ///< per node, of one tree
   std::vector<char> is_wanted_;          ///< per node
   std::vector<std::vector<int>> leave_;  ///< per node, arcs of one tree
   std::vector<std::size_t> nodes_;
@@ -301,12 +277,11 @@ class FinishLoop {
 
 }  // namespace
 
-FinishPacking pack_for_finish(const Topology& topology, const CopyGraph& graph, NodeId root,
-                              const LinkRows& rows, const std::vector<double>& delay_us,
-                              std::vector<char> is_wanted, std::vector<std::vector<int>> columns,
-                              const TreesAtCosts& trees_at, const MakeColumnMaster& make_master,
-                              const Deadline& deadline) {
-  return FinishLoop(topology, graph, root, rows, delay_us, std::move(is_wanted))
+FinishPacking pack_for_finish(const CopyGraph& graph, NodeId root, const LinkRows& rows,
+                              const std::vector<double>& delay_us, std::vector<char> is_wanted,
+                              std::vector<std::vector<int>> columns, const TreesAtCosts& trees_at,
+                              const MakeColumnMaster& make_master, const Deadline& deadline) {
+  return FinishLoop(graph, root, rows, delay_us, std::move(is_wanted))
       .run(std::move(columns), trees_at, make_master, deadline);
 }
 

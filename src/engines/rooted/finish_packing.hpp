@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "copy_graph.hpp"
-#include "rondo/core/topology.hpp"
+#include "rondo/core/ids.hpp"
 #include "rondo/flows/link_rows.hpp"
 #include "rondo/model/column_master.hpp"
 #include "rondo/model/deadline.hpp"
@@ -28,10 +28,9 @@ using TreesAtCosts = std::function<std::vector<std::vector<int>>(const std::vect
 /// is made cheaper at the master's prices by entering one node after another by another arc.
 /// `delay_us`: per arc, latency and transmission of a chunk; `is_wanted`: per node; `columns`: at least one
 /// tree.
-FinishPacking pack_for_finish(const Topology& topology, const CopyGraph& graph, NodeId root,
-                              const LinkRows& rows, const std::vector<double>& delay_us,
-                              std::vector<char> is_wanted, std::vector<std::vector<int>> columns,
-                              const TreesAtCosts& trees_at, const MakeColumnMaster& make_master,
-                              const Deadline& deadline);
+FinishPacking pack_for_finish(const CopyGraph& graph, NodeId root, const LinkRows& rows,
+                              const std::vector<double>& delay_us, std::vector<char> is_wanted,
+                              std::vector<std::vector<int>> columns, const TreesAtCosts& trees_at,
+                              const MakeColumnMaster& make_master, const Deadline& deadline);
 
 }  // namespace rondo

@@ -14,6 +14,7 @@
 #include "rondo/core/units.hpp"
 #include "rondo/flows/link_rows.hpp"
 #include "rondo/graph/digraph.hpp"
+#include "tree_columns.hpp"
 #include "tree_growth.hpp"
 
 namespace rondo {
@@ -29,9 +30,10 @@ constexpr double kMostMasters = 400;
 constexpr double kLeastTrees = 8;
 constexpr int kMostVainMasters = 40;    ///< in which no tree is new or the packing is as busy as before
 constexpr double kChunksOfDelay = 256;  ///< delays are those of so many chunks
-/// Where only the deepest tree counts: delays are those of chunks of so many bytes, a tree counts by this
-/// power of its depth, and links may be busy longer by this share.
+/// Where depth or finish is the aim: delays are those of chunks of so many bytes.
 constexpr double kSmallChunkBytes = 4e3;
+/// Where depth is the aim: a tree counts by this power of its depth, and links may be busy longer by this
+/// share.
 constexpr double kPowerOfDepth = 8;
 constexpr double kBusierWhereShallow = 1e-7;
 /// Bounds of depth, evenly between that of shortest paths and the deepest one in use.
@@ -61,10 +63,10 @@ class OutTreeLoop {
       for (const LinkId l : arc.links) delay_us += topology.link(l).latency_us;
       // Chunks are whole where they are sent on.
       if (topology.is_gpu(arc.src)) {
-        delay_us += transmission_us(depth.deepest_counts || depth.finish_counts
-                                        ? std::min(data.bytes, kSmallChunkBytes)
-                                        : data.bytes / kChunksOfDelay,
-                                    topology.link(arc.links.front()).bandwidth_GBps);
+        delay_us +=
+            transmission_us(depth.aim == PackingAim::busy_time ? data.bytes / kChunksOfDelay
+                                                               : std::min(data.bytes, kSmallChunkBytes),
+                            topology.link(arc.links.front()).bandwidth_GBps);
       }
       delay_us_.push_back(delay_us);
       sum += delay_us;
@@ -72,6 +74,7 @@ class OutTreeLoop {
     mean_delay_us_ = std::max(sum / static_cast<double>(graph.arcs.size()), 1e-9);
     is_wanted_.assign(topology.num_nodes(), 0);
     for (const GpuId g : data.destinations) is_wanted_[topology.node_of(g).index()] = 1;
+    reached_us_.assign(topology.num_nodes(), 0);
     even_.assign(rows_.count(), 1 / static_cast<double>(rows_.count()));
     load_.assign(rows_.count(), 0);
     unit_us_ = rows_.least_us();
@@ -99,10 +102,9 @@ class OutTreeLoop {
       vain = solution.theta < least * (1 - kNearLeast / 100) ? 0 : vain + 1;
       least = std::min(least, solution.theta);
     }
-    if (solution.status == SolveStatus::optimal && depth_.deepest_counts)
-      solution = shallower(solution, most_masters, deadline);
-    if (solution.status == SolveStatus::optimal && depth_.finish_counts)
-      return for_finish(solution, deadline);
+    if (solution.status != SolveStatus::optimal) return result(solution);
+    if (depth_.aim == PackingAim::finish) return for_finish(solution, deadline);
+    if (depth_.aim == PackingAim::depth) solution = shallower(solution, most_masters, deadline);
     return result(solution);
   }
 
@@ -117,35 +119,23 @@ class OutTreeLoop {
       for (const double depth : kDepthsInTurn) trees.push_back(cheapest(cost, depth));
       return trees;
     };
-    FinishPacking found = pack_for_finish(topology_, graph_, topology_.node_of(data_.root), rows_, delay_us_,
-                                          is_wanted_, std::move(used), trees_at, make_master_, deadline);
+    FinishPacking found = pack_for_finish(graph_, topology_.node_of(data_.root), rows_, delay_us_, is_wanted_,
+                                          std::move(used), trees_at, make_master_, deadline);
     packing_.iterations += found.iterations;
     if (found.trees.empty()) return result(packed);
     columns_ = std::move(found.trees);
-    MasterSolution solution{.theta = found.finish_us / unit_us_, .weight = std::move(found.weight)};
-    return result(solution);
+    MasterSolution solution{.theta = 0, .weight = std::move(found.weight)};
+    load_.assign(rows_.count(), 0);
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      for (const auto& [row, load] : loads(columns_[c])) load_[index(row)] += solution.weight[c] * load;
+    solution.theta = std::ranges::max(load_);
+    OutTreePacking packing = result(solution);
+    packing.finish_us = found.finish_us;
+    return packing;
   }
 
-  /// From the root to the last of all.
-  double depth_us(const std::vector<int>& arcs) const {
-    std::vector<double> reached_us(graph_.out.size(), 0);
-    double deepest_us = 0;
-    for (const int w : arcs) {
-      const CopyGraph::Arc& arc = graph_.arcs[index(w)];
-      double& there_us = reached_us[arc.dst.index()];
-      there_us = reached_us[arc.src.index()] + delay_us_[index(w)];
-      deepest_us = std::max(deepest_us, there_us);
-    }
-    return deepest_us;
-  }
-
-  static MasterColumn column_of(const std::map<int, double>& loads) {
-    MasterColumn column;
-    for (const auto& [row, load] : loads) {
-      column.rows.push_back(row);
-      column.loads.push_back(load);
-    }
-    return column;
+  double depth_us(const std::vector<int>& arcs) {
+    return tree_depth_us(graph_, delay_us_, arcs, reached_us_);
   }
 
   /// Of the packings that keep links busy hardly longer, one whose deepest trees are shallow: by columns,
@@ -252,30 +242,14 @@ class OutTreeLoop {
     return cheaper_within(graph_, topology_.node_of(data_.root), is_wanted_, cost, delay_us_, most_us, arcs);
   }
 
-  /// Per arc, at these prices of rows.
   std::vector<double> costs(const std::vector<double>& price) const {
-    std::vector<double> cost(graph_.arcs.size(), 0);
-    for (std::size_t w = 0; w < cost.size(); ++w) {
-      for (const LinkId l : graph_.arcs[w].links)
-        for (const int row : rows_.of(l)) cost[w] += price[index(row)] * rows_.us(row);
-    }
-    return cost;
+    return arc_costs(graph_, rows_, price);
   }
 
-  bool is_new(const std::vector<int>& arcs) {
-    std::vector<int> key = arcs;
-    std::ranges::sort(key);
-    return known_.insert(std::move(key)).second;
-  }
+  bool is_new(const std::vector<int>& arcs) { return known_.insert(tree_key(arcs)).second; }
 
   std::map<int, double> loads(const std::vector<int>& arcs) const {
-    std::map<int, double> load;
-    for (const int w : arcs) {
-      for (const LinkId l : graph_.arcs[index(w)].links) {
-        for (const int row : rows_.of(l)) load[row] += rows_.us(row) / unit_us_;
-      }
-    }
-    return load;
+    return row_loads(graph_, rows_, arcs, unit_us_);
   }
 
   /// The tree at these costs; `last_` is what it loads.
@@ -339,7 +313,8 @@ class OutTreeLoop {
   LinkRows rows_;                 ///< all data over them
   std::vector<double> delay_us_;  ///< per arc
   double mean_delay_us_ = 1;
-  std::vector<char> is_wanted_;  ///< per node
+  std::vector<char> is_wanted_;     ///< per node
+  std::vector<double> reached_us_;  ///< per node, of one tree
   std::vector<double> even_;
   std::vector<double> load_;
   double unit_us_ = 1;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "copy_graph.hpp"
@@ -21,8 +22,9 @@ struct RootedData {
 
 struct OutTreePacking {
   std::vector<OutTree> trees = {};  ///< heaviest first; the weights sum to 1
-  /// Of the busiest link or group, when all data takes its trees; the finish where DepthPreference says so.
-  double busy_us = 0;
+  double busy_us = 0;               ///< of the busiest link or group, when all data takes its trees
+  /// When all data is everywhere, where that is the aim: trees then end together.
+  std::optional<double> finish_us = {};
   int iterations = 0;  ///< masters solved
 };
 
@@ -33,10 +35,16 @@ double least_busy_us(const Topology& topology, const RootedData& data);
 inline constexpr std::size_t kMostCutDestinations = 256;
 
 /// How much shallow trees are preferred.
+/// What is least beside the time that links are busy.
+enum class PackingAim {
+  busy_time,  ///< nothing else
+  depth,      ///< of the deepest tree: where chunks of a tree follow each other evenly, it ends last
+  finish,     ///< deep trees take less of the data (finish_packing.hpp)
+};
+
 struct DepthPreference {
   double weight = 0;  ///< what the delay of a mean hop counts, as a part of what a tree costs a destination
-  bool deepest_counts = false;  ///< chunks of a tree follow each other evenly: the deepest one ends last
-  bool finish_counts = false;   ///< deep trees take less of the data (finish_packing.hpp)
+  PackingAim aim = PackingAim::busy_time;
 };
 
 /// The fractional packing of out-trees for which the busiest link or group of links is busy least, by

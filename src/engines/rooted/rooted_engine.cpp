@@ -35,8 +35,8 @@ struct DepthPolicy {
 constexpr DepthPolicy kDepthPolicies[] = {{"even", {0.3}},
                                           {"deep", {0.03}},
                                           {"shallow", {3}},
-                                          {kFinish, {0.3, false, true}},
-                                          {kRates, {0.3, true}}};
+                                          {kFinish, {0.3, PackingAim::finish}},
+                                          {kRates, {0.3, PackingAim::depth}}};
 
 const DepthPreference& depth_preference_of(const std::string& policy) {
   for (const DepthPolicy& known : kDepthPolicies) {
@@ -161,10 +161,10 @@ PreparedEngine prepare_rooted(const Instance& instance, const EngineOptions& opt
     for (const OutTree& tree : packed.trees) shares.push_back(tree.weight);
     EngineResult result;
     const Deadline until(asked.limits);
-    result.schedule = schedule_pipelined(
-        *problem.topology, demand, packed.trees, deal(shares, demand.num_chunks()), packed.busy_us,
-        has_rates ? HopRates::of_their_trees : HopRates::of_links,
-        asked.policy == kFinish ? TreeEnds::together : TreeEnds::by_depth, asked.concurrency, until);
+    result.schedule = schedule_pipelined(*problem.topology, demand, packed.trees,
+                                         deal(shares, demand.num_chunks()), packed.busy_us, packed.finish_us,
+                                         has_rates ? HopRates::of_their_trees : HopRates::of_links,
+                                         asked.concurrency, until);
     if (!result.schedule) result.limits_hit.push_back(until.ended_by());
     result.metrics["trees"] = static_cast<double>(packed.trees.size());
     result.metrics["tree_throughput_us"] = packed.busy_us;

@@ -70,7 +70,7 @@ class Pipeline {
   }
 
   std::optional<Schedule> run(const Demand& demand, const std::vector<std::size_t>& tree_of, double busy_us,
-                              HopRates rates, TreeEnds ends, const Deadline& deadline) {
+                              std::optional<double> finish_us, HopRates rates, const Deadline& deadline) {
     std::vector<double> of_tree(roots_.size(), 0);
     for (const std::size_t tree : tree_of) ++of_tree[tree];
     has_own_rates_ = rates == HopRates::of_their_trees;
@@ -85,8 +85,7 @@ class Pipeline {
     for (std::size_t c = 0; c < tree_of.size(); ++c) {
       const std::size_t tree = tree_of[c];
       const double share = ++begun[tree] / of_tree[tree];
-      due_us_.push_back(ends == TreeEnds::together ? depth_us[tree] + (busy_us - depth_us[tree]) * share
-                                                   : busy_us * share);
+      due_us_.push_back(finish_us ? depth_us[tree] + (*finish_us - depth_us[tree]) * share : busy_us * share);
       for (const int stage : roots_[tree]) events_.push({demand.ready_us(ChunkId(c)), stage, ChunkId(c)});
     }
     std::size_t turns = 0;
@@ -315,9 +314,10 @@ class Pipeline {
 std::optional<Schedule> schedule_pipelined(const Topology& topology, const Demand& demand,
                                            const std::vector<OutTree>& trees,
                                            const std::vector<std::size_t>& tree_of, double busy_us,
-                                           HopRates rates, TreeEnds ends, int concurrency,
+                                           std::optional<double> finish_us, HopRates rates, int concurrency,
                                            const Deadline& deadline) {
-  return Pipeline(topology, demand, trees, concurrency).run(demand, tree_of, busy_us, rates, ends, deadline);
+  return Pipeline(topology, demand, trees, concurrency)
+      .run(demand, tree_of, busy_us, finish_us, rates, deadline);
 }
 
 }  // namespace rondo

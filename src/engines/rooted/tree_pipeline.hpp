@@ -16,18 +16,14 @@ namespace rondo {
 /// idle.
 enum class HopRates { of_links, of_their_trees };
 
-/// What `busy_us` is: the time that the links need for all, after which trees end as they are deep; or the
-/// finish, at which all of them end together.
-enum class TreeEnds { by_depth, together };
-
 /// Event-driven list scheduling of chunks along out-trees. The chunks of one tree follow one another evenly
-/// over `busy_us`; of what waits for a link goes first what has to
-/// leave first in order to be everywhere in time. `tree_of`: per chunk. Nothing where the deadline came
-/// first.
+/// over `busy_us`, the time that the links need for all, after which trees end as they are deep; or, with
+/// `finish_us`, so that all trees end then. Of what waits for a link goes first what has to leave first in
+/// order to be everywhere in time. `tree_of`: per chunk. Nothing where the deadline came first.
 std::optional<Schedule> schedule_pipelined(const Topology& topology, const Demand& demand,
                                            const std::vector<OutTree>& trees,
                                            const std::vector<std::size_t>& tree_of, double busy_us,
-                                           HopRates rates, TreeEnds ends, int concurrency,
+                                           std::optional<double> finish_us, HopRates rates, int concurrency,
                                            const Deadline& deadline);
 
 }  // namespace rondo

@@ -157,7 +157,7 @@ TEST(OutTreePacking, ColumnsComeToTheSameAsWholeTrees) {
   const CopyGraph graph = make_copy_graph(torus);
   const double least_us = least_busy_us(torus, data);
   EXPECT_NEAR(least_us, 5, 1e-9);  // four links of 50 GB/s
-  for (const DepthPreference depth : {DepthPreference{0.03}, {0.3}, {0.3, true}}) {
+  for (const DepthPreference depth : {DepthPreference{0.03}, {0.3}, {0.3, PackingAim::depth}}) {
     const OutTreePacking packing =
         pack_out_trees(torus, graph, data, depth, least_us, make_clp_column_master, {});
     EXPECT_LE(packing.busy_us, least_us * 1.001);
@@ -191,7 +191,7 @@ TEST(OutTreePacking, IsShallowerWhereTheDeepestCounts) {
   const auto packed = [&](const DepthPreference& depth) {
     return pack_out_trees(*amd, graph, data, depth, least_us, make_clp_column_master, {});
   };
-  const OutTreePacking deep = packed({0.03}), shallow = packed({0.03, true});
+  const OutTreePacking deep = packed({0.03}), shallow = packed({0.03, PackingAim::depth});
   EXPECT_LE(shallow.busy_us, deep.busy_us * (1 + 1e-6));
   EXPECT_LT(deepest(shallow), deepest(deep));
 }
@@ -289,9 +289,11 @@ TEST(OutTreePacking, DeepTreesTakeLessWhereTheFinishCounts) {
       fabric({gpu(), gpu(), gpu()}, {link(0, 1), link(0, 2), link(1, 2, 1, 101), link(2, 1)});
   const RootedData data = a_megabyte(*triangle);
   const OutTreePacking packing =
-      pack_out_trees(*triangle, make_copy_graph(*triangle), data, {.weight = 0.3, .finish_counts = true},
+      pack_out_trees(*triangle, make_copy_graph(*triangle), data, {.weight = 0.3, .aim = PackingAim::finish},
                      least_busy_us(*triangle, data), make_clp_column_master, {});
-  EXPECT_NEAR(packing.busy_us, 560, 1e-3);
+  ASSERT_TRUE(packing.finish_us);
+  EXPECT_NEAR(*packing.finish_us, 560, 1e-3);
+  EXPECT_NEAR(packing.busy_us, 550, 1e-3);
   ASSERT_EQ(packing.trees.size(), 2U);
   EXPECT_NEAR(packing.trees[0].weight, 0.55, 1e-6);
   EXPECT_NEAR(packing.trees[1].weight, 0.45, 1e-6);

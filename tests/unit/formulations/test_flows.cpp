@@ -25,6 +25,15 @@ Instance instance(std::size_t gpus, std::vector<Link> links, Demand demand,
           std::move(demand)};
 }
 
+/// Of 1 ms each.
+void set_epochs(Instance& problem, int epochs) {
+  EpochOptions options;
+  options.rule = EpochRule::fixed;
+  options.tau_us = 1000;
+  problem.grid = make_epoch_grid(*problem.topology, problem.demand, options);
+  problem.grid->num_epochs = epochs;
+}
+
 FlowField solve(const BuiltModel& built) {
   const Solution solution = make_clp_solver()->solve(built.model, {});
   EXPECT_EQ(solution.status, SolveStatus::optimal);
@@ -87,12 +96,8 @@ TEST(TimeExpandedFlow, DeliversWhatTheEpochsAllow) {
   // 2 MB over two links of 1 GB/s in a row, 1 MB an epoch: 3 epochs suffice, 2 deliver half.
   const Demand demand(Collective::custom, 2 * kMB, 3, {{GpuId{0}, 2 * kMB, {GpuId{2}}}}, 1);
   Instance problem = instance(3, {link(0, 1, 1), link(1, 2, 1)}, demand);
-  EpochOptions options;
-  options.rule = EpochRule::fixed;
-  options.tau_us = 1000;
-  problem.grid = make_epoch_grid(*problem.topology, demand, options);
   for (const auto& [epochs, fraction] : {std::pair{1, 0.0}, {2, 0.5}, {3, 1.0}, {4, 1.0}}) {
-    problem.grid->num_epochs = epochs;
+    set_epochs(problem, epochs);
     const BuiltModel built = time_expanded_flow(problem);
     const Solution solution = make_clp_solver()->solve(built.model, {});
     EXPECT_NEAR(-solution.objective, fraction, 1e-9) << epochs;
@@ -110,11 +115,7 @@ TEST(TimeExpandedFlow, IntervalsOfConstantFlow) {
   // the first link carries 1 MB in every epoch but the last, the second one in every epoch but the first.
   const Demand demand(Collective::custom, 9 * kMB, 3, {{GpuId{0}, 9 * kMB, {GpuId{2}}}}, 1);
   Instance problem = instance(3, {link(0, 1, 1), link(1, 2, 1)}, demand);
-  EpochOptions options;
-  options.rule = EpochRule::fixed;
-  options.tau_us = 1000;
-  problem.grid = make_epoch_grid(*problem.topology, demand, options);
-  problem.grid->num_epochs = 10;
+  set_epochs(problem, 10);
   problem.interval_starts = {0, 1, 9};
   const BuiltModel built = time_expanded_flow(problem);
   const Solution solution = make_clp_solver()->solve(built.model, {});
@@ -131,11 +132,7 @@ TEST(TimeExpandedFlow, FitsWhatIsFixed) {
   // and 2, half and half: by then the link has carried 1 and 2 MB.
   const Demand demand(Collective::custom, 4 * kMB, 4, {{GpuId{2}, 4 * kMB, {GpuId{3}}}}, 1);
   Instance problem = instance(4, {link(0, 1, 1)}, demand);
-  EpochOptions options;
-  options.rule = EpochRule::fixed;
-  options.tau_us = 1000;
-  problem.grid = make_epoch_grid(*problem.topology, demand, options);
-  problem.grid->num_epochs = 4;
+  set_epochs(problem, 4);
   for (const auto& [enters, fraction] : {std::pair{0, 0.5}, {1, 0.0}}) {
     problem.fixed_flows = {{GpuId{2}, NodeId{2}, NodeId{0}, enters, enters + 2, 0, 4 * kMB},
                            {GpuId{2}, NodeId{1}, NodeId{3}, 1, 3, 1, 4 * kMB}};
@@ -161,11 +158,7 @@ TEST(TimeExpandedFlow, SharesMeetAtOneTime) {
   const Demand demand(Collective::custom, 18 * kMB, 3,
                       {{GpuId{0}, 9 * kMB, {GpuId{2}}}, {GpuId{1}, 9 * kMB, {GpuId{2}}}}, 1);
   Instance problem = instance(3, {link(0, 1, 1), link(1, 2, 1)}, demand);
-  EpochOptions options;
-  options.rule = EpochRule::fixed;
-  options.tau_us = 1000;
-  problem.grid = make_epoch_grid(*problem.topology, demand, options);
-  problem.grid->num_epochs = 19;
+  set_epochs(problem, 19);
   problem.share = ColumnShare{0, 1};
   const BuiltModel whole = time_expanded_flow(problem);
   const Solution solution = make_clp_solver()->solve(whole.model, {});
