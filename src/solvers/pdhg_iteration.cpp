@@ -8,15 +8,9 @@
 namespace rondo {
 namespace {
 
-constexpr int kPowerSteps = 40;
+/// Less than 1 over the norm of the scaled matrix, which is at most 1 (Pock and Chambolle 2011). An estimate
+/// of the norm that is a few percent low makes steps too long, and some models then never end.
 constexpr double kStep = 0.998;
-constexpr double kNormMargin = 1.02;
-
-double squared(const std::vector<double>& v) {
-  double sum = 0;
-  for (const double value : v) sum += value * value;
-  return sum;
-}
 
 double squared_distance(const std::vector<double>& a, const std::vector<double>& b) {
   double sum = 0;
@@ -33,25 +27,6 @@ PdhgIteration::PdhgIteration(MPI_Comm comm, const PdhgProblem& problem, int num_
       weight_(primal_weight) {
   for (Vector* v : {&x_, &x0_, &next_x_, &aty_, &bar_, &next_aty_}) v->assign(problem.cost.size(), 0.0);
   for (Vector* v : {&y_, &y0_, &next_y_, &ax_, &next_ax_}) v->assign(problem.row_lower.size(), 0.0);
-  eta_ = kStep / norm();
-}
-
-/// The norm of the scaled matrix, by power iteration; at most 1 (Pock and Chambolle).
-double PdhgIteration::norm() {
-  for (std::size_t j = 0; j < bar_.size(); ++j) bar_[j] = 1 + 0.1 * static_cast<double>(j % 7);
-  double estimate = 0;
-  for (int k = 0; k < kPowerSteps; ++k) {
-    Vector length{squared(bar_)};
-    reduce_sum(comm_, length);
-    if (length[0] <= 0) break;
-    for (double& value : bar_) value /= std::sqrt(length[0]);
-    matrix_.multiply(bar_, ax_);
-    matrix_.multiply_transposed(ax_, bar_);
-    Vector next{squared(ax_)};
-    reduce_sum(comm_, next);
-    estimate = std::sqrt(next[0]);
-  }
-  return estimate > 0 ? std::min(1.0, kNormMargin * estimate) : 1.0;
 }
 
 void PdhgIteration::begin_at(Vector x, Vector y) {
@@ -63,8 +38,8 @@ void PdhgIteration::begin_at(Vector x, Vector y) {
 
 /// One pass over each vector between the products, since memory bandwidth limits an iteration.
 void PdhgIteration::resume(std::int64_t k, bool plain) {
-  const double tau = eta_ / weight_.value();
-  const double sigma = eta_ * weight_.value();
+  const double tau = kStep / weight_.value();
+  const double sigma = kStep * weight_.value();
   const double share = plain ? 1 : static_cast<double>(k + 1) / static_cast<double>(k + 2);
   const double own = plain ? 0.5 : 0;  // T(z) is halfway to its reflection
   matrix_.multiply_transposed(y_, aty_);
@@ -87,8 +62,8 @@ void PdhgIteration::resume(std::int64_t k, bool plain) {
 }
 
 void PdhgIteration::look() {
-  const double tau = eta_ / weight_.value();
-  const double sigma = eta_ * weight_.value();
+  const double tau = kStep / weight_.value();
+  const double sigma = kStep * weight_.value();
   matrix_.multiply_transposed(y_, aty_);
   for (std::size_t j = 0; j < x_.size(); ++j) {
     const double moved = x_[j] - tau * (problem_.cost[j] - aty_[j]);

@@ -8,8 +8,8 @@
 
 namespace rondo {
 
-/// The iteration of PDHG on a scaled problem. With tau = eta / w and sigma = eta w, one step T of z = (x, y)
-/// is
+/// The iteration of PDHG on a scaled problem. With tau = eta / w and sigma = eta w, eta a
+/// little less than 1 over the greatest norm that the scaling allows, one step T of z = (x, y) is
 ///
 ///   x+ = proj_[lower, upper](x - tau (c - A'y))
 ///   y+ = sigma (v - proj_[-row_upper, -row_lower](v)),  v = y / sigma - A (2 x+ - x)
@@ -54,13 +54,10 @@ class PdhgIteration {
   Vector transposed_product(const Vector& y) const;
 
  private:
-  double norm();
-
   MPI_Comm comm_;
   const PdhgProblem& problem_;
   PetscMatrix matrix_;
   PrimalWeight weight_;
-  double eta_ = 1;
   Vector x_, x0_, next_x_, bar_, aty_, next_aty_;  ///< by own columns
   Vector y_, y0_, next_y_, ax_, next_ax_;          ///< by own rows
 };
