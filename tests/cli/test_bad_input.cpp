@@ -8,7 +8,7 @@
 
 /// Every kind of bad input: exit code, a message with value, reason and remedy, nothing left behind; the same
 /// on one rank and on four.
-namespace rondo::test {
+namespace rondo::test::test_bad_input {
 namespace {
 
 using Json = nlohmann::json;
@@ -150,4 +150,4 @@ TEST(BadFile, EndsTheProgramWithItsCode) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_bad_input

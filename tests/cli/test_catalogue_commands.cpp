@@ -3,7 +3,7 @@
 #include "program.hpp"
 
 /// rondo catalogue ..., as a user runs it.
-namespace rondo::test {
+namespace rondo::test::test_catalogue_commands {
 namespace {
 
 using CatalogueCommands = ProgramTest;
@@ -204,4 +204,4 @@ TEST_F(CatalogueCommands, TunedByAModelAndByACommand) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_catalogue_commands

@@ -10,7 +10,7 @@
 #include "rondo/io/json_files.hpp"
 
 /// What the commands do when all is well.
-namespace rondo::test {
+namespace rondo::test::test_commands {
 namespace {
 
 namespace fs = std::filesystem;
@@ -368,4 +368,4 @@ TEST_F(Commands, AWorkLogHasPartsAndWhatRanksWouldSay) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_commands

@@ -9,7 +9,7 @@
 #include "program.hpp"
 
 /// What an operator asks of a fabric: how it compares, and what it is made of.
-namespace rondo::test {
+namespace rondo::test::test_fabric_commands {
 namespace {
 
 using Json = nlohmann::json;
@@ -246,4 +246,4 @@ TEST_F(Repairs, OfAllSingleFailuresGoOnAndAreTheSameOnAnyNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_fabric_commands

@@ -5,7 +5,7 @@
 #include "program.hpp"
 
 /// rondo import, and the exports that it reads.
-namespace rondo::test {
+namespace rondo::test::test_import_commands {
 namespace {
 
 using Json = nlohmann::json;
@@ -123,4 +123,4 @@ TEST_F(ImportCommands, WhatCannotBeImportedIsNamed) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_import_commands

@@ -11,7 +11,7 @@
 #include "solve_options.hpp"
 
 /// All options of all commands: each counts, or is refused by name.
-namespace rondo::cli {
+namespace rondo::cli::test_options {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -275,4 +275,4 @@ TEST(Commands, OptionsThatOthersLeaveNothingAreRefused) {
 }
 
 }  // namespace
-}  // namespace rondo::cli
+}  // namespace rondo::cli::test_options

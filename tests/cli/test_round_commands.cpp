@@ -6,7 +6,7 @@
 #include "program.hpp"
 
 /// Runs in rounds: the files that they leave, and going on after a run that was cut off.
-namespace rondo::test {
+namespace rondo::test::test_round_commands {
 namespace {
 
 namespace fs = std::filesystem;
@@ -136,4 +136,4 @@ TEST_F(RoundCommands, MorePartsThanTheFabricAllowsAreRefused) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_round_commands

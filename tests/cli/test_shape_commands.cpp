@@ -6,7 +6,7 @@
 #include "program.hpp"
 
 /// Groups and counts through all commands.
-namespace rondo::test {
+namespace rondo::test::test_shape_commands {
 namespace {
 
 using Json = nlohmann::json;
@@ -145,4 +145,4 @@ TEST_F(Shapes, RoundsAndResumeWorkInAGroup) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_shape_commands

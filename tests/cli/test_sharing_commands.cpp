@@ -6,7 +6,7 @@
 #include "rondo/io/json_files.hpp"
 
 /// Late GPUs, several tenants, several fabrics.
-namespace rondo::test {
+namespace rondo::test::test_sharing_commands {
 namespace {
 
 using Json = nlohmann::json;
@@ -285,4 +285,4 @@ TEST_F(Late, LinksAreScaled) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_sharing_commands

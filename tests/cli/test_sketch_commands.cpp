@@ -7,7 +7,7 @@
 #include "program.hpp"
 
 /// --profile, --sketch, rondo sketch check and engine route.
-namespace rondo::test {
+namespace rondo::test::test_sketch_commands {
 namespace {
 
 using Json = nlohmann::json;
@@ -152,4 +152,4 @@ TEST_F(SketchCommands, CheckSaysWhatASketchForbidsAndCosts) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_sketch_commands

@@ -9,7 +9,7 @@
 #include "rup_checker.hpp"
 
 /// Engine steps and rondo pareto, as a user runs them.
-namespace rondo::test {
+namespace rondo::test::test_step_commands {
 namespace {
 
 using Json = nlohmann::json;
@@ -141,4 +141,4 @@ TEST_F(Steps, TheFrontierOfADgx1IsThatOfThePaper) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_step_commands

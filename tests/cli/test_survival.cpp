@@ -12,7 +12,7 @@
 #include "rondo/io/json_files.hpp"
 
 /// Runs that are stopped, and the commands that continue them.
-namespace rondo::test {
+namespace rondo::test::test_survival {
 namespace {
 
 namespace fs = std::filesystem;
@@ -273,4 +273,4 @@ TEST_F(Survival, ASecondSignalEndsTheProcessAtOnce) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_survival

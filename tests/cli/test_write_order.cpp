@@ -9,7 +9,7 @@
 
 /// What a power cut leaves, by the order of system calls: a name is given only to content that is on the
 /// disk, and the name itself is there before anything builds on it.
-namespace rondo::test {
+namespace rondo::test::test_write_order {
 namespace {
 
 namespace fs = std::filesystem;
@@ -76,4 +76,4 @@ TEST_F(WriteOrder, EveryFileOfARunIsOnTheDiskBeforeItsNameIs) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_write_order

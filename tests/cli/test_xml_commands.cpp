@@ -3,7 +3,7 @@
 #include "program.hpp"
 
 /// rondo export --format msccl-xml, rondo check-xml and rondo execute.
-namespace rondo::test {
+namespace rondo::test::test_xml_commands {
 namespace {
 
 class XmlCommands : public ProgramTest {
@@ -159,4 +159,4 @@ TEST_F(XmlCommands, DamagedPlansAreRefusedWithTheirPlace) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_xml_commands

@@ -12,7 +12,7 @@
 #include "rondo/parallel/communicator.hpp"
 
 /// `rondo verify` judges every schedule of io/conformance as its verdict says.
-namespace rondo {
+namespace rondo::conformance_verify {
 namespace {
 
 namespace fs = std::filesystem;
@@ -85,4 +85,4 @@ TEST(ConformanceCases, EachHasAVerdict) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::conformance_verify

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The reference replay judges what the mutation tests of Rondo's replay have judged, valid schedules and broken ones.
 
-    judge_alike.py TEST_REPLAY_MUTATIONS [EVERY]
+    judge_alike.py REPLAY_TESTS [EVERY]
 
 runs the tests of transfers and sums, of whose schedules every EVERY-th one (default 50; 1: all, a thousand a rule) is judged again. Exit code 0:
 the two replays agree on each, and on the finish of the valid ones.

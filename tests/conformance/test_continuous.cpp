@@ -4,7 +4,7 @@
 #include "backends.hpp"
 #include "rondo/core/error.hpp"
 
-namespace rondo {
+namespace rondo::test_continuous {
 namespace {
 
 class Continuous : public SolverSuite {};
@@ -261,4 +261,4 @@ TEST_P(Continuous, RefusesAStartOfAnotherSize) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_continuous

@@ -3,7 +3,7 @@
 #include "backends.hpp"
 #include "rondo/core/error.hpp"
 
-namespace rondo {
+namespace rondo::test_integer {
 namespace {
 
 class Integer : public SolverSuite {};
@@ -114,4 +114,4 @@ TEST_P(Integer, LeavesNoSignalHandlerAndPrintsNothing) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_integer

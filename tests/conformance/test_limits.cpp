@@ -7,7 +7,7 @@
 #include "backends.hpp"
 #include "rondo/core/stopwatch.hpp"
 
-namespace rondo {
+namespace rondo::test_limits {
 namespace {
 
 /// Whole numbers 1..n, the same everywhere.
@@ -172,4 +172,4 @@ TEST_P(IntegerLimits, TheSameNodesGiveTheSameAnswer) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_limits

@@ -13,7 +13,7 @@
 #include "same_sends.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::any_ranks_test {
 namespace {
 
 TEST(AnyRanks, AllReduceIsTheSame) {
@@ -62,4 +62,4 @@ TEST(AnyRanks, LocalSearchGoesOnFromAnySynchronisation) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::any_ranks_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace rondo {
+namespace rondo::collective_table_test {
 namespace {
 
 /// One number a part; no two inputs have the same.
@@ -64,4 +64,4 @@ TEST(CollectiveTable, RowsSayWhatMpiDoes) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::collective_table_test

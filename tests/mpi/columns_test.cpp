@@ -16,7 +16,7 @@
 #include "rondo/solvers/pdhg.hpp"
 #include "rondo/solvers/solvers.hpp"
 
-namespace rondo {
+namespace rondo::columns_test {
 namespace {
 
 Instance alltoall(Topology topology) {
@@ -385,4 +385,4 @@ TEST(Pdhg, FlowsOverTimeFinishAlikeOnAnyRanks) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::columns_test

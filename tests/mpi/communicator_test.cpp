@@ -10,7 +10,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/parallel/messages.hpp"
 
-namespace rondo {
+namespace rondo::communicator_test {
 namespace {
 
 /// The message of `rank`: of a length of its own, some of them empty.
@@ -133,4 +133,4 @@ TEST(Messages, StructsTravelByTheirMembers) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::communicator_test

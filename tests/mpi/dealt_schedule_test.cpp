@@ -16,7 +16,7 @@
 #include "same_sends.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::dealt_schedule_test {
 namespace {
 
 std::shared_ptr<const Communicator> world() {
@@ -179,4 +179,4 @@ TEST(DealtSchedule, OfADamagedFabric) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::dealt_schedule_test

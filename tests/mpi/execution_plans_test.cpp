@@ -7,7 +7,7 @@
 #include "rondo/execution/execute.hpp"
 
 /// Execution plans of MSCCL++ with real bytes.
-namespace rondo::execution {
+namespace rondo::execution::execution_plans_test {
 namespace {
 
 ExecuteResult run(const mscclpp::Plan& plan, double bytes, int repeat = 1) {
@@ -68,4 +68,4 @@ TEST(ExecutePlan, WrongOutputsAreNamed) {
 }
 
 }  // namespace
-}  // namespace rondo::execution
+}  // namespace rondo::execution::execution_plans_test

@@ -11,7 +11,7 @@
 #include "topologies.hpp"
 
 /// Schedules that combine, with real numbers.
-namespace rondo::execution {
+namespace rondo::execution::execution_sums_test {
 namespace {
 
 constexpr Arithmetic kDoubles{Number::float64, Reduction::sum};
@@ -203,4 +203,4 @@ TEST(ExecuteSums, AreWhatMpiMakesOfFloat) {
 }
 
 }  // namespace
-}  // namespace rondo::execution
+}  // namespace rondo::execution::execution_sums_test

@@ -9,7 +9,7 @@
 #include "rondo/execution/execute.hpp"
 #include "rondo/msccl/xml.hpp"
 
-namespace rondo::execution {
+namespace rondo::execution::execution_test {
 namespace {
 
 /// A way of a chunk from GPU to GPU over fully connected GPUs, one step a microsecond from `start`.
@@ -290,4 +290,4 @@ TEST(ExecuteXml, AMissingDependencyShowsInTheBytes) {
 }
 
 }  // namespace
-}  // namespace rondo::execution
+}  // namespace rondo::execution::execution_test

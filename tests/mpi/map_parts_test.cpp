@@ -9,7 +9,7 @@
 #include "rondo/parallel/metered_communicator.hpp"
 #include "rondo/parallel/work_log.hpp"
 
-namespace rondo {
+namespace rondo::map_parts_test {
 namespace {
 
 Bytes result_of(std::size_t part) {
@@ -136,4 +136,4 @@ TEST(MapParts, FailuresAreDataAndAlikeOnAllRanks) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::map_parts_test

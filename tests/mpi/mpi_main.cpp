@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "only_files.hpp"
 #include "rondo/parallel/communicator.hpp"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -42,6 +43,7 @@ class FailurePrinter : public testing::EmptyTestEventListener {
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
+  if (!rondo::keep_only_files(argc, argv)) return 64;
   if (GTEST_FLAG_GET(list_tests)) return RUN_ALL_TESTS();  // needs no MPI, and build systems call it without
 
   const rondo::MpiSession session(&argc, &argv);

@@ -12,7 +12,7 @@
 #include "rondo/core/error.hpp"
 #include "temporary_folder.hpp"
 
-namespace rondo {
+namespace rondo::round_files_test {
 namespace {
 
 constexpr const char* kDigest = "0123456789abcdef";
@@ -139,4 +139,4 @@ TEST_F(RoundFilesTogether, FullDiskLeavesThePreviousFile) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::round_files_test

@@ -13,7 +13,7 @@
 #include "rondo/io/topology_files.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 
-namespace rondo {
+namespace rondo::rounds_test {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -166,4 +166,4 @@ TEST(Rounds, ResumedWithoutAStart) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::rounds_test

@@ -14,7 +14,7 @@
 #include "same_sends.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::synthesize_test {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -251,4 +251,4 @@ TEST_F(MeshImprovement, StopsOnAllRanksWhereOneIsLate) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::synthesize_test

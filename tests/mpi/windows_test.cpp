@@ -12,7 +12,7 @@
 #include "rondo/windows/window_rounds.hpp"
 #include "same_sends.hpp"
 
-namespace rondo {
+namespace rondo::windows_test {
 namespace {
 
 class WindowRanks : public testing::Test {
@@ -75,4 +75,4 @@ TEST_F(WindowRanks, AllToAllEndsAlikeAfterAnyRound) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::windows_test

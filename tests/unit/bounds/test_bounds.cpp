@@ -7,7 +7,7 @@
 #include "rondo/core/generators.hpp"
 #include "rondo/core/units.hpp"
 
-namespace rondo {
+namespace rondo::test_bounds {
 namespace {
 
 Bounds bounds_of(const std::shared_ptr<const Topology>& topology, const Demand& demand,
@@ -153,4 +153,4 @@ TEST(Bounds, AllToAllOnNdv2) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_bounds

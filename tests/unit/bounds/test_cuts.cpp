@@ -12,7 +12,7 @@
 #include "rondo/core/generators.hpp"
 #include "rondo/core/units.hpp"
 
-namespace rondo {
+namespace rondo::test_cuts {
 namespace {
 
 double bandwidth_bound(const Topology& topology, const Demand& demand, const NodeSet& inside) {
@@ -95,4 +95,4 @@ TEST(Cuts, OfAnAllToAllBetweenTwoChassisTheNarrowestOfAllIsFound) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_cuts

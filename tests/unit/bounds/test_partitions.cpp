@@ -11,7 +11,7 @@
 #include "rondo/core/transposition.hpp"
 #include "rondo/core/units.hpp"
 
-namespace rondo {
+namespace rondo::test_partitions {
 namespace {
 
 std::shared_ptr<const Topology> without_latency(const Topology& topology) {
@@ -153,4 +153,4 @@ TEST(Bounds, SumsForOneGpuHaveThoseOfTheTransposedProblem) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_partitions

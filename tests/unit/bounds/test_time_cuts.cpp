@@ -9,7 +9,7 @@
 #include "rondo/core/transposition.hpp"
 #include "unrolled_network.hpp"
 
-namespace rondo {
+namespace rondo::test_time_cuts {
 namespace {
 
 std::optional<LowerBound> found(const Topology& topology, const Demand& demand, double least_us = 0) {
@@ -139,4 +139,4 @@ TEST(TimeCuts, DoNotDependOnTheOrderOfGroups) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_time_cuts

@@ -18,7 +18,7 @@
 #include "rondo/pipeline/halves.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 
-namespace rondo::catalogue {
+namespace rondo::catalogue::test_catalogue {
 namespace {
 
 namespace fs = std::filesystem;
@@ -370,4 +370,4 @@ TEST_F(CatalogueTest, MergeTakesWhatIsNewAndRefusesTwoOfTheSame) {
 }
 
 }  // namespace
-}  // namespace rondo::catalogue
+}  // namespace rondo::catalogue::test_catalogue

@@ -8,7 +8,7 @@
 #include "rondo/catalogue/upkeep.hpp"
 #include "rondo/core/generators.hpp"
 
-namespace rondo::catalogue {
+namespace rondo::catalogue::test_crossings {
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,4 +48,4 @@ TEST(CatalogueCrossings, NoScheduleOfANearCellIsBetterWhereTwoBinsMeet) {
 }
 
 }  // namespace
-}  // namespace rondo::catalogue
+}  // namespace rondo::catalogue::test_crossings

@@ -10,7 +10,7 @@
 #include "known_points.hpp"
 #include "rondo/core/generators.hpp"
 
-namespace rondo::catalogue {
+namespace rondo::catalogue::test_known_times {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,4 +59,4 @@ TEST(FoundTimes, AreKeptLineByLine) {
 }
 
 }  // namespace
-}  // namespace rondo::catalogue
+}  // namespace rondo::catalogue::test_known_times

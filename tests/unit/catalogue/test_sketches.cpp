@@ -6,7 +6,7 @@
 #include "rondo/catalogue/upkeep.hpp"
 #include "rondo/core/sketch_candidates.hpp"
 
-namespace rondo::catalogue {
+namespace rondo::catalogue::test_sketches {
 namespace {
 
 namespace fs = std::filesystem;
@@ -90,4 +90,4 @@ TEST(CatalogueSketches, AreTriedAndTheBestIsCarriedBackOntoTheWholeFabric) {
 }
 
 }  // namespace
-}  // namespace rondo::catalogue
+}  // namespace rondo::catalogue::test_sketches

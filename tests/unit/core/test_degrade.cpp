@@ -11,7 +11,7 @@
 #include "rondo/core/random.hpp"
 #include "rondo/core/switch_peers.hpp"
 
-namespace rondo {
+namespace rondo::test_degrade {
 namespace {
 
 std::vector<double> bandwidths(const Topology& topology) {
@@ -178,4 +178,4 @@ TEST(SwitchPeers, WhatCannotBeRestrictedIsNamed) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_degrade

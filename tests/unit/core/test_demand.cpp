@@ -6,7 +6,7 @@
 #include "rondo/core/collective.hpp"
 #include "rondo/core/generators.hpp"
 
-namespace rondo {
+namespace rondo::test_demand {
 namespace {
 
 std::vector<GpuId> gpus(std::initializer_list<int> numbers) {
@@ -270,4 +270,4 @@ TEST(CheckReachable, IsQuickForAThousandGpus) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_demand

@@ -7,7 +7,7 @@
 #include "rondo/core/generators.hpp"
 #include "rondo/core/units.hpp"
 
-namespace rondo {
+namespace rondo::test_epoch_grid {
 namespace {
 
 /// GPU 0 <-> GPU 1 at 50 GB/s, GPU 1 <-> GPU 2 at 25 GB/s, 0.7 us each: the two kinds of links of a DGX-1.
@@ -144,4 +144,4 @@ TEST(SnapToGrid, ChunksTakeWholeEpochs) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_epoch_grid

@@ -8,7 +8,7 @@
 #include "rondo/core/collective.hpp"
 #include "rondo/core/generators.hpp"
 
-namespace rondo {
+namespace rondo::test_generators {
 namespace {
 
 using Values = std::map<std::string, std::string>;
@@ -274,4 +274,4 @@ TEST(Generators, RefuseFabricsBeyondTheCaps) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_generators

@@ -11,7 +11,7 @@
 #include "topologies.hpp"
 
 /// Links whose bandwidth changes: by hand, and against the replay.
-namespace rondo {
+namespace rondo::test_hop_timing {
 namespace {
 
 /// GPU 0 -> switch 2 -> GPU 1, 1 us each; 1e3 bytes take 1 us at 1 GB/s. The first link has the steps, the
@@ -113,4 +113,4 @@ TEST(HopTiming, TheReplayAgrees) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_hop_timing

@@ -7,7 +7,7 @@
 
 /// Hops from GPU 0 through switch 3 to GPUs 1 and 2, over links of 2, 1 and 0.5 GB/s with latencies of 0.3,
 /// 0.2 and 0.1 us, for chunks that take 1 us at 1 GB/s.
-namespace rondo {
+namespace rondo::test_hops {
 namespace {
 
 const std::vector<LinkId> kPath = {LinkId{0}, LinkId{1}};
@@ -88,4 +88,4 @@ TEST(Hop, PaysTheGreatestMessageCostOnceASection) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_hops

@@ -8,7 +8,7 @@
 #include "rondo/core/usage_profile.hpp"
 
 /// What fast links and groups carry beside each other.
-namespace rondo {
+namespace rondo::test_rates {
 namespace {
 
 TEST(UsageProfile, RoomIsWhereTheSumFits) {
@@ -172,4 +172,4 @@ TEST(RateDivisors, FillLinksThatTheRatesDoNotDivide) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_rates

@@ -6,7 +6,7 @@
 #include "sum_schedules.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_retiming {
 namespace {
 
 double finish_of(const Topology& topology, const Demand& demand, const Schedule& schedule) {
@@ -89,4 +89,4 @@ TEST(Retiming, FindsLinksByTheirEnds) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_retiming

@@ -8,7 +8,7 @@
 #include "topologies.hpp"
 
 /// Groups, counts and relays: who takes part, with how much, and over which part of the fabric.
-namespace rondo {
+namespace rondo::test_shape {
 namespace {
 
 std::vector<GpuId> gpus(const std::vector<int>& numbers) {
@@ -217,4 +217,4 @@ TEST(Subfabric, AGroupThatRelaysWouldHaveToJoinIsRefused) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_shape

@@ -7,7 +7,7 @@
 #include "sum_schedules.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_tenants {
 namespace {
 
 Contribution of_tenant(Contribution part, int tenant, double priority = 1) {
@@ -152,4 +152,4 @@ TEST(Tenants, NeedTheirBytesToCross) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_tenants

@@ -6,7 +6,7 @@
 #include "expect_error.hpp"
 #include "rondo/core/topology.hpp"
 
-namespace rondo {
+namespace rondo::test_topology {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -105,4 +105,4 @@ TEST(Topology, ForwardingIsSetOnSwitchesAlone) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_topology

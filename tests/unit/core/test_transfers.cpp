@@ -8,7 +8,7 @@
 #include "rondo/core/transfers.hpp"
 
 /// Transfers of three or four GPUs; unless said otherwise links have 1 GB/s and 1 us, and a chunk takes 1 us.
-namespace rondo {
+namespace rondo::test_transfers {
 namespace {
 
 /// (source, destination, start, arrival, first send, last send, cause), one a delivery.
@@ -311,4 +311,4 @@ TEST(NumberedTransfers, GoByTheirSlowestLinkWhereMessagesCost) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_transfers

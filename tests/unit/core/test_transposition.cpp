@@ -4,7 +4,7 @@
 #include "expect_error.hpp"
 #include "rondo/core/transposition.hpp"
 
-namespace rondo {
+namespace rondo::test_transposition {
 namespace {
 
 TEST(Transposition, TurnsLinksRoundAndExchangesCopyingAndAdding) {
@@ -96,4 +96,4 @@ TEST(Transposition, RefusesWhatIsNotTheSameBackwards) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_transposition

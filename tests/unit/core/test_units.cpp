@@ -6,7 +6,7 @@
 #include "rondo/core/units.hpp"
 #include "rondo/core/version.hpp"
 
-namespace rondo {
+namespace rondo::test_units {
 namespace {
 
 TEST(ParseSize, ReadsNumbersWithUnits) {
@@ -53,4 +53,4 @@ TEST(Version, IsPartOfTheProducer) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_units

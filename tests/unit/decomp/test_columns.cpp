@@ -3,7 +3,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/decomp/columns.hpp"
 
-namespace rondo {
+namespace rondo::test_columns {
 namespace {
 
 /// 0 -> 1 -> 2 and 0 -> 2; the last two links share a bandwidth.
@@ -85,4 +85,4 @@ TEST(TimedConcurrentFlow, TwoLinksInARowByHand) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_columns

@@ -8,7 +8,7 @@
 #include "rondo/core/generators.hpp"
 #include "rondo/decomp/decomposition.hpp"
 
-namespace rondo {
+namespace rondo::test_decomposition {
 namespace {
 
 Topology star() {
@@ -192,4 +192,4 @@ TEST(Decomposition, PartsDecideWhereTheySay) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_decomposition

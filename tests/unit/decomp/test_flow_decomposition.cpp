@@ -10,7 +10,7 @@
 #include "rondo/decomp/decomposition.hpp"
 #include "rondo/flows/flow_parts.hpp"
 
-namespace rondo {
+namespace rondo::test_flow_decomposition {
 namespace {
 
 Instance alltoall(Topology topology) {
@@ -270,4 +270,4 @@ TEST(Pop, EvenlyDealtChassisLoseNothingWhereTheCardsLimit) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_flow_decomposition

@@ -9,7 +9,7 @@
 #include "rondo/decomp/free_group.hpp"
 #include "rondo/decomp/orbits.hpp"
 
-namespace rondo {
+namespace rondo::test_orbits {
 namespace {
 
 Link link(int src, int dst, double bandwidth_GBps = 1, double latency_us = 1) {
@@ -20,12 +20,12 @@ Node network_switch() {
   node.kind = NodeKind::switch_;
   return node;
 }
-Topology fabric(std::vector<Node> nodes, std::vector<Link> links, std::vector<SharedBandwidth> shared = {}) {
+Topology made_of(std::vector<Node> nodes, std::vector<Link> links, std::vector<SharedBandwidth> shared = {}) {
   return Topology({"test", "", std::move(nodes), std::move(links), std::move(shared)});
 }
 /// 0 -> 1 -> 2 -> 3 -> 0
 Topology one_way_ring() {
-  return fabric(std::vector<Node>(4), {link(0, 1), link(1, 2), link(2, 3), link(3, 0)});
+  return made_of(std::vector<Node>(4), {link(0, 1), link(1, 2), link(2, 3), link(3, 0)});
 }
 Demand alltoall(const Topology& topology) {
   return make_demand(Collective::alltoall, 1e6, topology.num_gpus(), 1);
@@ -51,7 +51,7 @@ TEST(Symmetry, OneOtherLinkLeavesNothing) {
   Link stepped = link(3, 0);
   stepped.bandwidth_steps = {{0, 1}, {5, 2}};
   for (const Link& slow : {link(3, 0, 0.5), link(3, 0, 1, 2), dear, stepped}) {
-    const Topology ring = fabric(std::vector<Node>(4), {link(0, 1), link(1, 2), link(2, 3), slow});
+    const Topology ring = made_of(std::vector<Node>(4), {link(0, 1), link(1, 2), link(2, 3), slow});
     const Symmetry symmetry = find_symmetry(ring, alltoall(ring));
     EXPECT_TRUE(symmetry.is_trivial());
     EXPECT_EQ(count(symmetry.node_orbit), 4);
@@ -60,8 +60,8 @@ TEST(Symmetry, OneOtherLinkLeavesNothing) {
 }
 
 TEST(Symmetry, RootsAndDirectionsCount) {
-  const Topology ring = fabric(std::vector<Node>(4), {link(0, 1), link(1, 0), link(1, 2), link(2, 1),
-                                                      link(2, 3), link(3, 2), link(3, 0), link(0, 3)});
+  const Topology ring = made_of(std::vector<Node>(4), {link(0, 1), link(1, 0), link(1, 2), link(2, 1),
+                                                       link(2, 3), link(3, 2), link(3, 0), link(0, 3)});
   // Mirrored at the root.
   const Symmetry scatter = find_symmetry(ring, make_demand(Collective::scatter, 1e6, 4, 1));
   EXPECT_EQ(scatter.node_orbit, (std::vector{0, 1, 2, 1}));
@@ -84,9 +84,9 @@ TEST(Symmetry, MulticastDemand) {
 
 TEST(Symmetry, KindsOfSwitchesAndSharedBandwidthCount) {
   const auto star = [](std::vector<SharedBandwidth> shared) {
-    return fabric({{}, {}, {}, network_switch()},
-                  {link(0, 3), link(1, 3), link(2, 3), link(3, 0), link(3, 1), link(3, 2)},
-                  std::move(shared));
+    return made_of({{}, {}, {}, network_switch()},
+                   {link(0, 3), link(1, 3), link(2, 3), link(3, 0), link(3, 1), link(3, 2)},
+                   std::move(shared));
   };
   EXPECT_EQ(find_symmetry(star({}), alltoall(star({}))).node_orbit, (std::vector{0, 0, 0, 1}));
   const Topology shared = star({{"nic", {LinkId{0}, LinkId{1}}, 1}});
@@ -96,17 +96,17 @@ TEST(Symmetry, KindsOfSwitchesAndSharedBandwidthCount) {
   unicast.multicast = false;
   const std::vector<Link> links{link(0, 4), link(4, 0), link(1, 4), link(4, 1), link(2, 5),
                                 link(5, 2), link(3, 5), link(5, 3), link(4, 5), link(5, 4)};
-  const Topology equal = fabric({{}, {}, {}, {}, network_switch(), network_switch()}, links);
-  const Topology unequal = fabric({{}, {}, {}, {}, network_switch(), unicast}, links);
+  const Topology equal = made_of({{}, {}, {}, {}, network_switch(), network_switch()}, links);
+  const Topology unequal = made_of({{}, {}, {}, {}, network_switch(), unicast}, links);
   EXPECT_EQ(find_symmetry(equal, alltoall(equal)).node_orbit, (std::vector{0, 0, 0, 0, 1, 1}));
   EXPECT_EQ(find_symmetry(unequal, alltoall(unequal)).node_orbit, (std::vector{0, 0, 1, 1, 2, 3}));
 }
 
 TEST(Symmetry, ParallelAndUnevenLinks) {
   // Two links one way, one the other way: no reflection.
-  const Topology pair = fabric({{}, {}}, {link(0, 1), link(0, 1), link(1, 0)});
+  const Topology pair = made_of({{}, {}}, {link(0, 1), link(0, 1), link(1, 0)});
   EXPECT_TRUE(find_symmetry(pair, alltoall(pair)).is_trivial());
-  const Topology even = fabric({{}, {}}, {link(0, 1), link(0, 1), link(1, 0), link(1, 0)});
+  const Topology even = made_of({{}, {}}, {link(0, 1), link(0, 1), link(1, 0), link(1, 0)});
   const Symmetry symmetry = find_symmetry(even, alltoall(even));
   EXPECT_EQ(symmetry.link_orbit, (std::vector{0, 1, 0, 1}));
 }
@@ -167,8 +167,8 @@ TEST(Transversal, TakesAGpuToAllOfItsOrbit) {
 
 TEST(FlowOrbits, StarOfThree) {
   // One origin; its own uplink, the others' downlinks; what comes back to it and the others' uplinks apart.
-  const Topology star = fabric({{}, {}, {}, network_switch()},
-                               {link(0, 3), link(1, 3), link(2, 3), link(3, 0), link(3, 1), link(3, 2)});
+  const Topology star = made_of({{}, {}, {}, network_switch()},
+                                {link(0, 3), link(1, 3), link(2, 3), link(3, 0), link(3, 1), link(3, 2)});
   const Demand demand = alltoall(star);
   const auto orbits_of = [&](std::size_t most_columns) {
     return flow_orbits(star, demand, demand_pattern(demand), find_symmetry(star, demand), most_columns);
@@ -259,7 +259,7 @@ Topology renumbered(const Topology& topology, const std::vector<int>& image) {
 TEST(FreeGroup, FoundWhateverTheNumbers) {
   // 0 -> 2 -> 1 -> 4 -> 3 -> 0 has no shift or reflection of digits.
   expect_free_group(
-      fabric(std::vector<Node>(5), {link(0, 2), link(2, 1), link(1, 4), link(4, 3), link(3, 0)}), 5);
+      made_of(std::vector<Node>(5), {link(0, 2), link(2, 1), link(1, 4), link(4, 3), link(3, 0)}), 5);
   // Chassis of a star, its GPUs dealt over the numbers.
   const Topology star = generate_topology("star", {{"chassis", "3"}, {"gpus", "2"}});
   expect_free_group(renumbered(star, {0, 3, 1, 5, 2, 4, 6}), 3);
@@ -275,7 +275,7 @@ TEST(FreeGroup, NotCommutative) {
     links.push_back(link(g, shift[g], 1));
     links.push_back(link(g, swap[g], 2));
   }
-  const Topology cayley = fabric(std::vector<Node>(6), links);
+  const Topology cayley = made_of(std::vector<Node>(6), links);
   const std::vector<Permutation> generators = find_symmetry(cayley, alltoall(cayley)).generators;
   const auto group = FreeGroup::generated_by(cayley, generators);
   ASSERT_TRUE(group);
@@ -293,8 +293,8 @@ TEST(FreeGroup, NotCommutative) {
 
 TEST(FreeGroup, AutomorphismsWithFixedGpusGenerateNone) {
   // The mirror image of a star of three GPUs fixes GPU 0.
-  const Topology star = fabric({{}, {}, {}, network_switch()},
-                               {link(0, 3), link(1, 3), link(2, 3), link(3, 0), link(3, 1), link(3, 2)});
+  const Topology star = made_of({{}, {}, {}, network_switch()},
+                                {link(0, 3), link(1, 3), link(2, 3), link(3, 0), link(3, 1), link(3, 2)});
   const Permutation mirror{nodes({0, 2, 1, 3}),
                            {LinkId{0}, LinkId{2}, LinkId{1}, LinkId{3}, LinkId{5}, LinkId{4}}};
   ASSERT_TRUE(is_automorphism(star, demand_pattern(alltoall(star)), mirror));
@@ -304,20 +304,20 @@ TEST(FreeGroup, AutomorphismsWithFixedGpusGenerateNone) {
 
 TEST(FreeGroup, NoneWhereATrunkIsFixed) {
   // Swapping 0, 1 and 2, 3 at once is an automorphism, but all that goes from left to right shares one link.
-  const Topology trunk = fabric({{}, {}, {}, {}, network_switch(), network_switch()},
-                                {link(0, 4), link(1, 4), link(4, 5), link(5, 2), link(5, 3), link(2, 4),
-                                 link(3, 4), link(5, 0), link(5, 1)});
+  const Topology trunk = made_of({{}, {}, {}, {}, network_switch(), network_switch()},
+                                 {link(0, 4), link(1, 4), link(4, 5), link(5, 2), link(5, 3), link(2, 4),
+                                  link(3, 4), link(5, 0), link(5, 1)});
   expect_free_group(trunk, 1);
 }
 
 TEST(FreeGroup, KeepsSharedBandwidthApart) {
   // Both links share: an automorphism that swaps them would use the bus twice.
   const std::vector<Link> links{link(0, 1), link(1, 0)};
-  const Topology pair = fabric({{}, {}}, links, {{"bus", {LinkId{0}, LinkId{1}}, 1}});
+  const Topology pair = made_of({{}, {}}, links, {{"bus", {LinkId{0}, LinkId{1}}, 1}});
   EXPECT_FALSE(find_symmetry(pair, alltoall(pair)).is_trivial());
   expect_free_group(pair, 1);
-  expect_free_group(fabric({{}, {}}, links, {{"bus0", {LinkId{0}}, 1}, {"bus1", {LinkId{1}}, 1}}), 2);
+  expect_free_group(made_of({{}, {}}, links, {{"bus0", {LinkId{0}}, 1}, {"bus1", {LinkId{1}}, 1}}), 2);
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_orbits

@@ -13,7 +13,7 @@
 #include "rondo/model/deadline.hpp"
 
 /// That each long step looks at its deadline.
-namespace rondo {
+namespace rondo::test_deadlines {
 namespace {
 
 SolveLimits seconds(double s) {
@@ -110,4 +110,4 @@ TEST(Deadlines, CutsAndBoundsAreThoseFoundByThen) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_deadlines

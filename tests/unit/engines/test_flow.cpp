@@ -15,7 +15,9 @@
 namespace rondo {
 
 EngineInfo flow_engine();
+}  // namespace rondo
 
+namespace rondo::test_flow {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -332,4 +334,4 @@ TEST(Flow, NoLaterThanTeCclOnNdv2) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_flow

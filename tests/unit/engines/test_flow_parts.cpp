@@ -7,7 +7,7 @@
 #include "rondo/flows/rounding.hpp"
 #include "rondo/flows/route_table.hpp"
 
-namespace rondo {
+namespace rondo::test_flow_parts {
 namespace {
 
 TEST(PathDecomposition, SplitsOverBothSidesOfADiamond) {
@@ -184,4 +184,4 @@ TEST(CompatibleSet, NothingFromNothing) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_flow_parts

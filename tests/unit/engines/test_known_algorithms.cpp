@@ -22,7 +22,9 @@ EngineInfo recursive_engine();
 EngineInfo bruck_engine();
 EngineInfo hierarchical_engine();
 EngineInfo exchange_engine();
+}  // namespace rondo
 
+namespace rondo::test_known_algorithms {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -278,4 +280,4 @@ TEST(ExchangeEngine, IsOfferedWhereLatencyCounts) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_known_algorithms

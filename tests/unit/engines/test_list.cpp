@@ -8,7 +8,7 @@
 #include "rondo/engines/engines.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_list {
 namespace {
 
 Topology topology_of(std::vector<Node> nodes, std::vector<Link> links,
@@ -166,4 +166,4 @@ TEST(Hops, TimingThroughAStoreAndForwardSwitchBehindACutThroughOne) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_list

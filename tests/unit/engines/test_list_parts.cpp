@@ -12,7 +12,7 @@
 #include "list/orbit_timetable.hpp"
 #include "list/wake_table.hpp"
 
-namespace rondo {
+namespace rondo::test_list_parts {
 namespace {
 
 Demand allgather(const Topology& topology) {
@@ -274,4 +274,4 @@ TEST(ListRules, KeysOfDistances) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_list_parts

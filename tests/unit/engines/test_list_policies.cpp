@@ -9,7 +9,7 @@
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
 
-namespace rondo {
+namespace rondo::test_list_policies {
 namespace {
 
 struct EngineUnderTest {
@@ -96,4 +96,4 @@ TEST(Policies, DistanceOrChanceBetweenEquallyRareChunks) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_list_policies

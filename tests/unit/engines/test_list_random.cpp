@@ -6,7 +6,7 @@
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
 
-namespace rondo {
+namespace rondo::test_list_random {
 namespace {
 
 /// A strongly connected ring over all nodes, chords besides, switches of every kind, links that share
@@ -89,4 +89,4 @@ TEST(ListRandom, EveryScheduleReplays) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_list_random

@@ -11,7 +11,7 @@
 #include "rondo/engines/engines.hpp"
 #include "rondo/solvers/pdhg.hpp"
 
-namespace rondo {
+namespace rondo::test_lp {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -227,4 +227,4 @@ TEST(Lp, Ndv2WithEpochsOfTheSlowestLink) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_lp

@@ -7,7 +7,7 @@
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
 
-namespace rondo {
+namespace rondo::test_message_costs {
 namespace {
 
 using Prepare = PreparedEngine (*)(const Instance&, const EngineOptions&, const Toolbox&);
@@ -191,4 +191,4 @@ TEST(MessageCosts, ADearMessageWaitsForMore) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_message_costs

@@ -9,7 +9,7 @@
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/solvers/solvers.hpp"
 
-namespace rondo {
+namespace rondo::test_milp {
 namespace {
 
 /// The figures of jobs/topologies/dgx1.json.
@@ -197,4 +197,4 @@ TEST(Milp, DeliversEarly) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_milp

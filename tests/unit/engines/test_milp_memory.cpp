@@ -13,7 +13,7 @@
 #include "rondo/solvers/solvers.hpp"
 
 /// Memory of GPUs for what they only pass on (TE-CCL, appendix B).
-namespace rondo {
+namespace rondo::test_milp_memory {
 namespace {
 
 constexpr double kChunk = 1000;  // 1 us at 1 GB/s
@@ -127,4 +127,4 @@ TEST(MilpMemory, NoScheduleOfAnotherEngineIsEarlier) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_milp_memory

@@ -8,7 +8,9 @@
 
 namespace rondo {
 EngineInfo multicast_engine();
+}  // namespace rondo
 
+namespace rondo::test_multicast {
 namespace {
 
 /// Two leaves of two GPUs below a spine; 1000 us a megabyte and 1 us of latency on every link.
@@ -56,4 +58,4 @@ TEST(MulticastEngine, RefusesWhatSwitchesDoNotReach) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_multicast

@@ -5,7 +5,7 @@
 #include "fabrics.hpp"
 #include "flow/orbit_problem.hpp"
 
-namespace rondo {
+namespace rondo::test_orbit_problem {
 namespace {
 
 /// Three GPUs around a switch: links 0, 1, 2 up and 3, 4, 5 down, each up link with a bus of its own.
@@ -90,4 +90,4 @@ TEST(OrbitProblem, HopsThatMeetTheirImagesAreLeftOut) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_orbit_problem

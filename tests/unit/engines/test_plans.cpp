@@ -17,7 +17,7 @@
 #include "rondo/local_search/neighbours.hpp"
 
 /// Plans, the passes over them and their neighbours.
-namespace rondo {
+namespace rondo::test_plans {
 namespace {
 
 using Reading = InsertionTimetable::Reading;
@@ -399,4 +399,4 @@ TEST(Merging, GivesSchedulesWhereSwitchesCopyAndDataIsRelayed) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_plans

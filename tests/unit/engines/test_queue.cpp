@@ -10,7 +10,7 @@
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
 
-namespace rondo {
+namespace rondo::test_queue {
 namespace {
 
 using Parameters = std::map<std::string, std::string>;
@@ -152,4 +152,4 @@ TEST(Queue, RefusesWhatItDoesNotSupport) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_queue

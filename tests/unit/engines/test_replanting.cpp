@@ -14,7 +14,7 @@
 #include "rondo/local_search/neighbours.hpp"
 
 /// Plans whose trees are taken out and grown anew.
-namespace rondo {
+namespace rondo::test_replanting {
 namespace {
 
 using Parameters = std::map<std::string, std::string>;
@@ -144,4 +144,4 @@ TEST(Replanting, GivesSchedulesAndTheSameForASeed) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replanting

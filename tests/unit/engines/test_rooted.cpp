@@ -21,7 +21,9 @@
 
 namespace rondo {
 EngineInfo rooted_engine();
+}  // namespace rondo
 
+namespace rondo::test_rooted {
 namespace {
 
 Toolbox toolbox_of_columns() {
@@ -337,4 +339,4 @@ TEST(RootedEngine, SaysWhereNoWholeTreesFit) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_rooted

@@ -10,7 +10,7 @@
 
 /// What rounds are planned with, on a line 0 -> 1 -> 2 without latency, over which GPU 0 broadcasts two
 /// chunks of 1 us a link. Hop h and link h lead from GPU h to the next.
-namespace rondo {
+namespace rondo::test_round_plan {
 namespace {
 
 constexpr double kUs = 1000;  ///< bytes that 1 GB/s carries in a microsecond
@@ -204,4 +204,4 @@ TEST(LandingEpochs, CoverTheHop) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_round_plan

@@ -9,7 +9,7 @@
 #include "rondo/solvers/solvers.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_route {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -112,4 +112,4 @@ TEST(Route, ASenderThatLeadsNowhereIsNamed) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_route

@@ -9,7 +9,7 @@
 #include "flow/route_scheduling.hpp"
 #include "rondo/core/replay.hpp"
 
-namespace rondo {
+namespace rondo::test_route_scheduling {
 namespace {
 
 /// A contribution, which is one chunk, the links it takes and when the model starts each hop, if it does.
@@ -145,4 +145,4 @@ TEST(RouteScheduling, NothingIsLeftWhereTheTimeIsOver) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_route_scheduling

@@ -17,7 +17,9 @@
 namespace rondo {
 EngineInfo spanning_engine();
 EngineInfo switch_engine();
+}  // namespace rondo
 
+namespace rondo::test_spanning {
 namespace {
 
 std::vector<GpuId> all_gpus(const Topology& topology) {
@@ -202,4 +204,4 @@ TEST(SwitchEngine, IsRefusedWhereSwitchesDoNotAddOrLinksDiffer) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_spanning

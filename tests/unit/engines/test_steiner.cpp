@@ -10,7 +10,9 @@
 
 namespace rondo {
 EngineInfo steiner_engine();
+}  // namespace rondo
 
+namespace rondo::test_steiner {
 namespace {
 
 /// GPU 0 has a megabyte for GPUs 1 and 2, of 1000 us a link; it leads to GPU 1 and to GPU 3, which wants
@@ -122,4 +124,4 @@ TEST(SteinerEngine, IsLeftOutWhereAllGpusWantAllAndRefusesSums) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_steiner

@@ -10,7 +10,7 @@
 #include "rondo/flows/steady_flow.hpp"
 
 /// What symmetry makes equal is decided once: the same optima, and schedules that the replay accepts.
-namespace rondo {
+namespace rondo::test_symmetry {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -206,4 +206,4 @@ TEST(Orbits, DegradedFabricsAreSolvedWhole) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_symmetry

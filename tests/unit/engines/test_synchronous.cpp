@@ -18,7 +18,9 @@
 
 namespace rondo {
 EngineInfo steps_engine();
+}  // namespace rondo
 
+namespace rondo::test_synchronous {
 namespace {
 
 /// A state is a set of (chunk, GPU); these are the sets that algorithms can end with, tried one by one.
@@ -325,4 +327,4 @@ TEST(Cadical, StopsAtConflictsAndInterrupts) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_synchronous

@@ -9,7 +9,7 @@
 #include "trees/tree_packing.hpp"
 #include "trees/tree_scheduler.hpp"
 
-namespace rondo {
+namespace rondo::test_trees {
 namespace {
 
 /// Every root has `chunks` trees, each of which reaches every GPU once, a parent first; no arc is overdrawn.
@@ -128,4 +128,4 @@ TEST(Trees, RefusesWhatItDoesNotSupport) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_trees

@@ -5,7 +5,7 @@
 #include "block_pool.hpp"
 #include "rondo/parallel/communicator.hpp"
 
-namespace rondo {
+namespace rondo::test_block_pool {
 namespace {
 
 /// Arcs 0: 0 -> 1, 1: 0 -> 2, 2: 2 -> 1, each with a row of its own; one block of 6.
@@ -86,4 +86,4 @@ TEST(BlockFlows, AverageTheColumns) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_block_pool

@@ -4,7 +4,7 @@
 #include "path_stripping.hpp"
 #include "rondo/parallel/communicator.hpp"
 
-namespace rondo {
+namespace rondo::test_first_order_flow {
 namespace {
 
 /// From node 0 to node 1 straight, or by node 2.
@@ -37,4 +37,4 @@ TEST(FirstOrderFlow, LoadsBothWaysAlike) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_first_order_flow

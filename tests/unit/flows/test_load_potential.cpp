@@ -5,7 +5,7 @@
 #include "load_potential.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_load_potential {
 namespace {
 
 class LoadPotentialTest : public testing::Test {
@@ -42,4 +42,4 @@ TEST_F(LoadPotentialTest, NoGrowthIsKeptThatNoLongerHolds) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_load_potential

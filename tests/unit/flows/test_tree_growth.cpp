@@ -7,7 +7,7 @@
 #include "topologies.hpp"
 #include "tree_growth.hpp"
 
-namespace rondo {
+namespace rondo::test_tree_growth {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -46,4 +46,4 @@ TEST_F(TreeGrowthTest, SaysWhenADestinationIsOutOfReach) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_tree_growth

@@ -11,7 +11,7 @@
 #include "rondo/solvers/solvers.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_flows {
 namespace {
 
 Link link(int src, int dst, double bandwidth_GBps) {
@@ -187,4 +187,4 @@ TEST(TimeExpandedFlow, NeedsItsEpochs) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_flows

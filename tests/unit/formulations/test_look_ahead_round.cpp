@@ -6,7 +6,7 @@
 #include "rondo/solvers/solvers.hpp"
 
 /// Rounds on a few nodes, epochs of 1 us, with the best starts known by hand.
-namespace rondo {
+namespace rondo::test_look_ahead_round {
 namespace {
 
 using Starts = std::vector<RoundStart>;
@@ -222,4 +222,4 @@ TEST(LookAheadRound, EncodeRefusesForeignSlotsAndASecondOfAGroup) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_look_ahead_round

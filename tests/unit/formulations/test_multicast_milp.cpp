@@ -7,7 +7,7 @@
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/solvers/solvers.hpp"
 
-namespace rondo {
+namespace rondo::test_multicast_milp {
 namespace {
 
 constexpr double kChunkBytes = 1000;  // 1 us at 1 GB/s
@@ -256,4 +256,4 @@ TEST(MulticastMilp, RefusesWhatIsBeyondItsCap) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_multicast_milp

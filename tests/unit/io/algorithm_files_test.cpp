@@ -7,7 +7,7 @@
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
 
-namespace rondo {
+namespace rondo::algorithm_files_test {
 namespace {
 
 /// "[[0,0,1],[1,1,2]]" of (addr, src, dst), with `rest` behind each.
@@ -203,4 +203,4 @@ TEST(AlgorithmFiles, SchedulesOfTeccl) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::algorithm_files_test

@@ -7,7 +7,7 @@
 
 #include "expect_error.hpp"
 
-namespace rondo {
+namespace rondo::child_process_test {
 namespace {
 
 TEST(InChildProcess, ReturnsWhatTheChildGives) {
@@ -46,4 +46,4 @@ TEST(InChildProcess, MemoryBeyondTheLimitIsBlamedOnTheInput) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::child_process_test

@@ -3,7 +3,7 @@
 #include "expect_error.hpp"
 #include "rondo/io/json_files.hpp"
 
-namespace rondo {
+namespace rondo::demand_json_test {
 namespace {
 
 Topology ring() {
@@ -180,4 +180,4 @@ TEST(DemandJson, RefusesAnEmptyDemand) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::demand_json_test

@@ -12,7 +12,7 @@
 #include "expect_error.hpp"
 #include "temporary_folder.hpp"
 
-namespace rondo {
+namespace rondo::files_test {
 namespace {
 
 TEST(ReadTextFile, ReturnsEveryByte) {
@@ -126,4 +126,4 @@ TEST(DigestOf, IsXxh3) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::files_test

@@ -7,7 +7,7 @@
 #include "expect_error.hpp"
 #include "rondo/io/json_files.hpp"
 
-namespace rondo {
+namespace rondo::json_text_test {
 namespace {
 
 void expect_bad(const std::string& text, std::initializer_list<std::string> fragments) {
@@ -86,4 +86,4 @@ TEST(FormatJson, KeepsEveryBitOfNumbers) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::json_text_test

@@ -9,7 +9,7 @@
 #include "rondo/core/collective.hpp"
 #include "rondo/io/topology_files.hpp"
 
-namespace rondo {
+namespace rondo::machine_test {
 namespace {
 
 /// Two V100 with a NIC behind one PCIe switch; `from` is replaced by `to`.
@@ -281,4 +281,4 @@ TEST(NvidiaSmi, IsRefusedWithTheLine) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::machine_test

@@ -10,7 +10,7 @@
 #include "damaged_files.hpp"
 #include "example_round.hpp"
 
-namespace rondo {
+namespace rondo::round_files_test {
 namespace {
 
 constexpr const char* kDigest = "0123456789abcdef";
@@ -235,4 +235,4 @@ TEST_F(RoundFiles, AreReadByH5dump) {
 #endif
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::round_files_test

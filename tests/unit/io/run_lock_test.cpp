@@ -11,7 +11,7 @@
 #include "rondo/io/files.hpp"
 #include "temporary_folder.hpp"
 
-namespace rondo {
+namespace rondo::run_lock_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -143,4 +143,4 @@ TEST_F(RunLockTest, AFolderThatIsNotThereIsNamed) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::run_lock_test

@@ -10,7 +10,7 @@
 #include "rondo/io/json_files.hpp"
 #include "rondo/io/schedule_files.hpp"
 
-namespace rondo {
+namespace rondo::schedule_hdf5_test {
 namespace {
 
 constexpr const char* kDigest = "0123456789abcdef";
@@ -235,4 +235,4 @@ TEST(ScheduleHdf5, IsReadByH5dump) {
 #endif
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::schedule_hdf5_test

@@ -6,7 +6,7 @@
 #include "rondo/io/schedule_hdf5.hpp"
 #include "temporary_folder.hpp"
 
-namespace rondo {
+namespace rondo::schedule_json_test {
 namespace {
 
 template <class Change>
@@ -329,4 +329,4 @@ TEST(ScheduleJson, RefusesUnknownKeysAndWords) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::schedule_json_test

@@ -11,7 +11,7 @@
 #include "rondo/io/files.hpp"
 #include "rondo/io/topology_files.hpp"
 
-namespace rondo {
+namespace rondo::sketch_files_test {
 namespace {
 
 Json shipped(const std::string& name) {
@@ -216,4 +216,4 @@ TEST(Sketches, ASenderTakesAPartOfItsLinks) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::sketch_files_test

@@ -5,7 +5,7 @@
 #include "damaged_files.hpp"
 #include "rondo/io/json_files.hpp"
 
-namespace rondo {
+namespace rondo::state_files_test {
 namespace {
 
 constexpr const char* kDigest = "0123456789abcdef";
@@ -88,4 +88,4 @@ TEST(SealedJson, RefusesEveryFlippedBit) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::state_files_test

@@ -10,7 +10,7 @@
 #include "rondo/io/json_files.hpp"
 #include "rondo/io/topology_files.hpp"
 
-namespace rondo {
+namespace rondo::topology_json_test {
 namespace {
 
 /// GPU 0 -> switch 2 -> GPU 1 and back.
@@ -284,4 +284,4 @@ TEST(TopologyJson, RefusesOneGpu) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::topology_json_test

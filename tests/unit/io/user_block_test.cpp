@@ -5,7 +5,7 @@
 #include "expect_error.hpp"
 #include "temporary_folder.hpp"
 
-namespace rondo {
+namespace rondo::user_block_test {
 namespace {
 
 constexpr const char* kDigestInBlock = "0123456789abcdef";
@@ -90,4 +90,4 @@ TEST_F(UserBlockTest, NeedsAFile) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::user_block_test

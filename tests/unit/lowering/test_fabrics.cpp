@@ -4,7 +4,7 @@
 #include "schedules.hpp"
 
 /// Every shipped topology, and more GPUs: what is emitted is accepted, as it is written.
-namespace rondo::test {
+namespace rondo::test::test_fabrics {
 namespace {
 
 void expect_accepted(const Topology& topology, Collective collective, int chunks, bool in_place) {
@@ -36,4 +36,4 @@ TEST(LoweringFabrics, AllGatherOnATorusOf64) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_fabrics

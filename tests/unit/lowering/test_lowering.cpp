@@ -6,7 +6,7 @@
 #include "topologies.hpp"
 
 /// Schedules that can be followed by hand, and what becomes of them.
-namespace rondo::test {
+namespace rondo::test::test_lowering {
 namespace {
 
 using msccl::Buffer;
@@ -298,4 +298,4 @@ TEST(Lowering, OptionsAreChecked) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_lowering

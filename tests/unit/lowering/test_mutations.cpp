@@ -7,7 +7,7 @@
 #include "topologies.hpp"
 
 /// Programs that were right, damaged: the checker has to refuse whatever changes the result.
-namespace rondo::test {
+namespace rondo::test::test_mutations {
 namespace {
 
 using msccl::Buffer;
@@ -260,4 +260,4 @@ TEST(XmlMutations, NoneThatChangesASumIsAccepted) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_mutations

@@ -8,7 +8,7 @@
 #include "topologies.hpp"
 
 /// Schedules that combine, and the programs that they become.
-namespace rondo::test {
+namespace rondo::test::test_sums {
 namespace {
 
 using msccl::Gpu;
@@ -261,4 +261,4 @@ TEST(LoweringSums, OnEveryShippedFabric) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_sums

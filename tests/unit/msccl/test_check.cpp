@@ -5,7 +5,7 @@
 #include "rondo/core/error.hpp"
 
 /// Every kind of finding, on programs small enough to be followed by hand.
-namespace rondo::xmlcheck {
+namespace rondo::xmlcheck::test_check {
 namespace {
 
 using namespace msccl;
@@ -323,4 +323,4 @@ TEST(CheckXml, CustomDemandsAreCheckedWhereTheyAreKnown) {
 }
 
 }  // namespace
-}  // namespace rondo::xmlcheck
+}  // namespace rondo::xmlcheck::test_check

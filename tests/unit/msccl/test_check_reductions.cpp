@@ -4,7 +4,7 @@
 #include "findings_text.hpp"
 
 /// Programs that combine data, and rooted ones.
-namespace rondo::xmlcheck {
+namespace rondo::xmlcheck::test_check_reductions {
 namespace {
 
 using namespace msccl;
@@ -92,4 +92,4 @@ TEST(CheckXmlReductions, FindsTheRoot) {
 }
 
 }  // namespace
-}  // namespace rondo::xmlcheck
+}  // namespace rondo::xmlcheck::test_check_reductions

@@ -4,7 +4,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/msccl/xml.hpp"
 
-namespace rondo::msccl {
+namespace rondo::msccl::test_xml {
 namespace {
 
 const char* const kFile =
@@ -134,4 +134,4 @@ TEST(MscclXml, SurvivesTruncationAnywhere) {
 }
 
 }  // namespace
-}  // namespace rondo::msccl
+}  // namespace rondo::msccl::test_xml

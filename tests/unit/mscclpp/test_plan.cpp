@@ -6,7 +6,7 @@
 #include "rondo/mscclpp/unfolded.hpp"
 
 /// Reading and writing of execution plans, and what they mean at a size.
-namespace rondo::mscclpp {
+namespace rondo::mscclpp::test_plan {
 namespace {
 
 using test::exchange;
@@ -101,4 +101,4 @@ TEST(PlanSizes, InPlaceByTheCollectivesRule) {
 }
 
 }  // namespace
-}  // namespace rondo::mscclpp
+}  // namespace rondo::mscclpp::test_plan

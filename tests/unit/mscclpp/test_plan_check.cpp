@@ -4,7 +4,7 @@
 #include "rondo/mscclpp/check.hpp"
 
 /// What the checker accepts and refuses, and why.
-namespace rondo::test {
+namespace rondo::test::test_plan_check {
 namespace {
 
 std::string findings(const Plan& plan, bool with_caps = true) {
@@ -148,4 +148,4 @@ TEST(PlanCheck, Results) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_plan_check

@@ -11,7 +11,7 @@
 namespace rondo {
 EngineInfo exchange_engine();
 }
-namespace rondo::test {
+namespace rondo::test::test_plan_lowering {
 namespace {
 
 using mscclpp::ChannelType;
@@ -340,4 +340,4 @@ TEST(PlanMutations, NoneThatChangesTheResultIsAccepted) {
 }
 
 }  // namespace
-}  // namespace rondo::test
+}  // namespace rondo::test::test_plan_lowering

@@ -10,7 +10,7 @@
 #include "places.hpp"
 #include "text.hpp"
 
-namespace rondo::pictures {
+namespace rondo::pictures::test_analysis {
 namespace {
 
 TEST(Analysis, LoadsAreThoseOfTheSends) {
@@ -147,4 +147,4 @@ TEST(Text, NamesCannotBreakOut) {
 }
 
 }  // namespace
-}  // namespace rondo::pictures
+}  // namespace rondo::pictures::test_analysis

@@ -8,7 +8,7 @@
 #include "rondo/pictures/pictures.hpp"
 #include "words.hpp"
 
-namespace rondo {
+namespace rondo::test_pictures {
 namespace {
 
 using Json = nlohmann::json;
@@ -214,4 +214,4 @@ TEST(Words, TellResultAndCertificate) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_pictures

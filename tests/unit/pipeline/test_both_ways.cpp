@@ -8,7 +8,7 @@
 #include "same_sends.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_both_ways {
 namespace {
 
 constexpr double kBytes = 1e4;
@@ -75,4 +75,4 @@ TEST(BothWays, OnlyWhereBackwardsIsTheSame) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_both_ways

@@ -12,7 +12,7 @@
 
 /// Lower bounds against schedules where latency and bandwidth mix, on random fabrics. Others than those of
 /// the test suite: --gtest_random_seed=1, 2 and so on.
-namespace rondo {
+namespace rondo::test_bounds_hold {
 namespace {
 
 /// 4 to 6 GPUs on a one-way ring with more links, perhaps over a switch, of figures without a common unit.
@@ -191,4 +191,4 @@ TEST(CustomDemand, EndsAsTheCollectiveThatItIs) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_bounds_hold

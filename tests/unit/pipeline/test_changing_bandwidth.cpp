@@ -7,7 +7,7 @@
 #include "topologies.hpp"
 
 /// Schedules on links whose bandwidth changes.
-namespace rondo {
+namespace rondo::test_changing_bandwidth {
 namespace {
 
 /// A mesh of 2 x 3 GPUs some links of which change at `at_us`.
@@ -107,4 +107,4 @@ TEST(ChangingBandwidth, LinearProgramsByColumnsDoNotKnowIt) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_changing_bandwidth

@@ -8,7 +8,7 @@
 #include "rondo/pipeline/synthesize.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_combining {
 namespace {
 
 SynthesisResult combine(const std::shared_ptr<const Topology>& topology, const Demand& demand,
@@ -171,4 +171,4 @@ TEST(AllReduce, MayBeOverSomeGpus) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_combining

@@ -8,7 +8,7 @@
 #include "same_sends.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_engine_runner {
 namespace {
 
 /// A demand on four GPUs around a switch, and what an EngineRunner refers to.
@@ -85,4 +85,4 @@ TEST_F(EngineRunnerTest, AnEngineThatDoesNotSupportTheDemandSaysSo) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_engine_runner

@@ -2,7 +2,7 @@
 
 #include "expected_seconds.hpp"
 
-namespace rondo {
+namespace rondo::test_expected_seconds {
 namespace {
 
 TEST(ExpectedSeconds, AreThoseOfTheLastOneOfItsKind) {
@@ -21,4 +21,4 @@ TEST(ExpectedSeconds, AreThoseOfTheLastOneOfItsKind) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_expected_seconds

@@ -7,7 +7,7 @@
 #include "rondo/core/replay.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_explore {
 namespace {
 
 /// Says that an AllGather of four GPUs is over at once, with one send.
@@ -66,4 +66,4 @@ TEST(Explore, WithoutAScheduleTheFaultIsTheError) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_explore

@@ -9,7 +9,7 @@
 #include "same_sends.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_improvement {
 namespace {
 
 Demand allgather(const Topology& topology, int chunks = 1) {
@@ -219,4 +219,4 @@ TEST(Improvement, OfTwoStartsTheEarlierGoesOnAsIfAlone) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_improvement

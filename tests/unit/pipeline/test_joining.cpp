@@ -10,7 +10,7 @@
 #include "same_sends.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_joining {
 namespace {
 
 std::shared_ptr<const Topology> with_message_costs(const Topology& topology, double message_us) {
@@ -156,4 +156,4 @@ TEST(Joining, SmallDataOnTheLinksOfTaccl) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_joining

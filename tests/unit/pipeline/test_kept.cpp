@@ -13,7 +13,7 @@
 #include "topologies.hpp"
 
 /// Schedules that were made before, on other figures.
-namespace rondo {
+namespace rondo::test_kept {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -242,4 +242,4 @@ TEST(Kept, ResumesFromAnyOfItsStates) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_kept

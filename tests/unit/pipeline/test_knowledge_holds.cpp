@@ -15,7 +15,7 @@
 
 /// Knowledge, found and changed at random, against schedules on random fabrics where messages cost. Others
 /// than those of the test suite: --gtest_random_seed=1, 2 and so on.
-namespace rondo {
+namespace rondo::test_knowledge_holds {
 namespace {
 
 /// 4 to 6 GPUs around one or two switches of some kind, or on a one-way ring with more links; messages cost
@@ -168,4 +168,4 @@ TEST(KnowledgeHolds, NoScheduleEndsBeforeIt) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_knowledge_holds

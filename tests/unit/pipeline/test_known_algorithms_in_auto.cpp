@@ -7,7 +7,7 @@
 #include "rondo/pipeline/synthesize.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_known_algorithms_in_auto {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -75,4 +75,4 @@ TEST(Auto, IsNoLaterThanKnownAlgorithmsWhereMessagesOverRailsCost) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_known_algorithms_in_auto

@@ -11,7 +11,7 @@
 #include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 
-namespace rondo {
+namespace rondo::test_options {
 namespace {
 
 using Texts = std::map<std::string, std::string>;
@@ -214,4 +214,4 @@ TEST(Options, ValuesOutOfRangeAreRefusedByName) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_options

@@ -12,7 +12,7 @@
 #include "topologies.hpp"
 
 /// Links that fail while a schedule is running.
-namespace rondo {
+namespace rondo::test_repair {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -267,4 +267,4 @@ TEST(Repair, ALiveStateThatIsAnotherIsRefused) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_repair

@@ -12,7 +12,7 @@
 #include "topologies.hpp"
 
 /// Engine rounds on one rank: what rounds leave behind, and how good they are.
-namespace rondo {
+namespace rondo::test_rounds {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -306,4 +306,4 @@ TEST(Reassemble, UnmetDemandIsRefused) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_rounds

@@ -11,7 +11,7 @@
 #include "topologies.hpp"
 
 /// Collectives of a group and by counts, through the whole main job.
-namespace rondo {
+namespace rondo::test_shapes {
 namespace {
 
 SynthesisResult solved(const std::shared_ptr<const Topology>& topology, const Demand& demand,
@@ -153,4 +153,4 @@ TEST(Counts, ALargePartIsCutIntoMoreChunks) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_shapes

@@ -15,7 +15,7 @@
 #include "tenant_orders.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_sharing {
 namespace {
 
 using Fabric = std::shared_ptr<const Topology>;
@@ -302,4 +302,4 @@ TEST(LateSums, AreAddedUpAtTheLatestGpu) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_sharing

@@ -7,7 +7,7 @@
 
 /// A broadcast of 3 MB from GPU 0 to two others over one link each. Both links together carry it in 1500 us,
 /// and the last byte is 1 us on its way: no schedule ends before 1501 us.
-namespace rondo {
+namespace rondo::test_stop_rule {
 namespace {
 
 class StopRuleTest : public testing::Test {
@@ -106,4 +106,4 @@ TEST_F(StopRuleTest, NoSearchForLessThanTheChunksAskedForAllow) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_stop_rule

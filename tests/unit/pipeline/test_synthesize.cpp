@@ -14,7 +14,7 @@
 #include "same_sends.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_synthesize {
 namespace {
 
 SynthesisResult solve(const std::shared_ptr<const Topology>& topology, Collective collective, double bytes,
@@ -339,4 +339,4 @@ TEST(Synthesize, ATimeLimitLeavesAScheduleThatIsMadeSoon) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_synthesize

@@ -8,7 +8,7 @@
 
 /// GPU 0 sends four chunks to each of GPUs 1 and 2, all of them over its own links, 80.5 us; the links
 /// between these two are idle. Where each takes a chunk from the other, all is over at 61 us.
-namespace rondo {
+namespace rondo::test_time_left {
 namespace {
 
 constexpr double kBytes = 4e6;
@@ -102,4 +102,4 @@ TEST_F(TimeLeft, ASignalLeavesTheScheduleAsItIs) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_time_left

@@ -10,7 +10,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/profile/profile.hpp"
 
-namespace rondo::profile {
+namespace rondo::profile::test_profile {
 namespace {
 
 struct Pipe {
@@ -263,4 +263,4 @@ TEST(Profile, TablesNameEveryLink) {
 }
 
 }  // namespace
-}  // namespace rondo::profile
+}  // namespace rondo::profile::test_profile

@@ -4,7 +4,7 @@
 #include "certificates.hpp"
 #include "rondo/core/generators.hpp"
 
-namespace rondo {
+namespace rondo::test_certificate {
 namespace {
 
 /// Three GPUs around switch 3: 10 GB/s, 1 us up, 2 us down; links 0-2 go up, 3-5 down.
@@ -257,4 +257,4 @@ TEST(Certificate, NamesItsKind) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_certificate

@@ -6,7 +6,7 @@
 
 /// What GPUs can have by when. Times of the certificates are a little earlier than sums of delays: what
 /// starts just as something arrives has it.
-namespace rondo {
+namespace rondo::test_knowledge {
 namespace {
 
 constexpr double kEarlier = 1 - 1e-8;
@@ -184,4 +184,4 @@ TEST(Knowledge, RefusesWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_knowledge

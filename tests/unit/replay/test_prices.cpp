@@ -9,7 +9,7 @@
 #include "rondo/solvers/solvers.hpp"
 #include "unrolled_network.hpp"
 
-namespace rondo {
+namespace rondo::test_prices {
 namespace {
 
 std::optional<LowerBound> found_prices(const Topology& topology, const Demand& demand, double least_us) {
@@ -280,4 +280,4 @@ TEST(PricesMutations, ProveNoMoreThanAFlowOfLeastTime) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_prices

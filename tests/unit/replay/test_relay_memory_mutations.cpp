@@ -12,7 +12,7 @@
 #include "sequential_scheduler.hpp"
 
 /// Less memory than a schedule takes at one of its relays is always found (rule 12).
-namespace rondo {
+namespace rondo::test_relay_memory_mutations {
 namespace {
 
 constexpr double kSlackUs = 1e-6;
@@ -88,4 +88,4 @@ TEST(RelayMemoryMutations, LessThanWhatIsHeldIsRefused) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_relay_memory_mutations

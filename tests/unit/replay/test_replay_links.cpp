@@ -3,7 +3,7 @@
 #include "by_hand.hpp"
 
 /// Rules 1, 2, 6 and 7: links and GPUs.
-namespace rondo {
+namespace rondo::test_replay_links {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -273,4 +273,4 @@ TEST(Replay, NamesTheFirstViolationInTime) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replay_links

@@ -13,7 +13,7 @@
 #include "sequential_scheduler.hpp"
 
 /// Every single change of a valid schedule that changes its meaning is found.
-namespace rondo {
+namespace rondo::test_replay_mutations {
 namespace {
 
 Topology with_buffers(const Topology& topology) {
@@ -206,4 +206,4 @@ TEST(ReplayMutations, TheViolationDoesNotDependOnTheOrderOfSends) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replay_mutations

@@ -3,7 +3,7 @@
 #include "by_hand.hpp"
 
 /// Transfers with numbers, their rates and message costs.
-namespace rondo {
+namespace rondo::test_replay_numbers {
 namespace {
 
 /// 0 -> 1 and 0 -> 2, 1 GB/s; two chunks of 10 and 5 us.
@@ -275,4 +275,4 @@ TEST(ReplayMessages, SendsThatMeetNeedNumbers) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replay_numbers

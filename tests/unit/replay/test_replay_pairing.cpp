@@ -7,7 +7,7 @@
 
 /// Where the rules leave open which arrival an onward send belongs to, the replay agrees with trying all
 /// pairings.
-namespace rondo {
+namespace rondo::test_replay_pairing {
 namespace {
 
 constexpr double kChunk = 10 * kUs;
@@ -187,4 +187,4 @@ TEST(ReplayPairing, ACopyWaitsForWhatArrivesAtTheSameInstant) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replay_pairing

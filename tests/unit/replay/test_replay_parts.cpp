@@ -5,7 +5,7 @@
 #include "replay_by_parts.hpp"
 #include "topologies.hpp"
 
-namespace rondo {
+namespace rondo::test_replay_parts {
 namespace {
 
 Send send(int chunk, int link, double start_us, double us = 1000) {
@@ -109,4 +109,4 @@ TEST(ChunkRange, EveryChunkHasOneRank) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replay_parts

@@ -1,7 +1,7 @@
 #include "by_hand.hpp"
 
 /// Links whose bandwidth changes.
-namespace rondo {
+namespace rondo::test_replay_steps {
 namespace {
 
 /// 0 -> 1: 1 GB/s, from 10 us on half of it, down from 20 to 30 us.
@@ -128,4 +128,4 @@ TEST(ReplaySteps, SendsThatMeetNeedNumbers) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replay_steps

@@ -10,7 +10,7 @@
 
 /// Sums over trees of links and through switches that add: every single change of a valid schedule that adds
 /// something twice, loses it or does not wait for it is found.
-namespace rondo {
+namespace rondo::test_replay_sum_mutations {
 namespace {
 
 struct SumScenario {
@@ -299,4 +299,4 @@ TEST(SumMutations, AStoredSumDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replay_sum_mutations

@@ -1,7 +1,7 @@
 #include "by_hand.hpp"
 
 /// Rule 10: switches that add.
-namespace rondo {
+namespace rondo::test_replay_sum_switches {
 namespace {
 
 /// 0 and 1 -> switch -> 2 and 3.
@@ -173,4 +173,4 @@ TEST(ReplaySumSwitches, AStoringSwitchAddsNothingTwice) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replay_sum_switches

@@ -1,7 +1,7 @@
 #include "by_hand.hpp"
 
 /// Rule 9: what is added up where.
-namespace rondo {
+namespace rondo::test_replay_sums {
 namespace {
 
 /// 0 -> 1 -> 2 and back, 1 GB/s; chunks of 1 us.
@@ -192,4 +192,4 @@ TEST(ReplaySums, SeveralSourcesOfDataAreHolders) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replay_sums

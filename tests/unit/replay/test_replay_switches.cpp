@@ -1,7 +1,7 @@
 #include "by_hand.hpp"
 
 /// Rules 3, 4 and 5: switches.
-namespace rondo {
+namespace rondo::test_replay_switches {
 namespace {
 
 /// 0 -> switch -> {1, 2}: in at 2 GB/s after 0.5 us, out at 1 GB/s after 0.25 us; a chunk of 10 us at 1 GB/s.
@@ -342,4 +342,4 @@ TEST(ReplaySwitches, ATransferMayReturnToItsSender) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replay_switches

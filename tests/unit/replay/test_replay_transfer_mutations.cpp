@@ -11,7 +11,7 @@
 
 /// Transfers with numbers, rates, message costs and changing bandwidth: every single change of a valid
 /// schedule that breaks one of their rules is found.
-namespace rondo {
+namespace rondo::test_replay_transfer_mutations {
 namespace {
 
 ReplayResult judge(const Scenario& scenario, const std::vector<Send>& sends) {
@@ -228,4 +228,4 @@ TEST(TransferMutations, ALinkGoesDownUnderWay) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_replay_transfer_mutations

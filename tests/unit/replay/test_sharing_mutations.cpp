@@ -13,7 +13,7 @@
 #include "sum_schedules.hpp"
 
 /// Times from which data is there, and tenants: what a schedule does not keep to is always found.
-namespace rondo {
+namespace rondo::test_sharing_mutations {
 namespace {
 
 constexpr double kNotYet = std::numeric_limits<double>::infinity();
@@ -121,4 +121,4 @@ TEST(SharingMutations, TenantsHaveOnePositivePriorityEach) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_sharing_mutations

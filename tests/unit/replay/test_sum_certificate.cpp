@@ -4,7 +4,7 @@
 #include "rondo/core/generators.hpp"
 #include "rondo/core/index.hpp"
 
-namespace rondo {
+namespace rondo::test_sum_certificate {
 namespace {
 
 std::vector<GpuId> gpus(const std::vector<int>& ids) {
@@ -241,4 +241,4 @@ TEST(Steps, APartitionCountsThemAndSumsForOneGpuAreRefused) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_sum_certificate

@@ -4,7 +4,7 @@
 #include "certificates.hpp"
 #include "rondo/core/transposition.hpp"
 
-namespace rondo {
+namespace rondo::test_time_cut {
 namespace {
 
 TimeCutCertificate time_cut(int gpu, std::vector<double> alpha_us) {
@@ -203,4 +203,4 @@ TEST(TimeCut, RoundingOfLargeTimesHelpsNobody) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_time_cut

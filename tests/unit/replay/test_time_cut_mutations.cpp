@@ -4,7 +4,7 @@
 #include "certificates.hpp"
 #include "unrolled_network.hpp"
 
-namespace rondo {
+namespace rondo::test_time_cut_mutations {
 namespace {
 
 TimeCutCertificate mutated(TimeCutCertificate cut, Random& random) {
@@ -80,4 +80,4 @@ TEST(TimeCutMutations, ProveNoMoreThanTheFlowOfLeastTime) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_time_cut_mutations

@@ -8,7 +8,7 @@
 #include "rondo/solvers/pdhg.hpp"
 #include "rondo/solvers/solvers.hpp"
 
-namespace rondo {
+namespace rondo::test_pdhg {
 namespace {
 
 /// Small numbers, the same everywhere.
@@ -182,4 +182,4 @@ TEST(Pdhg, GoesOnFromWhereItWasInterrupted) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_pdhg

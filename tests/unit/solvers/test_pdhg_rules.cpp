@@ -5,7 +5,7 @@
 #include "pdhg_bound.hpp"
 #include "pdhg_rules.hpp"
 
-namespace rondo {
+namespace rondo::test_pdhg_rules {
 namespace {
 
 PdhgResiduals at_the_edge() {
@@ -93,4 +93,4 @@ TEST(PdhgBound, RowsImplyBounds) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_pdhg_rules

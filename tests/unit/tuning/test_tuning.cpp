@@ -4,7 +4,7 @@
 #include "rondo/tuning/tuner.hpp"
 
 /// Tuning: spaces, objectives, and the search on models whose optimum is known.
-namespace rondo::tuning {
+namespace rondo::tuning::test_tuning {
 namespace {
 
 const char* const kSmallSpace = R"({"format": "rondo-tuning-space", "version": 1, "parameters": [
@@ -242,4 +242,4 @@ TEST(ExecutorModel, Couplings) {
 }
 
 }  // namespace
-}  // namespace rondo::tuning
+}  // namespace rondo::tuning::test_tuning

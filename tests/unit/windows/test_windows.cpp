@@ -15,7 +15,7 @@
 
 /// Windows of a plan that can be improved by hand: GPU 0 sends four chunks to each of GPUs 1 and 2, all of
 /// them over its own links, and the links between these two are idle.
-namespace rondo {
+namespace rondo::test_windows {
 namespace {
 
 constexpr double kBytes = 4e6;
@@ -193,4 +193,4 @@ TEST(CopiesInWindows, ACopyTakesAnotherWay) {
 }
 
 }  // namespace
-}  // namespace rondo
+}  // namespace rondo::test_windows
