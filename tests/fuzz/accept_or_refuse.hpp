@@ -7,6 +7,14 @@
 
 #include "rondo/core/error.hpp"
 
+/// The head of a target: what libFuzzer calls, or where one program has them all a function of the target's
+/// name.
+#ifdef RONDO_FUZZ
+#define RONDO_FUZZ_TARGET(name) extern "C" int LLVMFuzzerTestOneInput
+#else
+#define RONDO_FUZZ_TARGET(name) extern "C" int rondo_fuzz_##name
+#endif
+
 namespace rondo::fuzz {
 
 inline std::string to_string(const std::uint8_t* data, std::size_t size) {

@@ -31,7 +31,7 @@ void time_and_write(const rondo::Algorithm& algorithm) {
 }  // namespace
 
 /// Algorithm JSON of msccl-tools and TACCL, schedules of TE-CCL and MSCCL XML, up to their schedule.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+RONDO_FUZZ_TARGET(algorithm)(const std::uint8_t* data, std::size_t size) {
   using namespace rondo;
   fuzz::accept_or_refuse([&] {
     const std::string text = fuzz::to_string(data, size);

@@ -49,7 +49,7 @@ void read_measurements(const Json& json) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+RONDO_FUZZ_TARGET(catalogue)(const std::uint8_t* data, std::size_t size) {
   const std::string text = fuzz::to_string(data, size);
   for (const auto read : {read_one_cell, read_some_bins, read_configurations, read_space, read_measurements})
     fuzz::accept_or_refuse([&] { read(parse_json(text, "input")); });

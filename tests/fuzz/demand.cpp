@@ -3,7 +3,7 @@
 #include "rondo/io/json_files.hpp"
 
 /// A demand file for four GPUs in a ring: what is accepted has to come back from its own text.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+RONDO_FUZZ_TARGET(demand)(const std::uint8_t* data, std::size_t size) {
   using namespace rondo;
   static const Topology ring = generate_topology("ring", {{"gpus", "4"}});
   fuzz::accept_or_refuse([&] {

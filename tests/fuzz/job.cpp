@@ -2,7 +2,7 @@
 #include "settings.hpp"
 
 /// A job file (--config): every reader of a value on whatever it sets, and --print-config of it read again.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+RONDO_FUZZ_TARGET(job)(const std::uint8_t* data, std::size_t size) {
   using namespace rondo;
   using namespace rondo::cli;
   static const std::vector<OptionGroup> groups = {{"Job",

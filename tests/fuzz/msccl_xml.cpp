@@ -3,7 +3,7 @@
 #include "rondo/xmlcheck/check.hpp"
 
 /// MSCCL XML of any producer, which has to come back from its own text, and all checks of the program.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+RONDO_FUZZ_TARGET(msccl_xml)(const std::uint8_t* data, std::size_t size) {
   using namespace rondo;
   fuzz::accept_or_refuse([&] {
     const msccl::Program program = msccl::parse_xml(fuzz::to_string(data, size));

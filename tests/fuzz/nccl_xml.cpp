@@ -4,7 +4,7 @@
 
 /// NCCL's topology XML: the machine alone and two of them, which have to be topologies that can be written
 /// and read again.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+RONDO_FUZZ_TARGET(nccl_xml)(const std::uint8_t* data, std::size_t size) {
   using namespace rondo;
   fuzz::accept_or_refuse([&] {
     const Machine machine = parse_nccl_xml(fuzz::to_string(data, size), "input");

@@ -4,7 +4,7 @@
 
 /// Execution plans of MSCCL++, of any producer: what is read comes back from its own text, and all checks of
 /// it.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+RONDO_FUZZ_TARGET(plan)(const std::uint8_t* data, std::size_t size) {
   using namespace rondo;
   fuzz::accept_or_refuse([&] {
     const mscclpp::Plan plan = mscclpp::plan_from_json(parse_json(fuzz::to_string(data, size), "input"));

@@ -3,7 +3,7 @@
 #include "sealed_file.hpp"
 
 /// HDF5 of a schedule behind a right user block, then its replay.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+RONDO_FUZZ_TARGET(schedule_file)(const std::uint8_t* data, std::size_t size) {
   rondo::fuzz::read_sealed(data, size, -1, [](const auto& path) {
     const rondo::ProvenSchedule proven = rondo::read_schedule_hdf5(path);
     rondo::replay(proven.topology, proven.demand, proven.schedule.sends);

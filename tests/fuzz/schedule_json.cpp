@@ -3,7 +3,7 @@
 #include "rondo/io/json_files.hpp"
 
 /// A schedule as JSON, through the replay and its bound's certificate.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+RONDO_FUZZ_TARGET(schedule_json)(const std::uint8_t* data, std::size_t size) {
   using namespace rondo;
   fuzz::accept_or_refuse([&] {
     const ProvenSchedule proven = schedule_from_json(parse_json(fuzz::to_string(data, size), "input"));

@@ -2,7 +2,7 @@
 #include "rondo/io/sketch_files.hpp"
 
 /// TACCL's inputs: a sketch, and what it leaves of two fabrics; a profile, and one and two of its nodes.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+RONDO_FUZZ_TARGET(sketch)(const std::uint8_t* data, std::size_t size) {
   using namespace rondo;
   fuzz::accept_or_refuse([&] {
     const Json json = parse_json(fuzz::to_string(data, size), "input");

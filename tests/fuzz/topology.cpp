@@ -2,7 +2,7 @@
 #include "rondo/io/json_files.hpp"
 
 /// A topology file: what is accepted has to come back from its own text.
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+RONDO_FUZZ_TARGET(topology)(const std::uint8_t* data, std::size_t size) {
   using namespace rondo;
   fuzz::accept_or_refuse([&] {
     const Topology topology = topology_from_json(parse_json(fuzz::to_string(data, size), "input"));
