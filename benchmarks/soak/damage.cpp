@@ -99,24 +99,23 @@ void check_damaged(Campaign& campaign, const Subject& subject, const fs::path& r
   tally.count(name == "lock" ? "lock waited for, then taken over" : "gone on with the state before");
 }
 
-/// A run that was stopped when it had something to go on from, or a finished one; nothing where the engine
-/// keeps no states.
-std::optional<Subject> prepare(Campaign& campaign, const Problem& problem, bool finished) {
+/// A run that was stopped when it had something to go on from; nothing where the engine keeps no states.
+std::optional<Subject> stopped(Campaign& campaign, const Problem& problem) {
   constexpr std::size_t kEnough = 2;
-  const fs::path output = campaign.folder / (problem.name + (finished ? "-finished" : "-unfinished"));
-  Subject subject{&problem, finished, output};
+  const fs::path output = campaign.folder / (problem.name + "-unfinished");
+  Subject subject{&problem, false, output};
   const Words command = joined(joined({"solve"}, problem.arguments), {"--output", output.string()});
   for (int attempt = 0; attempt < 20; ++attempt) {
     fs::remove_all(output);
     Process process(campaign, command, 1);
     std::size_t most = 0;
-    while (!finished && process.running() && most < kEnough) {
+    while (process.running() && most < kEnough) {
       most = problem.name == "rounds" ? num_round_files(output) : num_states(output);
       sleep_s(0.001);
     }
-    if (!finished) process.signal(SIGKILL);  // so that its lock stays
+    process.signal(SIGKILL);  // so that its lock stays
     process.wait();
-    if (finished == fs::exists(output / "report.json")) {
+    if (!fs::exists(output / "report.json")) {
       list_files(subject);
       return subject;
     }
@@ -125,20 +124,44 @@ std::optional<Subject> prepare(Campaign& campaign, const Problem& problem, bool 
   return std::nullopt;
 }
 
+/// Of each problem in turn the undisturbed run and one that was stopped, each made when its turn comes.
+class Subjects {
+ public:
+  explicit Subjects(Campaign& campaign)
+      : campaign_(campaign), problems_(campaign), all_(2 * problems_.size()) {}
+  const Subject& next() {
+    for (;; ++turn_) {
+      std::optional<Subject>& subject = all_[turn_ % all_.size()];
+      if (turn_ < all_.size()) subject = made(turn_);
+      if (subject) {
+        ++turn_;
+        return *subject;
+      }
+    }
+  }
+
+ private:
+  std::optional<Subject> made(std::size_t turn) {
+    const Problem& problem = problems_.at(static_cast<int>(turn / 2));
+    if (turn % 2 == 1) return stopped(campaign_, problem);
+    Subject subject{&problem, true, problems_.undisturbed(problem)};
+    list_files(subject);
+    return subject;
+  }
+  Campaign& campaign_;
+  Problems problems_;
+  std::vector<std::optional<Subject>> all_;
+  std::size_t turn_ = 0;
+};
+
 }  // namespace
 
 void damage_campaign(Campaign& campaign, Tally& tally) {
   constexpr std::size_t kLocks = 60;  // one of so many: it costs seconds of waiting for its owner
-  const std::vector<Problem> all = problems(campaign);
   const fs::path copy = campaign.folder / "damaged";
-  std::vector<Subject> subjects;
-  for (const Problem& problem : all) {
-    for (const bool finished : {true, false}) {
-      if (auto subject = prepare(campaign, problem, finished)) subjects.push_back(std::move(*subject));
-    }
-  }
+  Subjects subjects(campaign);
   for (int i = 0; campaign.next(); ++i) {
-    const Subject& subject = subjects[static_cast<std::size_t>(i) % subjects.size()];
+    const Subject& subject = subjects.next();
     auto kinds = subject.files;
     if (campaign.number(1, kLocks) > 1) kinds.erase("lock");
     const auto& [kind, files] =

@@ -100,13 +100,10 @@ void expect_read_only_refused(Campaign& campaign, const SmallDisk& disk, const P
 }  // namespace
 
 void disk_campaign(Campaign& campaign, Tally& tally) {
-  const std::vector<Problem> all = problems(campaign);
+  Problems problems(campaign);
   const SmallDisk disk(campaign.folder / "disk");
-  const auto solved = [&](const Problem& problem) {
-    return campaign.folder / ("undisturbed-" + problem.name);
-  };
   for (int i = 0; campaign.next(); ++i) {
-    const Problem& problem = all[static_cast<std::size_t>(i) % all.size()];
+    const Problem& problem = problems.at(i);
     const int ranks = 1 << campaign.number(0, 1);
     fs::remove_all(disk.folder() / "run");
     std::string space;
@@ -118,7 +115,7 @@ void disk_campaign(Campaign& campaign, Tally& tally) {
               // small
       constexpr std::size_t kFirst = 8;
       const std::size_t blocks =
-          campaign.number(0, i % 2 == 0 ? kFirst : blocks_of(solved(problem)) + kFirst);
+          campaign.number(0, i % 2 == 0 ? kFirst : blocks_of(problems.undisturbed(problem)) + kFirst);
       space = std::to_string(blocks) + " blocks";
       disk.leave_bytes(blocks * kBlock);
     }
@@ -126,8 +123,9 @@ void disk_campaign(Campaign& campaign, Tally& tally) {
     if (i % 20 == 19) std::cout << i + 1 << " disks, " << tally.findings() << " findings" << std::endl;
   }
   fs::remove_all(disk.folder() / "run");
-  expect_outputs_survive(campaign, disk, solved(all[0]), tally);
-  expect_read_only_refused(campaign, disk, all[0], tally);
+  const Problem& first = problems.at(0);
+  expect_outputs_survive(campaign, disk, problems.undisturbed(first), tally);
+  expect_read_only_refused(campaign, disk, first, tally);
   tally.expect(says_something(campaign, tally, "code 73"), "too few disks filled up to say anything");
 }
 

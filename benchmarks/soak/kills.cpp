@@ -90,10 +90,10 @@ void expect_resumes(Campaign& campaign, const Problem& problem, const fs::path& 
 
 void kill_campaign(Campaign& campaign, Tally& tally) {
   constexpr std::size_t kMostInARow = 3;
-  std::vector<Problem> all = problems(campaign);
+  Problems problems(campaign);
   const fs::path output = campaign.folder / "killed";
   for (int i = 0; campaign.done < campaign.count; ++i) {
-    Problem& problem = all[static_cast<std::size_t>(i) % all.size()];
+    Problem& problem = problems.at(i);
     fs::remove_all(output);
     const std::string what = problem.name + ", run " + std::to_string(i);
     // Every other run is killed once, the others again while they go on.

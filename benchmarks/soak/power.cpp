@@ -31,14 +31,14 @@ std::size_t cut_power(Campaign& campaign, const Problem& problem, int ranks, con
 }  // namespace
 
 void power_campaign(Campaign& campaign, Tally& tally) {
-  const std::vector<Problem> all = problems(campaign);
+  Problems problems(campaign);
   const fs::path empty = campaign.folder / "empty.img";
   const fs::path image = campaign.folder / "disk.img";
   const fs::path copy = campaign.folder / "copy.img";
   const fs::path after = campaign.folder / "after";
   make_image(campaign, empty);
   for (int i = 0; campaign.next(); ++i) {
-    const Problem& problem = all[static_cast<std::size_t>(i) % all.size()];
+    const Problem& problem = problems.at(i);
     const int ranks = 1 << campaign.number(0, 1);
     const std::string what = "power cut " + std::to_string(i) + " (" + problem.name + ")";
     fs::copy_file(empty, image, fs::copy_options::overwrite_existing);

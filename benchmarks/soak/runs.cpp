@@ -193,23 +193,29 @@ std::size_t num_states(const fs::path& run) {
   return count_files(run / "states", "");
 }
 
-std::vector<Problem> problems(Campaign& campaign) {
-  std::vector<Problem> all = known_problems();
-  std::erase_if(all, [&](const Problem& p) { return !campaign.only.empty() && p.name != campaign.only; });
-  if (all.empty()) throw std::runtime_error("there is no problem " + campaign.only);
-  for (Problem& problem : all) {
-    const fs::path output = campaign.folder / ("undisturbed-" + problem.name);
-    const Ending ending =
-        run(campaign, joined(joined({"solve"}, problem.arguments), {"--output", output.string()}), 2);
-    if (ending.code != 0) throw std::runtime_error(problem.name + ": " + ending.err);
-    const nlohmann::json report = report_of(output);
-    problem.digest = report.at("schedule_digest");
-    problem.finish_us = report.at("finish_us");
-    problem.seconds = ending.seconds;
-    std::cout << problem.name << ": " << problem.seconds << " s undisturbed on two ranks, schedule "
-              << problem.digest << std::endl;
-  }
-  return all;
+Problems::Problems(const Campaign& campaign) : campaign_(campaign), all_(known_problems()) {
+  std::erase_if(all_, [&](const Problem& p) { return !campaign.only.empty() && p.name != campaign.only; });
+  if (all_.empty()) throw std::runtime_error("there is no problem " + campaign.only);
+}
+
+fs::path Problems::undisturbed(const Problem& problem) const {
+  return campaign_.folder / ("undisturbed-" + problem.name);
+}
+
+Problem& Problems::at(int i) {
+  Problem& problem = all_[static_cast<std::size_t>(i) % all_.size()];
+  if (!problem.digest.empty()) return problem;
+  const fs::path output = undisturbed(problem);
+  const Ending ending =
+      run(campaign_, joined(joined({"solve"}, problem.arguments), {"--output", output.string()}), 2);
+  if (ending.code != 0) throw std::runtime_error(problem.name + ": " + ending.err);
+  const nlohmann::json report = report_of(output);
+  problem.digest = report.at("schedule_digest");
+  problem.finish_us = report.at("finish_us");
+  problem.seconds = ending.seconds;
+  std::cout << problem.name << ": " << problem.seconds << " s undisturbed on two ranks, schedule "
+            << problem.digest << std::endl;
+  return problem;
 }
 
 bool says_something(const Campaign& campaign, const Tally& tally, const std::string& outcome) {

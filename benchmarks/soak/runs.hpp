@@ -43,13 +43,24 @@ struct Problem {
   std::string name;
   Words arguments;
   bool is_exact = true;     ///< the same schedule on any number of ranks; else the same finish within 1e-4
-  std::string digest = {};  ///< of the undisturbed run
+  std::string digest = {};  ///< of the undisturbed run; "": not yet solved
   double finish_us = 0;     ///< its
   double seconds = 0;       ///< that it took
 };
-/// The engines whose long phases keep states, or those that were asked for, each solved once without a
-/// disturbance.
-std::vector<Problem> problems(Campaign& campaign);
+/// One for each long phase that keeps states, or the one that was asked for.
+class Problems {
+ public:
+  explicit Problems(const Campaign& campaign);
+  std::size_t size() const { return all_.size(); }
+  /// The one whose turn it is at disturbance i, which is first solved without a disturbance, on two ranks.
+  Problem& at(int i);
+  /// Where the undisturbed run is.
+  fs::path undisturbed(const Problem& problem) const;
+
+ private:
+  const Campaign& campaign_;
+  std::vector<Problem> all_;
+};
 
 struct Ending {
   int code = 0;  ///< 128 + the signal where there was one; -1 when it hung and was ended

@@ -50,11 +50,11 @@ const Path kPaths[] = {
 }  // namespace
 
 void signal_campaign(Campaign& campaign, Tally& tally) {
-  std::vector<Problem> all = problems(campaign);
+  Problems problems(campaign);
   const fs::path output = campaign.folder / "stopped";
   for (int i = 0; campaign.next(); ++i) {
-    Problem& problem = all[static_cast<std::size_t>(i) % all.size()];
-    const Path& path = kPaths[static_cast<std::size_t>(i) / all.size() % std::size(kPaths)];
+    Problem& problem = problems.at(i);
+    const Path& path = kPaths[static_cast<std::size_t>(i) / problems.size() % std::size(kPaths)];
     fs::remove_all(output);
     const std::string what = std::to_string(i) + ": " + path.name + ", " + problem.name;
     {
