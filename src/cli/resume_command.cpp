@@ -5,6 +5,7 @@
 #include "problem.hpp"
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/group_limits.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/core/version.hpp"
@@ -65,6 +66,11 @@ std::vector<OptionGroup> reassemble_options() {
 
 /// Rounds of sums for one GPU each are those of the transposed problem, which is run backwards.
 Schedule assembled(const Topology& topology, const Demand& demand, const std::vector<RoundRecord>& rounds) {
+  if (const auto within = within_groups(topology)) {
+    Schedule schedule = assembled(*within, demand, rounds);
+    set_rates(topology, *within, demand, schedule.sends);
+    return schedule;
+  }
   if (demand.kind() != DemandKind::reduction) return reassemble(topology, demand, rounds);
   const Topology turned = transposed(topology);
   const Demand spread = transposed(demand);

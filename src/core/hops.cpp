@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <queue>
+#include <tuple>
 
 #include "rondo/core/hop_timing.hpp"
 #include "rondo/core/index.hpp"
@@ -104,6 +106,65 @@ class PathSearch {
   std::vector<std::vector<LinkId>> paths_;
 };
 
+/// From one GPU to all others the paths over switches whose slowest link is fastest; of those alike the one
+/// with the fewest links.
+class WidestPaths {
+ public:
+  WidestPaths(const Topology& topology, NodeId source) : topology_(topology), reached_(topology.num_nodes()) {
+    std::priority_queue<Open> open;
+    reached_[source.index()] = {std::numeric_limits<double>::infinity(), 0, LinkId{}};
+    open.push({reached_[source.index()].GBps, 0, source});
+    while (!open.empty()) {
+      const auto [GBps, links, n] = open.top();
+      open.pop();
+      const Reached& here = reached_[n.index()];
+      if (GBps < here.GBps || -links > here.links || (n != source && topology.is_gpu(n))) continue;
+      for (const LinkId l : topology.out_links(n)) {
+        const Link& link = topology.link(l);
+        const Reached next{std::min(GBps, link.bandwidth_GBps), here.links + 1, l};
+        Reached& there = reached_[link.dst.index()];
+        if (next.GBps < there.GBps || (next.GBps == there.GBps && next.links >= there.links)) continue;
+        there = next;
+        open.push({next.GBps, -next.links, link.dst});
+      }
+    }
+  }
+
+  double width_GBps(NodeId target) const { return reached_[target.index()].GBps; }
+
+  std::vector<LinkId> path_to(NodeId target) const {
+    std::vector<LinkId> path;
+    for (NodeId n = target; reached_[n.index()].links > 0; n = topology_.link(path.back()).src)
+      path.push_back(reached_[n.index()].last);
+    std::ranges::reverse(path);
+    return path;
+  }
+
+ private:
+  struct Reached {
+    double GBps = 0;
+    int links = 0;
+    LinkId last = {};
+  };
+  struct Open {
+    double GBps;
+    int minus_links;
+    NodeId node;
+    friend bool operator<(const Open& a, const Open& b) {
+      return std::tie(a.GBps, a.minus_links, b.node) < std::tie(b.GBps, b.minus_links, a.node);
+    }
+  };
+
+  const Topology& topology_;
+  std::vector<Reached> reached_;
+};
+
+double width_GBps(const Topology& topology, std::span<const LinkId> path) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const LinkId l : path) least = std::min(least, topology.link(l).bandwidth_GBps);
+  return least;
+}
+
 }  // namespace
 
 Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<const int> parents) {
@@ -188,9 +249,16 @@ std::vector<Hop> hops_from(const Topology& topology, GpuId src, std::size_t max_
                            std::size_t max_peers) {
   std::vector<Hop> hops;
   PathSearch search(topology, topology.node_of(src), max_paths);
+  const WidestPaths widest(topology, topology.node_of(src));
   for (const GpuId dst : search.targets(max_peers)) {
     const std::size_t first = hops.size();
-    for (const auto& path : search.paths_to(topology.node_of(dst))) hops.push_back(make_hop(topology, path));
+    double width = 0;
+    for (const auto& path : search.paths_to(topology.node_of(dst))) {
+      hops.push_back(make_hop(topology, path));
+      width = std::max(width, width_GBps(topology, path));
+    }
+    if (width < widest.width_GBps(topology.node_of(dst)))
+      hops.push_back(make_hop(topology, widest.path_to(topology.node_of(dst))));
     std::stable_sort(hops.begin() + static_cast<std::ptrdiff_t>(first), hops.end(),
                      [](const Hop& a, const Hop& b) { return a.us_per_byte < b.us_per_byte; });
   }

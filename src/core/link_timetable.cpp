@@ -29,7 +29,7 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
         start = free;
         moved = true;
       }
-      const double room = account_.room_from(part, start, part.occupied_us(bytes));
+      const double room = account_.room_from(part, hop.links, start, part.occupied_us(bytes));
       if (!std::isfinite(room)) return room;
       if (room > start + time_slack_us(start)) {
         t = room - offset;
@@ -56,7 +56,7 @@ double LinkTimetable::earliest_changing_start(const Hop& hop, double bytes, doub
       const auto [start, end] = timing.uses[i];
       double room = start;
       if (!account_.is_shared(part.link)) room = std::max(room, free_from_[part.link.index()]);
-      room = account_.room_from(part, room, end - start);
+      room = account_.room_from(part, hop.links, room, end - start);
       if (!std::isfinite(room)) return room;
       if (room <= start + time_slack_us(start)) continue;
       t += room - start;

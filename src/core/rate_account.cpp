@@ -48,9 +48,20 @@ RateAccount::Claim RateAccount::claim(Kind kind, const HopLink& part, double occ
   return {0, occupied_us, part.share};
 }
 
-double RateAccount::room_from(const HopLink& part, double start_us, double occupied_us) const {
+double RateAccount::rate_GBps(std::span<const HopLink> together, std::size_t profile) const {
+  double sum = 0;
+  for (const HopLink& part : together) {
+    const auto is_it = [&](const Use& use) { return use.profile == profile; };
+    if (std::ranges::any_of(of_link_[part.link.index()], is_it)) sum += part.rate_GBps();
+  }
+  return sum;
+}
+
+double RateAccount::room_from(const HopLink& part, std::span<const HopLink> together, double start_us,
+                              double occupied_us) const {
   for (const Use& use : of_link_[part.link.index()]) {
-    const Claim c = claim(use.kind, part, occupied_us);
+    Claim c = claim(use.kind, part, occupied_us);
+    if (use.kind == Kind::group && together.size() > 1) c.amount = rate_GBps(together, use.profile);
     start_us =
         std::max(start_us, profiles_[use.profile].room_from(start_us + c.offset_us, c.occupied_us, c.amount) -
                                c.offset_us);

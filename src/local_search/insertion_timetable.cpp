@@ -42,7 +42,7 @@ double InsertionTimetable::earliest_changing_start(const Hop& hop, double bytes,
       const HopLink& part = hop.links[i];
       const auto [start, end] = use.on_link[i];
       const double alone = account_.is_shared(part.link) ? start : first_room(part.link, start, end - start);
-      const double room = account_.room_from(part, alone, end - start);
+      const double room = account_.room_from(part, hop.links, alone, end - start);
       if (!std::isfinite(room)) return room;
       if (room <= start + time_slack_us(start)) continue;
       t += room - start;
@@ -65,15 +65,16 @@ double InsertionTimetable::first_room(LinkId link, double start_us, double occup
 double InsertionTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us,
                                           std::size_t first_link) const {
   if (hop.changes) return earliest_changing_start(hop, bytes, not_before_us);
+  const std::span<const HopLink> links = std::span(hop.links).subspan(first_link);
   double t = not_before_us;
   for (bool moved = true; moved;) {
     moved = false;
-    for (const HopLink& part : std::span(hop.links).subspan(first_link)) {
+    for (const HopLink& part : links) {
       const double offset = offset_us(hop, part, bytes);
       const double occupied = part.occupied_us(bytes);
       const double start = t + offset;
       const double alone = account_.is_shared(part.link) ? start : first_room(part.link, start, occupied);
-      const double room = account_.room_from(part, alone, occupied);
+      const double room = account_.room_from(part, links, alone, occupied);
       if (!std::isfinite(room)) return room;
       if (room > start + time_slack_us(start)) {
         t = room - offset;

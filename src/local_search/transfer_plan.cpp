@@ -39,6 +39,18 @@ int PlanSpace::add(Hop hop) {
   return static_cast<int>(hops.size()) - 1;
 }
 
+namespace {
+
+/// Whether copies of one transfer may share bandwidth, beside what else goes over their links: of the links
+/// of a group that leave GPUs it takes one.
+bool copies_share(const Topology& topology) {
+  return std::ranges::any_of(topology.shared_bandwidth(), [&](const SharedBandwidth& group) {
+    return std::ranges::any_of(group.links, [&](LinkId l) { return !topology.is_gpu(topology.link(l).src); });
+  });
+}
+
+}  // namespace
+
 PlanSpace make_plan_space(const Topology& topology, const Demand& demand, int concurrency) {
   PlanSpace space{&topology, demand};
   space.concurrency = concurrency;
@@ -50,7 +62,7 @@ PlanSpace make_plan_space(const Topology& topology, const Demand& demand, int co
   if (topology.num_gpus() > kMostGpusWithTable) return space;
   // Of what a switch copies joining makes no plan, and where bandwidth changes the branches differ in time.
   const bool may_copy = !topology.has_message_costs() && !topology.has_bandwidth_steps() &&
-                        space.relay_bytes.empty() && !demand.is_unicast() &&
+                        space.relay_bytes.empty() && !demand.is_unicast() && !copies_share(topology) &&
                         std::ranges::any_of(topology.nodes(), [](const Node& n) {
                           return n.kind == NodeKind::switch_ && n.multicast;
                         });

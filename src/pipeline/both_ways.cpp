@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "combining.hpp"
+#include "explore.hpp"
+#include "rondo/core/error.hpp"
 #include "rondo/core/relay_memory.hpp"
 #include "rondo/core/transposition.hpp"
 #include "time_shares.hpp"
@@ -56,7 +59,15 @@ SynthesisResult solve_both_ways(const Problem& problem, const RunContext& contex
   SynthesisResult found = solve(first);
   if (is_near(found, problem.options) || context.interrupted()) return found;
   const Checkpoints::Prefix names(context.checkpoints(), kTurnedPrefix);
-  SynthesisResult turned = reversed_in_time(problem, solve(transposed(problem)));
+  std::optional<SynthesisResult> backwards;
+  try {
+    backwards = reversed_in_time(problem, solve(transposed(problem)));
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::internal) throw;
+    found.remarks.push_back(left_out(error));
+    return found;
+  }
+  SynthesisResult& turned = *backwards;
   // One bound for both: that of the problem as it was asked for.
   const LowerBound bound = *found.proven.lower_bound;
   turned.proven.lower_bound = bound;

@@ -113,23 +113,38 @@ class AllReduction {
       : problem_(problem), bounds_(bounds), tools_(tools), rule_(rule), context_(context) {}
 
   Exploration run() {
+    try_all();
+    if (!found_.best.found.schedule) {
+      if (first_fault_) throw *first_fault_;
+      throw Error(
+          ExitCode::unavailable,
+          fmt::format("engine {} does not know sums of this shape (as many GPUs have to want each, and "
+                      "--chunks has to be a multiple of their number); use --engine auto",
+                      problem_.options.engine));
+    }
+    if (first_fault_) found_.best.found.remarks.push_back(left_out(*first_fault_));
+    return std::move(found_);
+  }
+
+ private:
+  void try_all() {
     const bool is_auto = problem_.options.engine == "auto";
     if (problem_.start) {
       if (problem_.halves) {
         keep_better(of_halves_there());
-        if (rule_.stop(finish_us())) return std::move(found_);
+        if (rule_.stop(finish_us())) return;
       }
       if (is_auto) {
         try_engines(
             problem_, [](const EngineInfo&) { return false; }, true);
-        if (rule_.stop(finish_us())) return std::move(found_);
+        if (rule_.stop(finish_us())) return;
       }
       try_engines(
           problem_, [](const EngineInfo&) { return true; }, false);
-      if (rule_.stop(finish_us())) return std::move(found_);
+      if (rule_.stop(finish_us())) return;
     } else if (is_auto) {
       try_quick_ones();
-      if (is_within(kNothingBetter)) return std::move(found_);
+      if (is_within(kNothingBetter)) return;
     }
     if (problem_.halves) {
       if (!problem_.start) keep_better(of_halves_there());
@@ -141,14 +156,8 @@ class AllReduction {
     if (is_asked(problem_, true) && !problem_.start && !is_within(near))
       try_engines(
           problem_, [is_auto](const EngineInfo& engine) { return !is_auto || !engine.goes_first; }, false);
-    if (found_.best.found.schedule) return std::move(found_);
-    throw Error(ExitCode::unavailable,
-                fmt::format("engine {} does not know sums of this shape (as many GPUs have to want each, and "
-                            "--chunks has to be a multiple of their number); use --engine auto",
-                            problem_.options.engine));
   }
 
- private:
   double finish_us() const {
     return found_.best.found.schedule ? found_.best.found.schedule->finish_us : kInfinity;
   }
@@ -180,7 +189,12 @@ class AllReduction {
   }
 
   void try_halves() {
-    std::optional<Incumbent> halves = halves_answered(problem_, context_);
+    std::optional<Incumbent> halves;
+    try {
+      halves = halves_answered(problem_, context_);
+    } catch (const Error& error) {
+      if (!is_passed_over(error)) throw;
+    }
     if (!halves) return;
     const SynthesisResult::Candidate candidate{halves->engine, halves->chunks,
                                                halves->found.schedule->finish_us};
@@ -196,8 +210,15 @@ class AllReduction {
     } catch (const Error& error) {
       // What an engine does not support matters where nothing else is there.
       const bool matters = !others_follow && !found_.best.found.schedule;
-      if (matters || error.code() != ExitCode::unavailable) throw;
+      if (!is_passed_over(error) && (matters || error.code() != ExitCode::unavailable)) throw;
     }
+  }
+
+  /// A fault of Rondo, where others are tried: all ranks know it.
+  bool is_passed_over(const Error& error) {
+    if (error.code() != ExitCode::internal || problem_.options.engine != "auto") return false;
+    if (!first_fault_) first_fault_ = error;
+    return true;
   }
 
   void keep_better(Exploration other) {
@@ -213,6 +234,7 @@ class AllReduction {
   StopRule& rule_;
   const RunContext& context_;
   Exploration found_;
+  std::optional<Error> first_fault_;
 };
 
 }  // namespace

@@ -393,8 +393,7 @@ Exploration Explorer::best_on_every_rank() {
   const Candidate& winner = trial.candidate;
   std::optional<DealtSchedule> is_dealt_as;
   EngineResult found = take_best(trial, is_dealt_as);
-  if (first_fault_)
-    found.remarks.push_back(fmt::format("left out, a fault of Rondo: {}", first_fault_->what()));
+  if (first_fault_) found.remarks.push_back(left_out(*first_fault_));
   Incumbent best{winner.chunks,
                  std::move(found),
                  runner_.label(winner),
@@ -418,6 +417,10 @@ Exploration Explorer::run() {
 }
 
 }  // namespace
+
+std::string left_out(const Error& fault) {
+  return fmt::format("left out, a fault of Rondo: {}", fault.what());
+}
 
 Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
                     bool deals) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "engine_runner.hpp"
+#include "rondo/core/error.hpp"
 #include "rondo/pipeline/dealt_schedule.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "search_state.hpp"
@@ -34,6 +35,9 @@ struct Exploration {
   std::vector<RoundRecord> rounds = {};  ///< engine rounds: what each did, without its sends and state
   double round_files_s = 0;              ///< what keeping them took
 };
+
+/// What the report says of a fault of Rondo that cost one of several candidates.
+std::string left_out(const Error& fault);
 
 /// Collective. Candidates (engine, chunk count, policy, seed; see portfolio.hpp) are dealt over the ranks
 /// batch by batch; only finish times travel, and the winner at the end. Ends as `rule` says, or when varying

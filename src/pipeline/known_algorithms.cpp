@@ -43,6 +43,21 @@ bool is_in_time(const EngineInfo& engine, const Problem& problem, const StopRule
   return rule.time_share() < share && engine.work(problem.demand, "") <= kMostWorkInTime;
 }
 
+/// Collective. A fault of an engine, which all ranks know, is told of and costs no more than its schedule:
+/// there is one already.
+std::optional<Exploration> explore_unless_faulty(const Problem& problem, EngineRunner& runner, StopRule& rule,
+                                                 const RunContext& context, Exploration& found) {
+  try {
+    Exploration known = explore(problem, runner, rule, context);
+    std::ranges::move(known.candidates, std::back_inserter(found.candidates));
+    return known;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::internal) throw;
+    found.best.found.remarks.push_back(left_out(error));
+    return std::nullopt;
+  }
+}
+
 /// SCCL's algorithms (rondo/pipeline/frontier.hpp) send few messages for as much bandwidth as there is, which
 /// pays where messages cost: the one of least cost, if that is before `until_us`. Nothing where
 /// satisfiability takes long: many GPUs, or one that all data comes from.
@@ -94,8 +109,9 @@ std::optional<Incumbent> better_known_algorithm(const Problem& problem, const Bo
     EngineRunner runner(problem, bounds, tools, context, [](const EngineInfo&) { return false; });
     runner.add(engine.name);
     try {
-      Exploration known = explore(problem, runner, rule, context);
-      std::ranges::move(known.candidates, std::back_inserter(found.candidates));
+      std::optional<Exploration> explored = explore_unless_faulty(problem, runner, rule, context, found);
+      if (!explored) continue;
+      Exploration known = *std::move(explored);
       // Not both: what is improved without joining may leave less to join. With a time limit improvement
       // would leave nothing to other schedules.
       if (may_join(problem)) {
@@ -119,9 +135,8 @@ std::optional<Incumbent> better_known_algorithm(const Problem& problem, const Bo
   const Problem asked = problem_of(problem, *point);
   EngineRunner runner(asked, bounds, tools, context);
   try {
-    Exploration known = explore(asked, runner, rule, context);
-    std::ranges::move(known.candidates, std::back_inserter(found.candidates));
-    if (known.best.found.schedule->finish_us < best_us) best = std::move(known.best);
+    std::optional<Exploration> known = explore_unless_faulty(asked, runner, rule, context, found);
+    if (known && known->best.found.schedule->finish_us < best_us) best = std::move(known->best);
   } catch (const Error& error) {
     if (error.code() != ExitCode::unavailable) throw;  // an interrupt
   }

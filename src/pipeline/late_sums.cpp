@@ -70,8 +70,11 @@ class LateSums {
       for (const bool in_order : {true, false}) offer_retimed(found, demand, in_order);
       offer_later(found, demand);
     } catch (const Error& error) {
-      if (error.code() != ExitCode::unavailable && name == problem_.options.engine) throw;
-      if (error.code() != ExitCode::unavailable && error.code() != ExitCode::usage) throw;
+      // Of several engines one may be at fault, or not fit the options.
+      const bool is_one_of_many = error.code() == ExitCode::internal
+                                      ? problem_.options.engine == "auto"
+                                      : error.code() == ExitCode::usage && name != problem_.options.engine;
+      if (error.code() != ExitCode::unavailable && !is_one_of_many) throw;
       if (!first_error_) first_error_ = error;
     }
   }

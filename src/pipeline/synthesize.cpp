@@ -13,6 +13,7 @@
 #include "improve.hpp"
 #include "known_algorithms.hpp"
 #include "late_sums.hpp"
+#include "links_of_groups.hpp"
 #include "replayed.hpp"
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/late_sums.hpp"
@@ -187,6 +188,10 @@ SynthesisResult synthesize(const Problem& problem, const RunContext& context) {
 }
 
 SynthesisResult synthesize_as_one(const Problem& problem, const RunContext& context) {
+  if (const auto inside = within_groups(problem)) {
+    const RunContext whole = context.for_whole_schedules();
+    return on_whole_links(problem, synthesize_as_one(*inside, whole), whole);
+  }
   if (has_late_sums(problem.demand)) {
     check_options(problem);
     return synthesize_late_sums(problem, context.for_whole_schedules());

@@ -83,14 +83,14 @@ Hop make_hop(const Topology& topology, std::span<const LinkId> links, std::span<
 inline constexpr std::size_t kAllPeers = static_cast<std::size_t>(-1);
 
 /// The hops from `src`, by destination: the paths with the fewest links, at most `max_paths` a destination,
-/// fastest first. Where more than `max_peers` GPUs are equally far behind the same switch, only those at
-/// distances of 1, 2, 4, ... GPU numbers up and down are kept: enough to reach all others in few steps.
+/// and, where none of them is as wide, one whose slowest link is as fast as there is; fastest first. Where
+/// more than `max_peers` GPUs are equally far behind the same switch, only those at distances of 1, 2, 4, ...
+/// GPU numbers up and down are kept: enough to reach all others in few steps.
 std::vector<Hop> hops_from(const Topology& topology, GpuId src, std::size_t max_paths = 4,
                            std::size_t max_peers = kAllPeers);
 
 /// All hops of a topology: for every pair of GPUs that links and switches join without a GPU between, the
-/// paths with the fewest links, at most `max_paths` a pair, fastest first; at their rates divided by
-/// `divisor`.
+/// paths of hops_from(), at their rates divided by `divisor`.
 class HopTable {
  public:
   static constexpr std::size_t kMostPaths = 4;

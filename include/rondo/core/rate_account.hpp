@@ -33,8 +33,10 @@ class RateAccount {
   void share(LinkId link, std::span<const Interval> taken);
 
   /// A lower bound, and `start_us` itself where it is one, of the earliest start >= `start_us` over the link;
-  /// infinity where a group's bandwidth is below the rate.
-  double room_from(const HopLink& part, double start_us, double occupied_us) const;
+  /// infinity where a group's bandwidth is below the rate. `together`: all links of the transfer, of which
+  /// those of a group count as one.
+  double room_from(const HopLink& part, std::span<const HopLink> together, double start_us,
+                   double occupied_us) const;
   /// Of a shared link's bandwidth, what is left within [start_us, end_us).
   double share_left(LinkId link, double start_us, double end_us) const;
   void add(const HopLink& part, double start_us, double end_us) { change(part, start_us, end_us, 1); }
@@ -55,6 +57,8 @@ class RateAccount {
   void change(const HopLink& part, double start_us, double end_us, double sign);
   Claim claim(Kind kind, const HopLink& part, double occupied_us) const;
   void account_for(LinkId link, Kind kind, double capacity);
+  /// Of all links in the group of that profile.
+  double rate_GBps(std::span<const HopLink> together, std::size_t profile) const;
 
   const Topology& topology_;
   int concurrency_;

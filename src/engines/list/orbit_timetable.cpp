@@ -49,7 +49,7 @@ bool OrbitTimetable::is_idle(int h, double t_us) {
   for (const Use& use : uses(h)) {
     const double start = t_us + use.offset_us;
     const double free = account_.is_shared(use.part.link)
-                            ? account_.room_from(use.part, start, use.occupied_us)
+                            ? account_.room_from(use.part, std::span(&use.part, 1), start, use.occupied_us)
                             : free_from_us_[static_cast<std::size_t>(use.link)];
     if (free <= start + time_slack_us(start)) continue;
     // What is taken stays taken; less the slack of this comparison and of those in room_from.

@@ -1,6 +1,7 @@
 #include "exchange.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <queue>
@@ -9,6 +10,7 @@
 
 #include "rondo/core/index.hpp"
 #include "rondo/core/link_timetable.hpp"
+#include "sums_in_switches.hpp"
 #include "task_scheduler.hpp"
 
 namespace rondo {
@@ -70,6 +72,7 @@ class Exchange {
       : problem_(problem),
         timetable_(problem.topology, problem.concurrency),
         marks_(problem.topology),
+        sums_in_switches_(problem.topology),
         position_(problem.topology.num_gpus(), -1),
         count_(static_cast<int>(problem.members.size())),
         lines_(problem.hops.hops().size()) {
@@ -218,16 +221,27 @@ class Exchange {
     const Held& from = held(offer.chunk, offer.from);
     const Held& to = held(offer.chunk, offer.to);
     if (to.is_complete) return kNotAtAll;
-    const double start = timetable_.earliest_start(hop(offer), bytes(offer.chunk), ready_us);
+    const double start = earliest_start(offer, ready_us);
     if (offer.op == SendOp::copy) return start;
     if (!to.missing.contains(group(offer.from))) return kNotAtAll;
     return start + apart_us(start) < from.first_us ? start : kNotAtAll;
+  }
+
+  double earliest_start(const PossibleSend& offer, double not_before_us) const {
+    for (;;) {
+      const double start = timetable_.earliest_start(hop(offer), bytes(offer.chunk), not_before_us);
+      if (!std::isfinite(start)) return start;
+      not_before_us =
+          sums_in_switches_.start_apart_us(hop(offer), ChunkId{offer.chunk}, bytes(offer.chunk), start);
+      if (not_before_us <= start) return start;
+    }
   }
 
   void send(const PossibleSend& offer, double start, double arrival) {
     const std::size_t before = schedule_.sends.size();
     timetable_.reserve(hop(offer), ChunkId{offer.chunk}, bytes(offer.chunk), start, schedule_.sends);
     marks_.mark(hop(offer), offer.op, std::span(schedule_.sends).subspan(before));
+    sums_in_switches_.note(hop(offer), ChunkId{offer.chunk}, bytes(offer.chunk), start);
     Held& from = held(offer.chunk, offer.from);
     Held& to = held(offer.chunk, offer.to);
     from.last_start_us = std::max(from.last_start_us, start);
@@ -242,6 +256,7 @@ class Exchange {
   const ExchangeProblem& problem_;
   LinkTimetable timetable_;
   SumMarks marks_;
+  SumsInSwitches sums_in_switches_;
   std::vector<int> position_;  ///< per GPU; -1: no member
   int count_;
   int size_ = 1;   ///< of the groups that have their sums

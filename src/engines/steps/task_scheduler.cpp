@@ -12,6 +12,7 @@
 #include "rondo/core/index.hpp"
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/core/random.hpp"
+#include "sums_in_switches.hpp"
 
 namespace rondo {
 namespace {
@@ -47,7 +48,8 @@ class TaskScheduler {
         rank_(rank),
         seed_(seed),
         timetable_(topology, concurrency),
-        marks_(topology) {
+        marks_(topology),
+        sums_in_switches_(topology) {
     queues_.resize(graph.hops.size());
     is_looked_at_.assign(graph.hops.size(), 0);
     find_lone_hops();
@@ -71,8 +73,7 @@ class TaskScheduler {
       }
       start_what_can(t);
     }
-    if (num_started_ != graph_.tasks.size())
-      throw Error(ExitCode::internal, "a task was left waiting: tasks rest on each other");
+    if (num_started_ != graph_.tasks.size()) refuse_what_waits();
     canonicalise(schedule_);
     return std::move(schedule_);
   }
@@ -92,17 +93,33 @@ class TaskScheduler {
   /// Those that take their links alone, as all others do that use these links: they can wait in lines.
   void find_lone_hops() {
     std::vector<char> is_shared(topology_.num_links(), 0);
+    const bool has_sums = std::ranges::any_of(demand_.contributions(), &Contribution::reduce);
     for (const SharedBandwidth& group : topology_.shared_bandwidth())
       for (const LinkId l : group.links) is_shared[l.index()] = 1;
     for (const Hop& hop : graph_.hops) {
       for (const HopLink& part : hop.links) {
-        if (hop.changes || part.share < 1) is_shared[part.link.index()] = 1;
+        const Node& from = topology_.node(topology_.link(part.link).src);
+        const bool stores =
+            has_sums && from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward;
+        if (hop.changes || part.share < 1 || stores) is_shared[part.link.index()] = 1;
       }
     }
     lines_at_.resize(topology_.num_links());
     for (const Hop& hop : graph_.hops)
       is_lone_.push_back(std::ranges::none_of(
           hop.links, [&](const HopLink& part) { return is_shared[part.link.index()] != 0; }));
+  }
+
+  [[noreturn]] void refuse_what_waits() const {
+    for (std::size_t h = 0; h < queues_.size(); ++h) {
+      if (queues_[h].empty() ||
+          std::isfinite(timetable_.earliest_start(graph_.hops[h], queues_[h].top().bytes, 0)))
+        continue;
+      throw Error(ExitCode::unavailable,
+                  "a path that is needed has more bandwidth than the fabric's shared "
+                  "bandwidth allows, or is down for ever");
+    }
+    throw Error(ExitCode::internal, "a task was left waiting: tasks rest on each other");
   }
 
   void look_at(int hop) {
@@ -114,7 +131,15 @@ class TaskScheduler {
     const auto& queue = queues_[index(hop)];
     if (queue.empty()) return;
     const double next = timetable_.earliest_start(this->hop(hop), queue.top().bytes, t);
-    if (std::isfinite(next)) events_[next].hops.push_back(hop);
+    if (std::isfinite(next)) events_[start_apart_us(queue.top(), hop, next)].hops.push_back(hop);
+  }
+
+  /// For parts of sums, at `t` or soon after it.
+  double start_apart_us(const WaitingTask& waiting, int h, double t) const {
+    const ChunkId chunk = task_of(waiting.task).chunk;
+    return demand_.contribution(chunk).reduce
+               ? sums_in_switches_.start_apart_us(hop(h), chunk, waiting.bytes, t)
+               : t;
   }
 
   void start_what_can(double t) {
@@ -132,7 +157,7 @@ class TaskScheduler {
       const auto [waiting, h, line] = first.top();
       first.pop();
       const bool is_stale = queues_[index(h)].empty() || queues_[index(h)].top().task != waiting.task;
-      if (!is_stale && timetable_.can_start(hop(h), waiting.bytes, t)) {
+      if (!is_stale && timetable_.can_start(hop(h), waiting.bytes, t) && start_apart_us(waiting, h, t) <= t) {
         start(h, t);
         if (is_lone_[index(h)] != 0) stand_in_line(h, t);
       } else if (!is_stale && is_lone_[index(h)] != 0) {
@@ -151,8 +176,10 @@ class TaskScheduler {
     ++num_started_;
     const std::size_t sent = schedule_.sends.size();
     const double arrival = timetable_.reserve(hop(h), task.chunk, waiting.bytes, t, schedule_.sends);
-    if (demand_.contribution(task.chunk).reduce)
+    if (demand_.contribution(task.chunk).reduce) {
       marks_.mark(hop(h), task.op, std::span(schedule_.sends).subspan(sent));
+      sums_in_switches_.note(hop(h), task.chunk, waiting.bytes, t);
+    }
     schedule_.finish_us = std::max(schedule_.finish_us, arrival);
     for (const int onward : task.next) {
       Missing& missing = missing_[index(onward)];
@@ -220,6 +247,7 @@ class TaskScheduler {
   std::vector<Missing> missing_;
   std::size_t num_started_ = 0;
   SumMarks marks_;
+  SumsInSwitches sums_in_switches_;
   std::vector<std::priority_queue<WaitingTask>> queues_;  ///< per hop
   /// Tasks that become ready, hops over which what waits may start, lines whose links are free.
   struct Event {

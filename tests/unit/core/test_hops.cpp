@@ -87,5 +87,35 @@ TEST(Hop, PaysTheGreatestMessageCostOnceASection) {
   }
 }
 
+/// From 0 to 1 straight at 1 GB/s, over one switch at 1 GB/s and over two at 3 GB/s.
+TEST(HopsFrom, HaveTheWidestPathThoughItHasMoreLinks) {
+  Fabric fabric(2);
+  const int near = fabric.cut_through();
+  const int far = fabric.cut_through();
+  fabric.link(0, 1, 1);
+  fabric.link(0, near, 4);
+  fabric.link(near, 1, 1);
+  fabric.link(near, far, 3);
+  fabric.link(far, 1, 5);
+  const std::vector<Hop> hops = hops_from(fabric.build(), GpuId{0});
+  ASSERT_EQ(hops.size(), 2U);
+  EXPECT_EQ(hops[0].links.size(), 3U);
+  EXPECT_DOUBLE_EQ(hops[0].us_per_byte * kUs, 1.0 / 3);
+  EXPECT_EQ(hops[1].links.size(), 1U);
+}
+
+TEST(HopsFrom, HaveNoLongerPathThatIsNoWider) {
+  Fabric fabric(3);
+  const int over = fabric.cut_through();
+  fabric.link(0, 1, 3);
+  fabric.link(0, over, 4);
+  fabric.link(over, 1, 3);
+  fabric.link(0, 2, 9);  // a GPU is no switch
+  fabric.link(2, 1, 9);
+  const std::vector<Hop> hops = hops_from(fabric.build(), GpuId{0});
+  ASSERT_EQ(hops.size(), 2U);
+  for (const Hop& hop : hops) EXPECT_EQ(hop.links.size(), 1U);
+}
+
 }  // namespace
 }  // namespace rondo::test_hops

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+
+#include "rondo/pipeline/synthesize.hpp"
+
+/// Problems on fabrics with links that are faster than what they share (rondo/core/group_limits.hpp).
+namespace rondo {
+
+/// With links no faster than that; nothing where none is.
+std::optional<Problem> within_groups(const Problem& problem);
+/// Collective. The result of within_groups(problem) with the rates that its transfers have on the fabric as
+/// it is, replayed there, and with a bound of that fabric, which its certificate proves.
+SynthesisResult on_whole_links(const Problem& problem, SynthesisResult result, const RunContext& context);
+
+}  // namespace rondo
