@@ -27,8 +27,8 @@ build_and_test() {
   # GCC warns of what is not there once it instruments; the release build is the judge of warnings.
   cmake --preset "$preset" -DRONDO_WARNINGS_AS_ERRORS=$([ "$preset" = release ] && echo ON || echo OFF)
   cmake --build --preset "$preset" --target "$target"
-  # One more at a time than there are cores: many tests wait for processes that they have started or killed.
-  ctest --preset "$preset" --parallel $((cores + 1)) --no-tests=error "$@" | tee "$log" || status=$?
+  # Two more at a time than there are cores: many tests wait for processes that they have started or killed.
+  ctest --preset "$preset" --parallel $((cores + 2)) --no-tests=error "$@" | tee "$log" || status=$?
   { echo "== ctest, preset $preset"; sed -n '/tests passed/,$p' "$log"; } >> "$summaries"
   [ "$status" -eq 0 ] || { cat "$summaries"; exit "$status"; }
 }

@@ -27,7 +27,7 @@ PROBLEMS = [
     "--topology ring:gpus=6 --collective allgather --size 6MB --engine queue --chunks 2",
     "--topology dgx1 --collective allgather --size 8MB --engine trees --chunks 2",
     "--topology ring:gpus=4 --collective allgather --size 40KB --engine milp --chunks 1",
-    "--topology star:chassis=2,gpus=3 --collective allgather --size 6MB --engine rounds --chunks 2",
+    "--topology star:chassis=2,gpus=2 --collective allgather --size 6MB --engine rounds --chunks 1",
     "--topology mesh:dims=2x3 --collective alltoall --size 6MB --engine lp --chunks 1",
     "--topology dgx1 --collective alltoall --size 8MB --engine flow",
     f"--topology {FAST_UPLINKS} --collective alltoall --size 6MB --concurrency 0",

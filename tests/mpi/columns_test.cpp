@@ -272,7 +272,8 @@ TEST(LpSolvers, NoFlowDeliversMoreThanIsProven) {
 }
 
 SynthesisResult synthesized(const std::string& lp_solver, const Communicator& communicator) {
-  const Instance instance = damaged_torus();
+  const Instance instance =
+      alltoall(degrade(generate_topology("torus", {{"dims", "3x3"}}), 0.2, 0.3, 0.9, 5));
   SolveOptions options;
   options.engine = "flow";
   options.chunks = 2;

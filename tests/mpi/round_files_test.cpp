@@ -64,8 +64,8 @@ TEST_F(RoundFilesTogether, HaveTheBytesThatOneRankWrites) {
   for (const std::size_t num_sends : {0, 1, 2, 3, 5, 1000, 300'001}) {
     const RoundRecord record = example_round(0, num_sends);
     write_round_file(folder, record, kDigest, *world, kTogether);
-    EXPECT_TRUE(text_of(read_round_file(round_file_path(folder, 0))) == text_of(record)) << num_sends;
     if (world->is_root()) {
+      EXPECT_TRUE(text_of(read_round_file(round_file_path(folder, 0))) == text_of(record)) << num_sends;
       const TemporaryFolder alone;
       write_round_file(alone.path(), record, kDigest, *make_local_communicator(), kByRoot);
       EXPECT_TRUE(content_of(round_file_path(folder, 0)) == content_of(round_file_path(alone.path(), 0)))

@@ -63,8 +63,9 @@ TEST(Synthesize, AutoAllGatherOnADamagedFabric) {
 TEST(Synthesize, FromAKeptSchedule) {
   for (const Collective collective : {Collective::allgather, Collective::alltoall}) {
     const Demand demand = make_demand(collective, 90'000, torus()->num_gpus(), 1);
-    const ProvenSchedule kept = synthesize({torus(), demand}, {*make_local_communicator()}).proven;
     SolveOptions options;
+    options.improve_work = 2e5;
+    const ProvenSchedule kept = synthesize({torus(), demand, options}, {*make_world_communicator()}).proven;
     options.from = "kept";
     same_on_any_ranks(
         {damaged(*torus(), 0.1, 1), demand, options, std::make_shared<const ProvenSchedule>(kept)});
@@ -116,7 +117,7 @@ Demand changed(const Fabric& topology, Collective collective, bool to_tenants) {
 TEST(Synthesize, ForSeveralTenants) {
   SolveOptions options;
   options.chunks = 2;
-  options.improve_work = 1e5;
+  options.improve_work = 2e4;
   for (const Objective objective : {Objective::finish, Objective::weighted}) {
     options.objective = objective;
     const SynthesisResult result =

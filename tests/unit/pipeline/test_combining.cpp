@@ -11,15 +11,21 @@
 namespace rondo::test_combining {
 namespace {
 
+SolveOptions quick() {
+  SolveOptions options;
+  options.improve_work = 1e5;
+  return options;
+}
+
 SynthesisResult combine(const std::shared_ptr<const Topology>& topology, const Demand& demand,
-                        const SolveOptions& options = {}) {
+                        const SolveOptions& options = quick()) {
   SynthesisResult result = synthesize({topology, demand, options}, {*make_local_communicator()});
   verify(result.proven);
   return result;
 }
 
 SynthesisResult combine(const std::shared_ptr<const Topology>& topology, const std::string& collective,
-                        double bytes, const SolveOptions& options = {}) {
+                        double bytes, const SolveOptions& options = quick()) {
   return combine(topology, make_demand(parse_collective(collective), bytes, topology->num_gpus(), 1),
                  options);
 }

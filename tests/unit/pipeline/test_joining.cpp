@@ -126,6 +126,8 @@ SynthesisResult solve(const std::shared_ptr<const Topology>& topology, const Dem
   SolveOptions options;
   options.join = join;
   options.chunks = chunks;
+  options.engine = "list";
+  options.improve_work = join ? 1e5 : 0;
   const auto communicator = make_local_communicator();
   SynthesisResult result = synthesize({topology, demand, options}, {.communicator = *communicator});
   expect_valid(*topology, result.proven.demand, result.proven.schedule);
