@@ -380,7 +380,7 @@ def carried(windows, most=math.inf):
 
 
 def time_cut_bound(s, certificate):
-    """In exact fractions. Of a source: the same with links, sources and destinations turned round, and time from the end on."""
+    """In fractions. Of a source: the same with links, sources and destinations turned round, and time from the end on."""
     backwards = "source" in certificate
     key = "source" if backwards else "destination"
     check_keys(certificate, "certificate", {"kind", key, "alpha_us"}, {key, "alpha_us"})
@@ -502,8 +502,39 @@ def ascending(values, end, what):
     return values
 
 
+def crossing(starts, amounts, bytes_per_us, cost, total):
+    """The bytes that cross a link by messages that start before the last of `starts`, where those that start before start i
+    have `amounts[i]` at most. Whole numbers, rounded outwards: of time exact, of bytes parts of the total."""
+    unit, grain, fine = max(us.denominator for us in starts + [cost]), Fraction(2 ** 80) / total, 128
+    starts, cost, rate = [int(us * unit) for us in starts], int(cost * unit), bytes_per_us * grain / unit
+    amounts = [math.ceil(amount * grain) for amount in amounts]
+    for i in reversed(range(len(amounts) - 1)):
+        amounts[i] = min(amounts[i], amounts[i + 1])
+    end, last = starts[-1], len(starts) - 1
+    needed = [0]  # per start, of what can start before it: the sum of bytes / time to the end
+    for i in range(last):
+        needed.append(needed[i] + ((amounts[i + 1] - amounts[i] << fine) // (end - starts[i])))
+    least, top, far = amounts[-1], last, last
+    for i in reversed(range(last)):
+        while far > i and starts[far - 1] >= starts[i] + cost:
+            far -= 1
+
+        def taken(k, i=i, near=far):
+            near = min(near, k)
+            return ((end - starts[i]) * (needed[near] - needed[i]) >> fine) + amounts[k] - amounts[near] + (
+                cost * (needed[k] - needed[near]) >> fine)
+        room = math.ceil(rate * (end - starts[i]))
+        while top > i and (amounts[top - 1] >= least or taken(top - 1) > room):
+            top -= 1
+        if top > i:
+            time = end - starts[top - 1]
+            part = (room - taken(top - 1)) * time
+            least = min(least, amounts[top - 1] - -part // (time + min(cost, starts[top - 1] - starts[i])))
+    return least / grain
+
+
 def knowledge_bound(s, certificate):
-    """In exact fractions. Of a source: the same with links, sources and destinations turned round, switches that copy for
+    """In fractions. Of a source: the same with links, sources and destinations turned round, switches that copy for
     those that add, and time from the end on."""
     backwards = "source" in certificate
     key, others = ("source", "destinations") if backwards else ("destination", "sources")
@@ -548,6 +579,7 @@ def knowledge_bound(s, certificate):
                 costs[b] = min(costs[b], max(costs[a], Fraction(link.message)))
                 adds[b] = adds[b] or adds[a]
     links = [(a, b, link, max(costs[a], Fraction(link.message))) for a, b, link in links if ways[a]]
+    weighs = not any(link.steps for _, _, link, _ in links)
     places = sets + [frozenset([n]) for n in range(len(s.nodes)) if not passed[n]]
     most = {place: [] for place in places}
 
@@ -569,19 +601,22 @@ def knowledge_bound(s, certificate):
                 least = min(least, known(place, before, now))
         i = 0
         while link.message > 0 and some < least:
-            start = min(before, last - i * Fraction(link.message))
+            start = min(before, last - i * Fraction(link.message)) if backwards else before - i * Fraction(link.message)
             if start <= 0:
                 return some
             some, i = some + one(a, start, now), i + 1
         return least
 
     for p in range(len(times) - 1):
-        carried = []
+        carried, alike = [], {}
         for a, b, link, cost in links:
+            like = (a, link.latency, link.message, link.peak)
             last = times[p + 1] - Fraction(link.latency) - cost
-            carried.append(0 if last <= 0 else min(
-                started(a, link, start, last, p) + 1000 * Fraction(link.peak) * (last - start)
-                for start in [last] + [t for t in times[:p + 1] if t < last]))
+            if like not in alike:
+                starts = [start for start in times[:p + 1] if start < last] + [last]
+                alike[like] = 0 if last <= 0 else crossing(starts, [started(a, link, start, last, p) for start in starts],
+                                                           1000 * Fraction(link.peak), cost if weighs else Fraction(0), total)
+            carried.append(alike[like])
         for place in sorted(most, key=len, reverse=True):
             first = sum(amount for amount, at in counted if any(n in place and us < times[p + 1] for n, us in at.items()))
             entering = [i for i, (a, b, _, _) in enumerate(links) if b in place and a not in place]
