@@ -520,6 +520,19 @@ def knowledge_of_messages_on_one_link(cases):
     cases.valid("certificate-knowledge-of-a-source-of-two-messages", known(asked, 22.0, [0.0, 4.99, 1 + 20.63], **backwards))
     cases.invalid("certificate-knowledge-of-a-source-of-two-messages-too-late", "certificate",
                   known(asked, 22.0, [0.0, 4.99, 1 + 20.65], **backwards))
+    # As much half a message cost later: both wait for it, or the second message starts 1 us after the first one. Backwards they need not.
+    soon = [chunk(0, [1]), chunk(0, [1], ready=0.5)]
+    at_once = (one_link(), soon, [send(c, 0, 0.5, 21, transfer=0) for c in (0, 1)])
+    cases.valid("certificate-knowledge-of-messages-that-wait", known(at_once, 21.5, [0.0, 0.5, 21.499], **pair))
+    cases.invalid("certificate-knowledge-of-messages-that-wait-too-late", "certificate", known(
+        (one_link(), soon, one_by_one), 22.0, [0.0, 0.5, 21.501], **pair))
+    near = Fabric(3)
+    near.link(0, 1, 1.0, 0.0, message_us=1.0)
+    near.link(1, 2, 1000.0, 0.09, message_us=0.4)
+    asked = (near, [chunk(0, [2]), chunk(0, [1])], [send(0, 0, 0, 11), send(0, 1, 11, 0.41), send(1, 0, 11, 11)])
+    cases.valid("certificate-knowledge-of-a-source-of-messages-that-wait", known(asked, 22.0, [0.0, 0.49, 21.24], **backwards))
+    cases.invalid("certificate-knowledge-of-a-source-of-messages-that-wait-too-late", "certificate",
+                  known(asked, 22.0, [0.0, 0.49, 21.49], **backwards))
     # Over one link from three GPUs: forwards the second message starts 1 us after the first one and the third 2 us, backwards they end so.
     def star():
         fabric = Fabric(4)

@@ -502,11 +502,11 @@ def ascending(values, end, what):
     return values
 
 
-def crossing(starts, amounts, bytes_per_us, cost, total):
-    """The bytes that cross a link by messages that start before the last of `starts`, where those that start before start i
-    have `amounts[i]` at most. Whole numbers, rounded outwards: of time exact, of bytes parts of the total."""
-    unit, grain, fine = max(us.denominator for us in starts + [cost]), Fraction(2 ** 80) / total, 128
-    starts, cost, rate = [int(us * unit) for us in starts], int(cost * unit), bytes_per_us * grain / unit
+def crossing(starts, amounts, bytes_per_us, cost, apart, total):
+    """The bytes that cross a link by messages that start before the last of `starts`, `apart` after one another, where those that
+    start before start i have `amounts[i]` at most. Whole numbers, rounded outwards: of time exact, of bytes parts of the total."""
+    unit, grain, fine = max(us.denominator for us in starts + [cost, apart]), Fraction(2 ** 80) / total, 128
+    starts, cost, apart, rate = [int(us * unit) for us in starts], int(cost * unit), int(apart * unit), bytes_per_us * grain / unit
     amounts = [math.ceil(amount * grain) for amount in amounts]
     for i in reversed(range(len(amounts) - 1)):
         amounts[i] = min(amounts[i], amounts[i + 1])
@@ -514,22 +514,49 @@ def crossing(starts, amounts, bytes_per_us, cost, total):
     needed = [0]  # per start, of what can start before it: the sum of bytes / time to the end
     for i in range(last):
         needed.append(needed[i] + ((amounts[i + 1] - amounts[i] << fine) // (end - starts[i])))
-    least, top, far = amounts[-1], last, last
-    for i in reversed(range(last)):
-        while far > i and starts[far - 1] >= starts[i] + cost:
-            far -= 1
+    least = amounts[-1]
 
-        def taken(k, i=i, near=far):
-            near = min(near, k)
-            return ((end - starts[i]) * (needed[near] - needed[i]) >> fine) + amounts[k] - amounts[near] + (
-                cost * (needed[k] - needed[near]) >> fine)
-        room = math.ceil(rate * (end - starts[i]))
-        while top > i and (amounts[top - 1] >= least or taken(top - 1) > room):
-            top -= 1
-        if top > i:
-            time = end - starts[top - 1]
-            part = (room - taken(top - 1)) * time
-            least = min(least, amounts[top - 1] - -part // (time + min(cost, starts[top - 1] - starts[i])))
+    def behind(s, first, far, apart):
+        """At most `least` bytes from start s on, the first message from start `first` on; `far` is a cost behind s."""
+        room, begin = math.ceil(rate * (end - starts[s])), starts[s]
+        second = starts[first] + apart
+
+        def weighed(number, us):
+            return number + number * min(cost, us - begin) // (end - us)
+
+        def taken(k):
+            if k <= first + 1:
+                return weighed(amounts[k] - amounts[s], starts[first])
+            third = min(k, max(first + 1, bisect.bisect_left(starts, second)))
+            near = min(max(far, third), k)
+            return (weighed(amounts[first + 1] - amounts[s], starts[first])
+                    + (weighed(amounts[third] - amounts[first + 1], second) if amounts[third] > amounts[first + 1] else 0)
+                    + ((end - begin) * (needed[near] - needed[third]) >> fine) + amounts[k] - amounts[near]
+                    + (cost * (needed[k] - needed[near]) >> fine))
+        k, high = s, (bisect.bisect_left(amounts, least) if second < end else min(first + 1, bisect.bisect_left(amounts, least)))
+        if taken(high) <= room:
+            return min(least, amounts[high])
+        while high - k > 1:
+            middle = (k + high) // 2
+            k, high = (k, middle) if taken(middle) > room else (middle, high)
+        us = starts[first] if k <= first else max(starts[k], second)
+        return min(least, amounts[k + 1], amounts[k] - -(room - taken(k)) * (end - us) // (end - us + min(cost, us - begin)))
+    for s in reversed(range(last)):
+        if amounts[s] < least:
+            least = behind(s, s, bisect.bisect_left(starts, starts[s] + cost, s, last), 0)
+    witness = 0
+    for s in range(last if apart > 0 and cost > 0 else 0):
+        if amounts[s] < least:
+            far = bisect.bisect_left(starts, starts[s] + cost, s, last)
+            if witness >= s and behind(s, witness, far, apart) >= least:
+                continue
+            most = amounts[s]
+            for first in range(s, bisect.bisect_left(amounts, least)):
+                some = behind(s, first, far, apart)
+                most, witness = (some, first) if some > most else (most, witness)
+                if most >= least:
+                    break
+            least = most
     return least / grain
 
 
@@ -615,7 +642,8 @@ def knowledge_bound(s, certificate):
             if like not in alike:
                 starts = [start for start in times[:p + 1] if start < last] + [last]
                 alike[like] = 0 if last <= 0 else crossing(starts, [started(a, link, start, last, p) for start in starts],
-                                                           1000 * Fraction(link.peak), cost if weighs else Fraction(0), total)
+                                                           1000 * Fraction(link.peak), cost if weighs else Fraction(0),
+                                                           Fraction(0 if backwards else link.message), total)
             carried.append(alike[like])
         for place in sorted(most, key=len, reverse=True):
             first = sum(amount for amount, at in counted if any(n in place and us < times[p + 1] for n, us in at.items()))

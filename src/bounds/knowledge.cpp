@@ -16,8 +16,8 @@ namespace {
 
 /// Periods of a first look, and of the certificate: nearer to the bound than this many-th part no more
 /// periods bring it.
-constexpr std::size_t kFewPeriods = 96;
-constexpr std::size_t kManyPeriods = 384;
+constexpr std::size_t kFewPeriods = 48;
+constexpr std::size_t kManyPeriods = 192;
 /// Of destinations and sources the best ones of the first look are followed in many periods.
 constexpr std::size_t kMostFollowed = 2;
 /// Links looked at, beyond which destinations that remain are left out; about 1 s.
@@ -193,7 +193,7 @@ class KnowledgeSearch {
 
   void keep_if_better(KnowledgeCertificate& certificate, double first_us) {
     // In shorter periods it is a little later.
-    double us = known_until(certificate, first_us * (1 + 4.0 / kFewPeriods), kManyPeriods);
+    double us = known_until(certificate, first_us * (1 + 8.0 / kFewPeriods), kManyPeriods);
     // Of the problem that is searched it is one of a destination, whichever way time is counted in the end.
     certificate.backwards = false;
     if (counts_back_) us = std::min(us, known_until_us(topology_, demand_, certificate, work_));

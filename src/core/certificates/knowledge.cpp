@@ -60,7 +60,7 @@ class Knowledge {
   }
 
   double all_bytes() const { return all_bytes_; }
-  std::size_t work() const { return work_; }
+  std::size_t work() const { return work_ + carried_until_.work(); }
 
  private:
   /// What messages that start on a link before a time have.
@@ -174,7 +174,8 @@ class Knowledge {
     work_ += starts_.size();
     // What a message costs a link whose rates change is not told.
     return carried_until_.most(starts_, Wide{peak_GBps(link)} * kBytesPerUsPerGBps,
-                               topology_.has_bandwidth_steps() ? 0 : message_us);
+                               topology_.has_bandwidth_steps() ? 0 : message_us,
+                               backwards_ ? 0 : link.message_us);
   }
 
   /// Messages over a link that start before a time, one after another, the last first; or that start before

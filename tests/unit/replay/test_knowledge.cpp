@@ -125,6 +125,25 @@ TEST(Knowledge, OfALaterMessageTakesMoreOfALink) {
   expect_refused(line, parts, of_source(knowledge(0, {1, 2}, {0, 5, 1 + z + 1e-4})), "may have all");
 }
 
+TEST(Knowledge, WaitsForWhatComesSoonOrForTheNextMessage) {
+  // As much 0.5 us later: both wait for it, and are there 0.5 + 1 + 20 us after the start, or the second
+  // message starts 1 us after the first one. Backwards they need not: (z - 20) (z - 0.5) = 5.
+  Fabric one(2);
+  one.link(0, 1, 1, 0, 1);
+  const Topology link = one.build();
+  const Demand soon = custom(link, {part(0, 10 * kUs, {1}), part(0, 10 * kUs, {1}, 0.5)});
+  expect_proves(link, soon, knowledge(1, {0}, {0, 0.5, 21.5 - 1e-4}), 21.5 - 1e-4);
+  expect_refused(link, soon, knowledge(1, {0}, {0, 0.5, 21.5 + 1e-4}), "may have all");
+  Fabric relayed(3);
+  relayed.link(0, 1, 1, 0, 1);
+  relayed.link(1, 2, 1e6, 0.1, 0.4);
+  const Topology line = relayed.build();
+  const Demand parts = custom(line, {part(0, 10 * kUs, {1}), part(0, 10 * kUs, {2})});
+  const double z = (20.5 + std::sqrt(20.5 * 20.5 - 4 * 5)) / 2;
+  expect_proves(line, parts, of_source(knowledge(0, {1, 2}, {0, 0.5, 1 + z - 1e-4})), 1 + z - 1e-4);
+  expect_refused(line, parts, of_source(knowledge(0, {1, 2}, {0, 0.5, 1 + z + 1e-4})), "may have all");
+}
+
 TEST(Knowledge, OfSeveralOriginsStartsOneAfterAnother) {
   // 10 us of data from each of three GPUs over one link: the second message starts 1 us after the first one,
   // the third another 1 us later. Backwards messages end so, and may start together.
