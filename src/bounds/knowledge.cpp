@@ -21,7 +21,7 @@ constexpr std::size_t kManyPeriods = 192;
 /// Of destinations and sources the best ones of the first look are followed in many periods.
 constexpr std::size_t kMostFollowed = 2;
 /// Links looked at, beyond which destinations that remain are left out; about 1 s.
-constexpr std::size_t kMostKnowledgeWork = 8'000'000;
+constexpr std::size_t kMostKnowledgeWork = 5'000'000;
 /// Around a destination and of sources: sets by distance.
 constexpr std::size_t kMostDistances = 6;
 /// Distances that differ by less are taken for equal.
@@ -193,7 +193,9 @@ class KnowledgeSearch {
 
   void keep_if_better(KnowledgeCertificate& certificate, double first_us) {
     // In shorter periods it is a little later.
-    double us = known_until(certificate, first_us * (1 + 8.0 / kFewPeriods), kManyPeriods);
+    const double end_us = first_us * (1 + 8.0 / kFewPeriods);
+    if (end_us <= best_us_) return;
+    double us = known_until(certificate, end_us, kManyPeriods);
     // Of the problem that is searched it is one of a destination, whichever way time is counted in the end.
     certificate.backwards = false;
     if (counts_back_) us = std::min(us, known_until_us(topology_, demand_, certificate, work_));
