@@ -486,6 +486,72 @@ def knowledge_by_when(cases):
     cases.invalid("certificate-knowledge-of-bytes-too-late", "certificate", known(bytes_too, [0.0, 2.003], destination=1, sources=[0]))
 
 
+def knowledge_of_messages_on_one_link(cases):
+    """A message costs 1 us of a link that has more to do. Of two with 10 us of bytes each the first starts at 0, the second, at x = 5
+    or later, by z < 20 + 1 / (z - x) x 10: then all is there before 1 + z."""
+    def known(asked, finish, times, us=None, **gpus):
+        return schedule(*asked, finish, bound=(us or times[-1], {
+            "kind": "knowledge", **gpus, "sets": [], "times_us": times}))
+    z = (25 + (25 ** 2 - 4 * 90) ** 0.5) / 2  # of (z - 20) (z - 5) = 10
+
+    def one_link(**keys):
+        fabric = Fabric(3)
+        fabric.link(0, 1, 1.0, 0.0, message_us=1.0)
+        fabric.link(1, 2, 1.0, 0.0, **keys)
+        return fabric
+    late = [chunk(0, [1]), chunk(0, [1], ready=5.0)]
+    one_by_one = [send(0, 0, 0, 11), send(1, 0, 11, 11)]
+    pair = {"destination": 1, "sources": [0]}
+    asked = (one_link(), late, one_by_one)
+    cases.valid("certificate-knowledge-of-two-messages", known(asked, 22.0, [0.0, 5.0, 1 + z - 0.001], **pair))
+    cases.invalid("certificate-knowledge-of-two-messages-too-late", "certificate", known(asked, 22.0, [0.0, 5.0, 1 + z + 0.001], **pair))
+    # What is there from the start on may go in one message.
+    cases.invalid("certificate-knowledge-of-one-message", "certificate", known(
+        (one_link(), [chunk(0, [1]), chunk(0, [1])], one_by_one), 22.0, [0.0, 5.0, 1 + z - 0.001], **pair))
+    changing = (one_link(bandwidth_steps=[{"from_us": 0, "GBps": 1}, {"from_us": 5, "GBps": 2}]), late, one_by_one)
+    cases.valid("certificate-knowledge-beside-steps", known(changing, 22.0, [0.0, 5.0, 20.999], **pair))
+    cases.invalid("certificate-knowledge-beside-steps-too-late", "certificate", known(changing, 22.0, [0.0, 5.0, 1 + z - 0.001], **pair))
+    # From the end on: GPU 0 has sent all for GPU 2 on 5 us before it, as GPU 1 takes so long with that.
+    relayed = Fabric(3)
+    relayed.link(0, 1, 1.0, 0.0, message_us=1.0)
+    relayed.link(1, 2, 1000.0, 3.99, message_us=1.0)
+    asked = (relayed, [chunk(0, [2]), chunk(0, [1])], [send(0, 0, 0, 11), send(0, 1, 11, 1.01), send(1, 0, 11, 11)])
+    backwards = {"source": 0, "destinations": [1, 2]}
+    cases.valid("certificate-knowledge-of-a-source-of-two-messages", known(asked, 22.0, [0.0, 4.99, 1 + 20.63], **backwards))
+    cases.invalid("certificate-knowledge-of-a-source-of-two-messages-too-late", "certificate",
+                  known(asked, 22.0, [0.0, 4.99, 1 + 20.65], **backwards))
+    # As much half a message cost later: both wait for it, or the second message starts 1 us after the first one. Backwards they need not.
+    soon = [chunk(0, [1]), chunk(0, [1], ready=0.5)]
+    at_once = (one_link(), soon, [send(c, 0, 0.5, 21, transfer=0) for c in (0, 1)])
+    cases.valid("certificate-knowledge-of-messages-that-wait", known(at_once, 21.5, [0.0, 0.5, 21.499], **pair))
+    cases.invalid("certificate-knowledge-of-messages-that-wait-too-late", "certificate", known(
+        (one_link(), soon, one_by_one), 22.0, [0.0, 0.5, 21.501], **pair))
+    near = Fabric(3)
+    near.link(0, 1, 1.0, 0.0, message_us=1.0)
+    near.link(1, 2, 1000.0, 0.09, message_us=0.4)
+    asked = (near, [chunk(0, [2]), chunk(0, [1])], [send(0, 0, 0, 11), send(0, 1, 11, 0.41), send(1, 0, 11, 11)])
+    cases.valid("certificate-knowledge-of-a-source-of-messages-that-wait", known(asked, 22.0, [0.0, 0.49, 21.24], **backwards))
+    cases.invalid("certificate-knowledge-of-a-source-of-messages-that-wait-too-late", "certificate",
+                  known(asked, 22.0, [0.0, 0.49, 21.49], **backwards))
+    # Over one link from three GPUs: forwards the second message starts 1 us after the first one and the third 2 us, backwards they end so.
+    def star():
+        fabric = Fabric(4)
+        fabric.switch(multicast=False)
+        for g in range(4):
+            fabric.link(g, 4, 1.0, 0.0, message_us=1.0)
+        for g in range(4):
+            fabric.link(4, g, 1.0, 0.0, message_us=1.0)
+        return fabric
+    gathered = (star(), [chunk(g, [0]) for g in (1, 2, 3)],
+                [send(c, l, 11 * c, 11, transfer=c) for c in range(3) for l in (c + 1, 4)])
+    scattered = (star(), [chunk(0, [g]) for g in (1, 2, 3)],
+                 [send(c, l, 11 * c, 11, transfer=c) for c in range(3) for l in (0, c + 5)])
+    times = [0.0, 1.0, 2.0, 31.6]
+    cases.valid("certificate-knowledge-of-messages-apart", known(gathered, 33.0, times, destination=0, sources=[1, 2, 3]))
+    cases.invalid("certificate-knowledge-of-a-source-of-messages-apart", "certificate",
+                  known(scattered, 33.0, times, source=0, destinations=[1, 2, 3]))
+
+
 def metrics_with_periods(cases):
     """10 us of data from GPU 0 for both others, and as much from GPU 1 for GPU 2, from 5 us on."""
     parts = [chunk(0, [1, 2], 10), {**chunk(1, [2], 10), "ready": 5.0}]
@@ -539,6 +605,7 @@ def certificates(cases):
     time_cuts(cases)
     prices_over_time(cases)
     knowledge_by_when(cases)
+    knowledge_of_messages_on_one_link(cases)
     metrics_with_periods(cases)
     exchange = ([total([0, 1], [0, 1])], [send(0, l, 0, 10, 1) for l in (0, 1)], 10 + 0.5, "allreduce", 10 * US)
 

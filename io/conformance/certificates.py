@@ -380,7 +380,7 @@ def carried(windows, most=math.inf):
 
 
 def time_cut_bound(s, certificate):
-    """In exact fractions. Of a source: the same with links, sources and destinations turned round, and time from the end on."""
+    """In fractions. Of a source: the same with links, sources and destinations turned round, and time from the end on."""
     backwards = "source" in certificate
     key = "source" if backwards else "destination"
     check_keys(certificate, "certificate", {"kind", key, "alpha_us"}, {key, "alpha_us"})
@@ -502,8 +502,66 @@ def ascending(values, end, what):
     return values
 
 
+def crossing(starts, amounts, bytes_per_us, cost, apart, total):
+    """The bytes that cross a link by messages that start before the last of `starts`, `apart` after one another, where those that
+    start before start i have `amounts[i]` at most. Whole numbers, rounded outwards: of time exact, of bytes parts of the total."""
+    unit, grain, fine = max(us.denominator for us in starts + [cost, apart]), Fraction(2 ** 80) / total, 128
+    starts, cost, apart, rate = [int(us * unit) for us in starts], int(cost * unit), int(apart * unit), bytes_per_us * grain / unit
+    amounts = [math.ceil(amount * grain) for amount in amounts]
+    for i in reversed(range(len(amounts) - 1)):
+        amounts[i] = min(amounts[i], amounts[i + 1])
+    end, last = starts[-1], len(starts) - 1
+    needed = [0]  # per start, of what can start before it: the sum of bytes / time to the end
+    for i in range(last):
+        needed.append(needed[i] + ((amounts[i + 1] - amounts[i] << fine) // (end - starts[i])))
+    least = amounts[-1]
+
+    def behind(s, first, far, apart):
+        """At most `least` bytes from start s on, the first message from start `first` on; `far` is a cost behind s."""
+        room, begin = math.ceil(rate * (end - starts[s])), starts[s]
+        second = starts[first] + apart
+
+        def weighed(number, us):
+            return number + number * min(cost, us - begin) // (end - us)
+
+        def taken(k):
+            if k <= first + 1:
+                return weighed(amounts[k] - amounts[s], starts[first])
+            third = min(k, max(first + 1, bisect.bisect_left(starts, second)))
+            near = min(max(far, third), k)
+            return (weighed(amounts[first + 1] - amounts[s], starts[first])
+                    + (weighed(amounts[third] - amounts[first + 1], second) if amounts[third] > amounts[first + 1] else 0)
+                    + ((end - begin) * (needed[near] - needed[third]) >> fine) + amounts[k] - amounts[near]
+                    + (cost * (needed[k] - needed[near]) >> fine))
+        k, high = s, (bisect.bisect_left(amounts, least) if second < end else min(first + 1, bisect.bisect_left(amounts, least)))
+        if taken(high) <= room:
+            return min(least, amounts[high])
+        while high - k > 1:
+            middle = (k + high) // 2
+            k, high = (k, middle) if taken(middle) > room else (middle, high)
+        us = starts[first] if k <= first else max(starts[k], second)
+        return min(least, amounts[k + 1], amounts[k] - -(room - taken(k)) * (end - us) // (end - us + min(cost, us - begin)))
+    for s in reversed(range(last)):
+        if amounts[s] < least:
+            least = behind(s, s, bisect.bisect_left(starts, starts[s] + cost, s, last), 0)
+    witness = 0
+    for s in range(last if apart > 0 and cost > 0 else 0):
+        if amounts[s] < least:
+            far = bisect.bisect_left(starts, starts[s] + cost, s, last)
+            if witness >= s and behind(s, witness, far, apart) >= least:
+                continue
+            most = amounts[s]
+            for first in range(s, bisect.bisect_left(amounts, least)):
+                some = behind(s, first, far, apart)
+                most, witness = (some, first) if some > most else (most, witness)
+                if most >= least:
+                    break
+            least = most
+    return least / grain
+
+
 def knowledge_bound(s, certificate):
-    """In exact fractions. Of a source: the same with links, sources and destinations turned round, switches that copy for
+    """In fractions. Of a source: the same with links, sources and destinations turned round, switches that copy for
     those that add, and time from the end on."""
     backwards = "source" in certificate
     key, others = ("source", "destinations") if backwards else ("destination", "sources")
@@ -548,6 +606,7 @@ def knowledge_bound(s, certificate):
                 costs[b] = min(costs[b], max(costs[a], Fraction(link.message)))
                 adds[b] = adds[b] or adds[a]
     links = [(a, b, link, max(costs[a], Fraction(link.message))) for a, b, link in links if ways[a]]
+    weighs = not any(link.steps for _, _, link, _ in links)
     places = sets + [frozenset([n]) for n in range(len(s.nodes)) if not passed[n]]
     most = {place: [] for place in places}
 
@@ -569,19 +628,23 @@ def knowledge_bound(s, certificate):
                 least = min(least, known(place, before, now))
         i = 0
         while link.message > 0 and some < least:
-            start = min(before, last - i * Fraction(link.message))
+            start = min(before, last - i * Fraction(link.message)) if backwards else before - i * Fraction(link.message)
             if start <= 0:
                 return some
             some, i = some + one(a, start, now), i + 1
         return least
 
     for p in range(len(times) - 1):
-        carried = []
+        carried, alike = [], {}
         for a, b, link, cost in links:
+            like = (a, link.latency, link.message, link.peak)
             last = times[p + 1] - Fraction(link.latency) - cost
-            carried.append(0 if last <= 0 else min(
-                started(a, link, start, last, p) + 1000 * Fraction(link.peak) * (last - start)
-                for start in [last] + [t for t in times[:p + 1] if t < last]))
+            if like not in alike:
+                starts = [start for start in times[:p + 1] if start < last] + [last]
+                alike[like] = 0 if last <= 0 else crossing(starts, [started(a, link, start, last, p) for start in starts],
+                                                           1000 * Fraction(link.peak), cost if weighs else Fraction(0),
+                                                           Fraction(0 if backwards else link.message), total)
+            carried.append(alike[like])
         for place in sorted(most, key=len, reverse=True):
             first = sum(amount for amount, at in counted if any(n in place and us < times[p + 1] for n, us in at.items()))
             entering = [i for i, (a, b, _, _) in enumerate(links) if b in place and a not in place]

@@ -41,7 +41,7 @@ std::optional<LowerBound> searched_in_both_directions(
   }
   std::optional<LowerBound> of_source =
       search({transposed(topology), transposed(demand), complements,
-              representatives(topology, symmetry, sends), best ? best->us : least_us});
+              representatives(topology, symmetry, sends), best ? best->us : least_us, true});
   if (!of_source) return best;
   of_source->certificate = transposed(std::move(of_source->certificate));
   return of_source;

@@ -19,6 +19,7 @@ struct OneSidedTask {
   const std::vector<NodeSet>& cuts;  ///< whose insides are tried
   std::vector<GpuId> destinations;   ///< one an orbit
   double least_us = 0;               ///< what is no later is of no use
+  bool backwards = false;            ///< whether it is the transposed problem
 };
 
 /// The best that `search` finds of the GPUs that want data and, where the demand is unicast and may be

@@ -183,7 +183,7 @@ void add_knowledge(const Instance& instance, const Symmetry& symmetry, const Dea
                    std::vector<LowerBound>& bounds) {
   const Topology& topology = *instance.topology;
   auto found = find_knowledge(topology, instance.demand, symmetry, best_cut_sets(topology, bounds),
-                              best_of(bounds), deadline);
+                              best_of(bounds), instance.backwards, deadline);
   if (found) bounds.push_back(std::move(*found));
 }
 
@@ -222,8 +222,8 @@ Bounds bounds_backwards(const Instance& instance, const Toolbox& tools, bool use
                         const SolveLimits& limits) {
   const bool is_late = has_late_sums(instance.demand);
   const Demand on_time = is_late ? without_late_sums(instance.demand) : instance.demand;
-  const Instance backwards{std::make_shared<const Topology>(transposed(*instance.topology)),
-                           transposed(on_time)};
+  Instance backwards{std::make_shared<const Topology>(transposed(*instance.topology)), transposed(on_time)};
+  backwards.backwards = true;
   Bounds bounds = lower_bounds(backwards, tools, use_symmetry, limits);
   for (LowerBound& bound : bounds.all) bound.certificate = transposed(std::move(bound.certificate));
   if (is_late) add_time_cut_of_late(instance, Deadline(limits), bounds.all);
@@ -253,7 +253,7 @@ std::optional<LowerBound> find_knowledge_of_sums(const Instance& instance, bool 
   if (!topology.has_message_costs()) return std::nullopt;
   const Symmetry symmetry =
       use_symmetry ? find_symmetry(topology, instance.demand) : trivial_symmetry(topology);
-  return find_knowledge(topology, instance.demand, symmetry, {}, least_us, deadline);
+  return find_knowledge(topology, instance.demand, symmetry, {}, least_us, instance.backwards, deadline);
 }
 
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry,

@@ -16,12 +16,12 @@ namespace {
 
 /// Periods of a first look, and of the certificate: nearer to the bound than this many-th part no more
 /// periods bring it.
-constexpr std::size_t kFewPeriods = 96;
-constexpr std::size_t kManyPeriods = 384;
+constexpr std::size_t kFewPeriods = 48;
+constexpr std::size_t kManyPeriods = 192;
 /// Of destinations and sources the best ones of the first look are followed in many periods.
 constexpr std::size_t kMostFollowed = 2;
 /// Links looked at, beyond which destinations that remain are left out; about 1 s.
-constexpr std::size_t kMostKnowledgeWork = 8'000'000;
+constexpr std::size_t kMostKnowledgeWork = 5'000'000;
 /// Around a destination and of sources: sets by distance.
 constexpr std::size_t kMostDistances = 6;
 /// Distances that differ by less are taken for equal.
@@ -38,12 +38,13 @@ constexpr double kLeastShareOfMessage = 0.005;
 class KnowledgeSearch {
  public:
   KnowledgeSearch(const Topology& topology, const Demand& demand, const std::vector<NodeSet>& cuts,
-                  double least_us, const Deadline& deadline)
+                  double least_us, bool backwards, const Deadline& deadline)
       : topology_(topology),
         demand_(demand),
         cuts_(cuts),
         deadline_(deadline),
-        backwards_(reversed(topology.graph())),
+        counts_back_(backwards),
+        turned_(reversed(topology.graph())),
         delay_us_(TimedNetwork(topology).delay_us),
         best_us_(least_us) {
     std::set<double> steps;
@@ -86,7 +87,7 @@ class KnowledgeSearch {
   bool is_over() const { return work_ > kMostKnowledgeWork || deadline_.is_over(); }
 
   std::vector<double> distances_to(GpuId d) const {
-    return shortest_paths(backwards_, delay_us_, topology_.node_of(d).value).distance;
+    return shortest_paths(turned_, delay_us_, topology_.node_of(d).value).distance;
   }
 
   /// Who has what `d` wants.
@@ -138,7 +139,11 @@ class KnowledgeSearch {
     if (!sources.empty()) groups.insert(sources);
     std::vector<KnowledgeCertificate> all;
     for (const std::vector<GpuId>& group : groups)
-      all.push_back({.gpu = d, .sources = group, .sets = {sets.begin(), sets.end()}, .times_us = {}});
+      all.push_back({.gpu = d,
+                     .sources = group,
+                     .sets = {sets.begin(), sets.end()},
+                     .times_us = {},
+                     .backwards = counts_back_});
     return all;
   }
 
@@ -188,7 +193,12 @@ class KnowledgeSearch {
 
   void keep_if_better(KnowledgeCertificate& certificate, double first_us) {
     // In shorter periods it is a little later.
-    const double us = known_until(certificate, first_us * (1 + 4.0 / kFewPeriods), kManyPeriods);
+    const double end_us = first_us * (1 + 8.0 / kFewPeriods);
+    if (end_us <= best_us_) return;
+    double us = known_until(certificate, end_us, kManyPeriods);
+    // Of the problem that is searched it is one of a destination, whichever way time is counted in the end.
+    certificate.backwards = false;
+    if (counts_back_) us = std::min(us, known_until_us(topology_, demand_, certificate, work_));
     std::erase_if(certificate.times_us, [&](double time) { return time > us; });
     if (us <= best_us_ * (1 + kLeastKnowledgeGain) || certificate.times_us.size() < 2) return;
     best_us_ = us;
@@ -199,7 +209,8 @@ class KnowledgeSearch {
   const Demand& demand_;
   const std::vector<NodeSet>& cuts_;
   const Deadline& deadline_;
-  Digraph backwards_;
+  bool counts_back_;
+  Digraph turned_;
   std::vector<double> delay_us_;
   double best_us_;
   std::vector<double> steps_us_ = {};
@@ -212,13 +223,14 @@ class KnowledgeSearch {
 
 std::optional<LowerBound> find_knowledge(const Topology& topology, const Demand& demand,
                                          const Symmetry& symmetry, const std::vector<NodeSet>& cuts,
-                                         double least_us, const Deadline& deadline) {
+                                         double least_us, bool backwards, const Deadline& deadline) {
   double message_us = 0;
   for (const Link& link : topology.links()) message_us = std::max(message_us, link.message_us);
   if (message_us == 0 || message_us < kLeastShareOfMessage * least_us) return std::nullopt;
   return searched_in_both_directions(
       topology, demand, symmetry, cuts, least_us, [&](const OneSidedTask& task) {
-        return KnowledgeSearch(task.topology, task.demand, task.cuts, task.least_us, deadline)
+        return KnowledgeSearch(task.topology, task.demand, task.cuts, task.least_us,
+                               backwards || task.backwards, deadline)
             .run(task.destinations);
       });
 }

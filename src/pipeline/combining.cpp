@@ -240,10 +240,12 @@ class AllReduction {
 }  // namespace
 
 Problem transposed(const Problem& problem) {
-  return {std::make_shared<const Topology>(transposed(*problem.topology)), transposed(problem.demand),
-          problem.options,
-          problem.start ? std::make_shared<const ProvenSchedule>(transposed(*problem.start)) : nullptr,
-          problem.sketch};
+  Problem turned{std::make_shared<const Topology>(transposed(*problem.topology)), transposed(problem.demand),
+                 problem.options,
+                 problem.start ? std::make_shared<const ProvenSchedule>(transposed(*problem.start)) : nullptr,
+                 problem.sketch};
+  turned.backwards = !problem.backwards;
+  return turned;
 }
 
 SynthesisResult reversed_in_time(const Problem& problem, SynthesisResult result) {

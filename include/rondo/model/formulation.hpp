@@ -40,6 +40,8 @@ struct Instance {
   std::vector<int> interval_starts = {};
   /// Of the multicast MILP: whether early delivery is rewarded (core/early_delivery.hpp).
   bool rewards_early = false;
+  /// Whether it is a transposed problem: schedules of the one that is meant run backwards in time.
+  bool backwards = false;
   /// Where the columns are dealt among ranks: entries outside this share may be left out, see
   /// LinearModel::kept, and flows over time are numbered by time, so that few rows have entries in several
   /// shares.

@@ -38,8 +38,14 @@ struct Problem {
   std::shared_ptr<const ProvenSchedule> halves = nullptr;
   /// Of this topology and demand, where they are known; null: to be derived.
   std::shared_ptr<const Bounds> bounds = nullptr;
+  /// Whether it is a transposed problem, whose schedule is turned round in the end.
+  bool backwards = false;
 
-  Instance instance() const { return {topology, demand}; }
+  Instance instance() const {
+    Instance result{topology, demand};
+    result.backwards = backwards;
+    return result;
+  }
 };
 
 /// What bounds and engines work with as the options have it: the LP solver, columns over all ranks, parts.

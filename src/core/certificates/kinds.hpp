@@ -28,7 +28,7 @@ double bound(const Topology& topology, const Demand& demand, const PartitionCert
 /// Of a destination: `backwards` is not looked at.
 double bound(const Topology& topology, const Demand& demand, const TimeCutCertificate& cut);
 double bound(const Topology& topology, const Demand& demand, const PricesCertificate& prices);
-/// Of a destination: `backwards` is not looked at.
+/// Of a destination; of one that is `backwards` this is the transposed problem.
 double bound(const Topology& topology, const Demand& demand, const KnowledgeCertificate& knowledge);
 
 /// Throws Error(bad_data).

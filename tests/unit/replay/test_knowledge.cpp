@@ -94,6 +94,72 @@ TEST(Knowledge, GrowsNoFasterThanLinksCarry) {
   expect_proves(steps, custom(steps, {part(0, 10 * kUs, {1})}), knowledge(1, {0}, {0, 6 - 1e-5}), 6 - 1e-5);
 }
 
+TEST(Knowledge, OfALaterMessageTakesMoreOfALink) {
+  // 10 us of data at first and as much 5 us later. Messages of the latter that end by 1 + z take 1 / (z - 5)
+  // more of the link than their bytes, behind the first message cost: (z - 20) (z - 5) = 10.
+  const double z = (25 + std::sqrt(25.0 * 25 - 4 * 90)) / 2;
+  Fabric one(2);
+  one.link(0, 1, 1, 0, 1);
+  const Topology link = one.build();
+  const Demand late = custom(link, {part(0, 10 * kUs, {1}), part(0, 10 * kUs, {1}, 5)});
+  expect_proves(link, late, knowledge(1, {0}, {0, 5, 1 + z - 1e-4}), 1 + z - 1e-4);
+  expect_refused(link, late, knowledge(1, {0}, {0, 5, 1 + z + 1e-4}), "may have all");
+  const Demand at_first = custom(link, {part(0, 10 * kUs, {1}), part(0, 10 * kUs, {1})});
+  expect_proves(link, at_first, knowledge(1, {0}, {0, 5, 21 - 1e-4}), 21 - 1e-4);
+  expect_refused(link, at_first, knowledge(1, {0}, {0, 5, 21 + 1e-4}), "may have all");
+  // Where some bandwidth changes, bytes alone count.
+  Fabric changing(3);
+  changing.link(0, 1, 1, 0, 1);
+  changing.changing_link(1, 2, {{0, 1}, {5, 2}}, 0, 1);
+  const Topology steps = changing.build();
+  const Demand beside = custom(steps, late.contributions());
+  expect_proves(steps, beside, knowledge(1, {0}, {0, 5, 21 - 1e-4}), 21 - 1e-4);
+  expect_refused(steps, beside, knowledge(1, {0}, {0, 5, 21 + 1e-4}), "may have all");
+  // From the end on: what GPU 2 wants has left GPU 0 by 5 us before it.
+  Fabric relayed(3);
+  relayed.link(0, 1, 1, 0, 1);
+  relayed.link(1, 2, 1e6, 4, 1);
+  const Topology line = relayed.build();
+  const Demand parts = custom(line, {part(0, 10 * kUs, {1}), part(0, 10 * kUs, {2})});
+  expect_proves(line, parts, of_source(knowledge(0, {1, 2}, {0, 5, 1 + z - 1e-4})), 1 + z - 1e-4);
+  expect_refused(line, parts, of_source(knowledge(0, {1, 2}, {0, 5, 1 + z + 1e-4})), "may have all");
+}
+
+TEST(Knowledge, WaitsForWhatComesSoonOrForTheNextMessage) {
+  // As much 0.5 us later: both wait for it, and are there 0.5 + 1 + 20 us after the start, or the second
+  // message starts 1 us after the first one. Backwards they need not: (z - 20) (z - 0.5) = 5.
+  Fabric one(2);
+  one.link(0, 1, 1, 0, 1);
+  const Topology link = one.build();
+  const Demand soon = custom(link, {part(0, 10 * kUs, {1}), part(0, 10 * kUs, {1}, 0.5)});
+  expect_proves(link, soon, knowledge(1, {0}, {0, 0.5, 21.5 - 1e-4}), 21.5 - 1e-4);
+  expect_refused(link, soon, knowledge(1, {0}, {0, 0.5, 21.5 + 1e-4}), "may have all");
+  Fabric relayed(3);
+  relayed.link(0, 1, 1, 0, 1);
+  relayed.link(1, 2, 1e6, 0.1, 0.4);
+  const Topology line = relayed.build();
+  const Demand parts = custom(line, {part(0, 10 * kUs, {1}), part(0, 10 * kUs, {2})});
+  const double z = (20.5 + std::sqrt(20.5 * 20.5 - 4 * 5)) / 2;
+  expect_proves(line, parts, of_source(knowledge(0, {1, 2}, {0, 0.5, 1 + z - 1e-4})), 1 + z - 1e-4);
+  expect_refused(line, parts, of_source(knowledge(0, {1, 2}, {0, 0.5, 1 + z + 1e-4})), "may have all");
+}
+
+TEST(Knowledge, OfSeveralOriginsStartsOneAfterAnother) {
+  // 10 us of data from each of three GPUs over one link: the second message starts 1 us after the first one,
+  // the third another 1 us later. Backwards messages end so, and may start together.
+  Fabric fabric(4);
+  const int sw = fabric.cut_through(false);
+  for (int g = 0; g < 4; ++g) fabric.link(g, sw, 1, 0, 1);
+  for (int g = 0; g < 4; ++g) fabric.link(sw, g, 1, 0, 1);
+  const Topology star = fabric.build();
+  const KnowledgeCertificate certificate = knowledge(0, {1, 2, 3}, {0, 1, 2, 31.6});
+  expect_proves(star, make_demand(Collective::gather, 40 * kUs, 4, 1), certificate, 31.6);
+  expect_refused(star, make_demand(Collective::scatter, 40 * kUs, 4, 1), of_source(certificate),
+                 "may have all");
+  expect_proves(star, make_demand(Collective::scatter, 40 * kUs, 4, 1),
+                of_source(knowledge(0, {1, 2, 3}, {0, 1, 2, 31 - 1e-4})), 31 - 1e-4);
+}
+
 TEST(Knowledge, OfASetIsWhatEntersIt) {
   // From 0 to 1 and 2, then from both to 3: GPU 3 hears the same twice.
   Fabric fabric(4);
