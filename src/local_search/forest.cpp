@@ -28,6 +28,8 @@ Forest::Forest(const TransferPlan& plan, const PlanSpace& space)
       trees_(space.demand.num_chunks()),
       ends_us_(trees_.size(), 0),
       load_us_(space.topology->num_links(), 0),
+      price_(space.topology->num_links(), 0),
+      hop_price_(space.hops.size(), 0),
       bringer_(space.into.size(), kNobody),
       options_(space.into.size()) {
   for (std::size_t h = 0; h < space.hops.size(); ++h)
@@ -83,27 +85,36 @@ void Forest::put_back(std::size_t chunk, Tree tree) {
   trees_[chunk] = std::move(tree);
 }
 
-double Forest::price_of_hop(const Hop& hop, std::size_t first_link) const {
+void Forest::set_prices(std::vector<double> price) {
+  price_ = std::move(price);
+  priced_bytes_ = -1;
+}
+
+double Forest::price_of_hop(const Hop& hop, std::size_t first_link, double bytes) const {
   double sum = 0;
   for (std::size_t i = first_link; i < hop.links.size(); ++i)
-    sum += (*price_)[hop.links[i].link.index()] * hop.links[i].load_us(bytes_);
+    sum += price_[hop.links[i].link.index()] * hop.links[i].load_us(bytes);
   return sum;
 }
 
-double Forest::price_of(std::size_t chunk, const std::vector<double>& price) const {
+/// Most trees that grow at the same prices are of chunks of the same size.
+void Forest::price_hops(double bytes) {
+  if (bytes == priced_bytes_) return;
+  priced_bytes_ = bytes;
+  for (std::size_t h = 0; h < space_.hops.size(); ++h) hop_price_[h] = price_of_hop(space_.hops[h], 0, bytes);
+}
+
+double Forest::price_of(std::size_t chunk) const {
+  const double bytes = space_.demand.bytes(ChunkId{chunk});
   double sum = 0;
-  for (const Branch& branch : trees_[chunk]) {
-    const Hop& hop = hop_of(branch);
-    for (std::size_t i = branch.first_link; i < hop.links.size(); ++i)
-      sum += price[hop.links[i].link.index()] * hop.links[i].load_us(space_.demand.bytes(ChunkId{chunk}));
-  }
+  for (const Branch& branch : trees_[chunk]) sum += price_of_hop(hop_of(branch), branch.first_link, bytes);
   return sum;
 }
 
 void Forest::offer_hop(int h, double held_from_us) {
   const Hop& hop = space_.hops[index(h)];
   Option& option = options_[hop.dst.index()];
-  const double later_us = hop.duration_us(bytes_) + dearness_ * price_of_hop(hop, 0);
+  const double later_us = hop.duration_us(bytes_) + dearness_ * hop_price_[index(h)];
   if (held_from_us + later_us >= option.cost_us) return;
   const double start = timetable_.earliest_start(hop, bytes_, held_from_us);
   if (start + later_us >= option.cost_us) return;
@@ -118,7 +129,7 @@ void Forest::offer_copy(int h, int position) {
   Option& option = options_[hop.dst.index()];
   const std::size_t first_link = links_in_common(hop_of(sent), hop);
   const double arrival = sent.start_us + hop.duration_us(bytes_);
-  const double cost = arrival + dearness_ * price_of_hop(hop, first_link);
+  const double cost = arrival + dearness_ * price_of_hop(hop, first_link, bytes_);
   if (cost >= option.cost_us) return;
   if (timetable_.earliest_start(hop, bytes_, sent.start_us, first_link) >
       sent.start_us + time_slack_us(sent.start_us))
@@ -169,12 +180,12 @@ void Forest::look_again(GpuId to) {
   }
 }
 
-void Forest::grow(std::size_t chunk, const std::vector<double>& price, double dearness) {
+void Forest::grow(std::size_t chunk, double dearness) {
   const ChunkId c{chunk};
   bytes_ = space_.demand.bytes(c);
   ready_us_ = space_.demand.ready_us(c);
   dearness_ = dearness;
-  price_ = &price;
+  price_hops(bytes_);
   growing_.clear();
   std::ranges::fill(bringer_, kNobody);
   for (Option& option : options_) option.cost_us = kInfinity;

@@ -39,11 +39,13 @@ class Forest {
 
   Tree take_out(std::size_t chunk);
   void put_back(std::size_t chunk, Tree tree);
+  /// Per link, what a us of it costs from now on; nothing at first.
+  void set_prices(std::vector<double> price);
   /// Puts in a tree that grows by a transfer at a time: the one with the least sum of arrival and `dearness`
-  /// times the price of the links that it needs, which a us of each costs `price`.
-  void grow(std::size_t chunk, const std::vector<double>& price, double dearness);
+  /// times the price of the links that it needs.
+  void grow(std::size_t chunk, double dearness);
   /// What the branches of the tree, all links together, cost.
-  double price_of(std::size_t chunk, const std::vector<double>& price) const;
+  double price_of(std::size_t chunk) const;
 
   /// In the order of chunks, each transfer at its start; its quality is not known.
   TransferPlan plan() const;
@@ -63,7 +65,8 @@ class Forest {
   void offer_hop(int h, double held_from_us);
   void offer_copy(int h, int position);
   void look_again(GpuId to);
-  double price_of_hop(const Hop& hop, std::size_t first_link) const;
+  double price_of_hop(const Hop& hop, std::size_t first_link, double bytes) const;
+  void price_hops(double bytes);
   bool enters_anew(const Hop& hop, std::size_t first_link, int original) const;
 
   const PlanSpace& space_;
@@ -72,11 +75,13 @@ class Forest {
   std::vector<Tree> trees_;
   std::vector<double> ends_us_;
   std::vector<double> load_us_;
+  std::vector<double> price_;
+  std::vector<double> hop_price_;  ///< of priced_bytes_
+  double priced_bytes_ = -1;       ///< none yet
   // Of the tree that grows:
   double bytes_ = 0;
   double ready_us_ = 0;
   double dearness_ = 0;
-  const std::vector<double>* price_ = nullptr;
   Tree growing_;
   std::vector<int> bringer_;     ///< per GPU
   std::vector<Option> options_;  ///< per GPU: the best one

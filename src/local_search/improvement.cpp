@@ -45,12 +45,15 @@ constexpr std::uint64_t kIdleRoundsOfStreams = 4;  ///< at least, of more than k
 constexpr std::uint64_t kMostTries = 1024;
 constexpr double kShareOfGap = 0.005;
 constexpr double kShareOfPressure = 1e-4;
-/// Where switches copy, which moves of single transfers find hard, a level begins with rounds of replanting,
-/// until one closes less than this share of the gap: so many streams of chains as long as so many tries.
+/// Where many transfers share the links of switches, which moves of single transfers find hard, a level
+/// begins with rounds of replanting, until one closes less than this share of the gap: so many streams of
+/// chains as long as so many tries. Where switches do not copy, only plans that are far from the bound are
+/// worth it.
 constexpr double kShareOfReplanting = 0.01;
 constexpr std::size_t kReplantingStreams = 4;
 constexpr std::size_t kReplanting = 32;
 constexpr double kMostReplanted = 2e4;  ///< transfers of a plan
+constexpr double kFar = 1.01;           ///< times the bound
 /// Share of the remaining work or time that every level but the last may take, and each later restart round.
 constexpr double kShareOfWork = 0.5;
 /// Share of the time limit after which chunks are still split, but no further round begins.
@@ -239,7 +242,8 @@ class Improver {
     least_us_ = task_.least_us(state_.chunks);
     state_.idle_tries = 0;
     state_.level_tries = 0;
-    state_.replants = replants_ && transfers(state_.chunks) <= kMostReplanted;
+    state_.replants = replants_ && transfers(state_.chunks) <= kMostReplanted &&
+                      (space_.may_copy() || finish_us() > kFar * task_.bound_us);
     state_.level_end = spent() + kShareOfWork * (1 - spent());
     state_.paths.clear();
     for (std::size_t h = hops_of_fabric_; h < space_.hops.size(); ++h) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -20,6 +21,8 @@ constexpr int kLevels = 10;
 constexpr double kExponent = 8;
 /// Loads above 1 are those of a plan that cannot end by the target.
 constexpr double kMostLoad = 1.2;
+/// Least time in which a link may be of use, as a share of the target.
+constexpr double kLeastUse = 0.01;
 /// How much full links count beside a us that a chunk is late.
 constexpr double kPressure = 0.02;
 /// Trees that a step takes out, at most, and how many of them are late.
@@ -28,6 +31,16 @@ constexpr std::size_t kMostLate = 3;
 
 /// Beyond it, chains are shorter: growing a tree looks at all hops into its GPUs.
 constexpr double kUsualHops = 32;  ///< into a GPU
+
+/// Per link, the least time of the hops over it but for the bytes.
+std::vector<double> least_hops_us(const PlanSpace& space) {
+  std::vector<double> least_us(space.topology->num_links(), std::numeric_limits<double>::infinity());
+  for (const Hop& hop : space.hops) {
+    for (const HopLink& part : hop.links)
+      least_us[part.link.index()] = std::min(least_us[part.link.index()], hop.fixed_us);
+  }
+  return least_us;
+}
 
 bool is_time_over(const PlanSpace& space) {
   return space.deadline != nullptr && space.deadline->is_over();
@@ -40,9 +53,10 @@ class Replanting {
         random_(mix_bits(seed)),
         forest_(incumbent.plan, space),
         level_(forest_.num_trees(), 0),
-        price_(space.topology->num_links(), 0),
-        step_us_((forest_.latest_us() - bound_us) * power_of_two(random_, -6, -2)),
-        target_us_(forest_.latest_us() - step_us_) {}
+        hop_us_(least_hops_us(space)),
+        step_us_((forest_.latest_us() - bound_us) * power_of_two(random_, -6, -2)) {
+    set_target();
+  }
 
   std::optional<TransferPlan> run(double most_grown) {
     std::optional<TransferPlan> best;
@@ -50,7 +64,7 @@ class Replanting {
     while (static_cast<double>(grown_) < most_grown && !is_time_over(space_)) {
       if (late_.empty()) {
         if (grown_ > 0) best = forest_.plan();
-        target_us_ = forest_.latest_us() - step_us_;
+        set_target();
         for (int& level : level_) level = std::max(0, level - 1);
         lateness = goal();
         if (late_.empty()) break;  // on the bound
@@ -76,6 +90,17 @@ class Replanting {
   }
 
  private:
+  void set_target() {
+    target_us_ = forest_.latest_us() - step_us_;
+    fullest_ = 0;
+    for (std::size_t l = 0; l < hop_us_.size(); ++l) fullest_ = std::max(fullest_, fullness(l));
+    fullest_ = std::min(fullest_, 1.0);
+  }
+  /// The load of a link as a share of the time in which it is of use: what starts later than its hops take
+  /// is not there by the target.
+  double fullness(std::size_t l) const {
+    return forest_.load_us()[l] / std::max(target_us_ - hop_us_[l], kLeastUse * target_us_);
+  }
   /// How late the chunks are in sum, and how full links are. Lists those that are late.
   double goal() {
     late_.clear();
@@ -90,9 +115,14 @@ class Replanting {
       sum += kPressure * std::pow(load_us / target_us_, kExponent);
     return sum;
   }
+  /// The fullest link costs a us for a us even where latency leaves no link full: it is what others wait for.
   void set_prices() {
-    for (std::size_t l = 0; l < price_.size(); ++l)
-      price_[l] = std::pow(std::min(forest_.load_us()[l] / target_us_, kMostLoad), kExponent);
+    std::vector<double> price(hop_us_.size(), 0);
+    if (fullest_ > 0) {
+      for (std::size_t l = 0; l < price.size(); ++l)
+        price[l] = std::pow(std::min(fullness(l) / fullest_, kMostLoad), kExponent);
+    }
+    forest_.set_prices(std::move(price));
   }
   std::vector<std::size_t> choose() {
     const std::size_t count = std::min(forest_.num_trees(), 2 + random_.below(kMostTrees - 2));
@@ -118,7 +148,7 @@ class Replanting {
       grow_at(chunk, level);
       const double late_us = forest_.ends_us(chunk) - target_us_;
       if (late_us <= time_slack_us(target_us_)) return;
-      const double cost = late_us + forest_.price_of(chunk, price_);
+      const double cost = late_us + forest_.price_of(chunk);
       if (best < 0 || cost < least) {
         least = cost;
         best = level;
@@ -131,17 +161,18 @@ class Replanting {
   }
   void grow_at(std::size_t chunk, int level) {
     level_[chunk] = level;
-    forest_.grow(chunk, price_, std::ldexp(kDearest, -level));
+    forest_.grow(chunk, std::ldexp(kDearest, -level));
     ++grown_;
   }
 
   const PlanSpace& space_;
   Random random_;
   Forest forest_;
-  std::vector<int> level_;  ///< per chunk: at which its tree was grown
-  std::vector<double> price_;
+  std::vector<int> level_;      ///< per chunk: at which its tree was grown
+  std::vector<double> hop_us_;  ///< per link
   double step_us_;
-  double target_us_;
+  double target_us_ = 0;
+  double fullest_ = 0;             ///< of the links when the target was set, at most 1
   std::vector<std::size_t> late_;  ///< chunks
   std::size_t grown_ = 0;
 };
@@ -149,7 +180,9 @@ class Replanting {
 }  // namespace
 
 bool may_replant(const PlanSpace& space) {
-  return space.may_copy() && Forest::applies(space);
+  const auto passes_switches = [](const Hop& hop) { return hop.links.size() > 1; };
+  return !space.topology->has_message_costs() && std::ranges::any_of(space.hops, passes_switches) &&
+         Forest::applies(space);
 }
 
 std::optional<TransferPlan> replanted(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,

@@ -7,16 +7,18 @@
 
 namespace rondo {
 
-/// Whether replanted() finds what moves of single transfers do not: switches copy, and every GPU wants
+/// Whether replanted() finds what moves of single transfers do not: switches join GPUs, so that many
+/// transfers share a link, messages cost nothing (what goes together makes no plan), and every GPU wants
 /// everything.
 bool may_replant(const PlanSpace& space);
 
 /// Ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck, Journal of Computational Physics 159,
 /// 2000) with trees: a chain of steps, each of which takes out the trees of a few chunks, late ones among
 /// them, and grows each anew, the cheapest that ends by a target before the plan's finish: links cost the
-/// more the fuller they are. A step is kept where the chunks are less late in sum; the target moves on when
-/// none is. A chain places about `length` times as many transfers as the plan has, and ends where the
-/// deadline of the space is over. Nothing where it meets no target. The same `seed` gives the same plan.
+/// more the fuller they are, of the time that leaves enough for their hops, beside the fullest. A step is
+/// kept where the chunks are less late in sum; the target moves on when none is. A chain places about
+/// `length` times as many transfers as the plan has, and ends where the deadline of the space is over.
+/// Nothing where it meets no target. The same `seed` gives the same plan.
 std::optional<TransferPlan> replanted(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,
                                       double length, std::uint64_t seed);
 

@@ -90,12 +90,13 @@ struct Improvement {
   bool out_of_time = false;  ///< too little time was left for a further step
 };
 
-/// Whether a search for the demand begins with replanting: switches copy, and every GPU wants everything.
+/// Whether a search for the demand begins with replanting: switches join GPUs, and every GPU wants
+/// everything.
 bool begins_with_replanting(const Topology& topology, const Demand& demand);
 
 /// Collective. Large-neighbourhood search over plans. It begins with few chunks, whose neighbours
 /// (neighbours.hpp) are cheap to evaluate; a start in more chunks races with that where work is limited. In
-/// every round the ranks evaluate neighbours of the incumbent (where switches copy, first chains of
+/// every round the ranks evaluate neighbours of the incumbent (where switches join GPUs, first chains of
 /// replanting in plans that are not large); the best one, or one with the changes of several, replaces it if
 /// it ends earlier, or at the same time with the most loaded links free earlier. When rounds no longer
 /// improve the incumbent, list scheduling restarts in more chunks. Then every chunk is split in half, or the

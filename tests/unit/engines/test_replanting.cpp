@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "forest.hpp"
 #include "replanting.hpp"
@@ -67,10 +69,11 @@ TEST(Forest, GrowsATreeThatASwitchCopies) {
   EXPECT_DOUBLE_EQ(forest.load_us()[0], 8);
   const Forest::Tree before = forest.take_out(0);
   EXPECT_DOUBLE_EQ(forest.load_us()[0], 0);
-  forest.grow(0, std::vector<double>(topology.num_links(), 1), 0);
+  forest.set_prices(std::vector<double>(topology.num_links(), 1));
+  forest.grow(0, 0);
   EXPECT_DOUBLE_EQ(forest.ends_us(0), 5);
   EXPECT_DOUBLE_EQ(forest.load_us()[0], 4);
-  EXPECT_DOUBLE_EQ(forest.price_of(0, std::vector<double>(topology.num_links(), 1)), 12);  // three links
+  EXPECT_DOUBLE_EQ(forest.price_of(0), 12);  // three links
   TransferPlan plan = forest.plan();
   plan.quality = quality_of(plan.transfers, space);
   const ReplayResult replayed = replay(topology, demand, schedule_of(plan, space).sends);
@@ -94,14 +97,14 @@ TEST(Forest, LeadsPastDearLinks) {
   const TransferPlan direct = placed_forward(
       {{{ChunkId{0}, space.into[1].front()}, {ChunkId{0}, space.into[2].front()}}}, space, {0, 1});
   Forest forest(direct, space);
-  const std::vector<double> price{1, 0, 0};
+  forest.set_prices({1, 0, 0});
   forest.take_out(0);
-  forest.grow(0, price, 1.5);  // directly 2 us + 1.5, over GPU 2 after 4
+  forest.grow(0, 1.5);  // directly 2 us + 1.5, over GPU 2 after 4
   EXPECT_DOUBLE_EQ(forest.ends_us(0), 2);
   forest.take_out(0);
-  forest.grow(0, price, 2.5);
+  forest.grow(0, 2.5);
   EXPECT_DOUBLE_EQ(forest.ends_us(0), 4);
-  EXPECT_DOUBLE_EQ(forest.price_of(0, price), 0);
+  EXPECT_DOUBLE_EQ(forest.price_of(0), 0);
 }
 
 TEST(Replanting, FindsTheCopyOfASwitch) {
@@ -114,12 +117,65 @@ TEST(Replanting, FindsTheCopyOfASwitch) {
   EXPECT_FALSE(replanted(survey(*found, space), space, 5, 4, 1));
 }
 
+/// GPUs 0 and 1, 2 and 3 are near each other, 1.5 us; switches that do not copy join both pairs, 1 GB/s and
+/// 10 us from GPU to GPU.
+Topology two_pairs() {
+  std::vector<Node> nodes(4);
+  for (const char* name : {"left", "right"})
+    nodes.push_back({.kind = NodeKind::switch_, .name = name, .multicast = false});
+  std::vector<Link> links{{NodeId{4}, NodeId{5}, 1, 8}, {NodeId{5}, NodeId{4}, 1, 8}};
+  for (const int g : {0, 1, 2, 3}) {
+    links.push_back({NodeId{g}, NodeId{4 + g / 2}, 1, 1});
+    links.push_back({NodeId{4 + g / 2}, NodeId{g}, 1, 1});
+    links.push_back({NodeId{g}, NodeId{g ^ 1}, 1e6, 1.5});
+  }
+  return Topology{TopologyData{"two pairs", "", nodes, links, {}}};
+}
+
+/// 1e3 bytes of each GPU. Where all go directly, four follow one another between the switches: 10 + 4 us. A
+/// tree that is alone in its time is not earlier over the near link, 11 + 1.5 us against 10 + 2: only prices
+/// show what the link between the switches is worth, although it is idle for 10 us. With two on it the last
+/// one is near the first of its pair at 12 us and there at 13.5.
+TEST(Replanting, SparesLinksThatLatencyLeavesIdle) {
+  const Topology topology = two_pairs();
+  const PlanSpace space = make_plan_space(topology, make_demand(Collective::allgather, 4e3, 4, 1));
+  ASSERT_TRUE(may_replant(space));
+  TransferPlan direct;
+  std::vector<double> order;
+  for (std::size_t chunk = 0; chunk < 4; ++chunk) {
+    for (std::size_t to = 0; to < 4; ++to) {
+      const auto& into = space.into[to];
+      const auto hop = std::ranges::find_if(into, [&](int h) {
+        const Hop& one = space.hops[static_cast<std::size_t>(h)];
+        return one.src.index() == chunk && (to / 2 != chunk / 2 || one.links.size() == 1);
+      });
+      if (to == chunk) continue;
+      ASSERT_NE(hop, into.end());
+      direct.transfers.push_back({ChunkId{chunk}, *hop});
+      order.push_back(static_cast<double>(order.size()));
+    }
+  }
+  const SurveyedPlan incumbent = survey(placed_forward(direct, space, order), space);
+  EXPECT_DOUBLE_EQ(incumbent.plan.quality.finish_us, 14);
+  const auto found = replanted(incumbent, space, 12, 16, 1);
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->quality.finish_us, 13.5, 1e-3);
+}
+
+TEST(Replanting, IsForSwitches) {
+  const Topology mesh = generate_topology("mesh", {{"dims", "3x3"}});
+  EXPECT_FALSE(may_replant(make_plan_space(mesh, make_demand(Collective::allgather, 1e3, 9, 1))));
+  const Topology pairs = two_pairs();
+  EXPECT_FALSE(may_replant(make_plan_space(pairs, make_demand(Collective::alltoall, 1e3, 4, 1))));
+}
+
 TEST(Replanting, GivesSchedulesAndTheSameForASeed) {
   for (const auto& [family, parameters] :
        {std::pair<std::string, Parameters>{"rails", {{"boxes", "2"}, {"gpus", "4"}, {"rails", "2"}}},
         {"star", {{"chassis", "4"}, {"gpus", "3"}}},
         {"mesh", {{"dims", "3x3"}}},
-        {"fat_tree", {{"leaves", "3"}, {"gpus", "3"}, {"spines", "2"}, {"uplink_GBps", "200"}}}}) {
+        {"fat_tree", {{"leaves", "3"}, {"gpus", "3"}, {"spines", "2"}, {"uplink_GBps", "200"}}},
+        {"star", {{"chassis", "4"}, {"gpus", "3"}, {"multicast", "false"}}}}) {
     const auto topology = std::make_shared<const Topology>(generate_topology(family, parameters));
     const Demand demand = make_demand(Collective::allgather, 1e6, topology->num_gpus(), 2);
     const Schedule start = *prepare_list({topology, demand}, {}, {})(demand, {}).schedule;

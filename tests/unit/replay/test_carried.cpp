@@ -6,7 +6,7 @@
 #include "rondo/core/random.hpp"
 
 /// What a link carries, against the same of the definition in FORMATS.md 3, start by start.
-namespace rondo::certificates {
+namespace rondo::certificates::test_carried {
 namespace {
 
 double by_definition(std::vector<Started> starts, Wide bytes_per_us, Wide message_us, Wide apart_us) {
@@ -67,4 +67,4 @@ TEST(Carried, IsThatOfTheDefinition) {
 }
 
 }  // namespace
-}  // namespace rondo::certificates
+}  // namespace rondo::certificates::test_carried
