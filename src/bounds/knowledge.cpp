@@ -20,8 +20,8 @@ constexpr std::size_t kFewPeriods = 48;
 constexpr std::size_t kManyPeriods = 192;
 /// Of destinations and sources the best ones of the first look are followed in many periods.
 constexpr std::size_t kMostFollowed = 2;
-/// Links looked at, beyond which destinations that remain are left out; about 1 s.
-constexpr std::size_t kMostKnowledgeWork = 5'000'000;
+/// Starts on links looked at, beyond which destinations that remain are left out; about 1 s.
+constexpr std::size_t kMostKnowledgeWork = 8'000'000;
 /// Around a destination and of sources: sets by distance.
 constexpr std::size_t kMostDistances = 6;
 /// Distances that differ by less are taken for equal.
