@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "rondo/core/time_slack.hpp"
+
 namespace rondo {
 
 RateAccount::RateAccount(const Topology& topology, int concurrency, Reading reading)
@@ -48,11 +50,18 @@ RateAccount::Claim RateAccount::claim(Kind kind, const HopLink& part, double occ
   return {0, occupied_us, part.share};
 }
 
-double RateAccount::rate_GBps(std::span<const HopLink> together, std::size_t profile) const {
+double RateAccount::rate_GBps(const HopLink& part, std::span<const HopLink> together, double occupied_us,
+                              std::size_t profile) const {
+  const double bytes = std::max(0.0, occupied_us - part.message_us) / part.us_per_byte;
+  const double from_us = part.offset_us_of(bytes);
   double sum = 0;
-  for (const HopLink& part : together) {
+  for (const HopLink& other : together) {
+    const double other_from_us = other.offset_us_of(bytes);
+    const bool is_beside = other_from_us < from_us + occupied_us - time_slack_us(from_us + occupied_us) &&
+                           from_us < other_from_us + other.occupied_us(bytes) - time_slack_us(other_from_us);
     const auto is_it = [&](const Use& use) { return use.profile == profile; };
-    if (std::ranges::any_of(of_link_[part.link.index()], is_it)) sum += part.rate_GBps();
+    if ((is_beside || &other == &part) && std::ranges::any_of(of_link_[other.link.index()], is_it))
+      sum += other.rate_GBps();
   }
   return sum;
 }
@@ -61,7 +70,8 @@ double RateAccount::room_from(const HopLink& part, std::span<const HopLink> toge
                               double occupied_us) const {
   for (const Use& use : of_link_[part.link.index()]) {
     Claim c = claim(use.kind, part, occupied_us);
-    if (use.kind == Kind::group && together.size() > 1) c.amount = rate_GBps(together, use.profile);
+    if (use.kind == Kind::group && together.size() > 1)
+      c.amount = rate_GBps(part, together, occupied_us, use.profile);
     start_us =
         std::max(start_us, profiles_[use.profile].room_from(start_us + c.offset_us, c.occupied_us, c.amount) -
                                c.offset_us);

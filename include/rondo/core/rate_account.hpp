@@ -34,7 +34,7 @@ class RateAccount {
 
   /// A lower bound, and `start_us` itself where it is one, of the earliest start >= `start_us` over the link;
   /// infinity where a group's bandwidth is below the rate. `together`: all links of the transfer, of which
-  /// those of a group count as one.
+  /// those of a group that it takes at one time count together.
   double room_from(const HopLink& part, std::span<const HopLink> together, double start_us,
                    double occupied_us) const;
   /// Of a shared link's bandwidth, what is left within [start_us, end_us).
@@ -57,8 +57,9 @@ class RateAccount {
   void change(const HopLink& part, double start_us, double end_us, double sign);
   Claim claim(Kind kind, const HopLink& part, double occupied_us) const;
   void account_for(LinkId link, Kind kind, double capacity);
-  /// Of all links in the group of that profile.
-  double rate_GBps(std::span<const HopLink> together, std::size_t profile) const;
+  /// Of all links in the group of that profile which the transfer takes while it takes `part`.
+  double rate_GBps(const HopLink& part, std::span<const HopLink> together, double occupied_us,
+                   std::size_t profile) const;
 
   const Topology& topology_;
   int concurrency_;
