@@ -171,8 +171,7 @@ class InRounds {
     std::map<LinkId, std::int32_t> number;
     auto current = static_cast<std::int32_t>(first);
     for (std::size_t i = 0; i < hop.links.size(); ++i) {
-      const Node& from = topology_.node(topology_.link(hop.links[i].link).src);
-      if (from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward)
+      if (topology_.node(topology_.link(hop.links[i].link).src).stores())
         current = static_cast<std::int32_t>(first + i);
       number[hop.links[i].link] = current;
     }

@@ -11,10 +11,7 @@
 namespace rondo {
 
 bool replays_in_parts(const Topology& topology, const Demand& demand) {
-  const auto stores = [](const Node& node) {
-    return node.kind == NodeKind::switch_ && node.forwarding == Forwarding::store_and_forward;
-  };
-  return !topology.has_bandwidth_steps() && std::ranges::none_of(topology.nodes(), stores) &&
+  return !topology.has_bandwidth_steps() && std::ranges::none_of(topology.nodes(), &Node::stores) &&
          !has_limited_relays(topology, demand);
 }
 

@@ -126,9 +126,7 @@ void number_transfers(const Topology& topology, const Demand& demand, std::vecto
   const std::vector<int> continued = transfers_of(topology, demand, sends).continued;
   // A store-and-forward switch ends a transfer.
   const auto begins = [&](std::size_t s) {
-    const Node& from = topology.node(topology.link(sends[s].link).src);
-    return continued[s] < 0 ||
-           (from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward);
+    return continued[s] < 0 || topology.node(topology.link(sends[s].link).src).stores();
   };
   std::vector<std::size_t> first(sends.size());
   std::vector<char> is_long(sends.size(), 0);

@@ -29,18 +29,6 @@ void part_at_other_rates(TransferPlan& plan, const PlanSpace& space) {
   }
 }
 
-}  // namespace
-
-int PlanSpace::add(Hop hop) {
-  into[hop.dst.index()].push_back(static_cast<int>(hops.size()));
-  if (may_copy())
-    between[hop.src.index() * into.size() + hop.dst.index()].push_back(static_cast<int>(hops.size()));
-  hops.push_back(std::move(hop));
-  return static_cast<int>(hops.size()) - 1;
-}
-
-namespace {
-
 /// Whether copies of one transfer may share bandwidth, beside what else goes over their links: of the links
 /// of a group that leave GPUs it takes one.
 bool copies_share(const Topology& topology) {
@@ -50,6 +38,14 @@ bool copies_share(const Topology& topology) {
 }
 
 }  // namespace
+
+int PlanSpace::add(Hop hop) {
+  into[hop.dst.index()].push_back(static_cast<int>(hops.size()));
+  if (may_copy())
+    between[hop.src.index() * into.size() + hop.dst.index()].push_back(static_cast<int>(hops.size()));
+  hops.push_back(std::move(hop));
+  return static_cast<int>(hops.size()) - 1;
+}
 
 PlanSpace make_plan_space(const Topology& topology, const Demand& demand, int concurrency) {
   PlanSpace space{&topology, demand};

@@ -193,7 +193,7 @@ class AllReduction {
     try {
       halves = halves_answered(problem_, context_);
     } catch (const Error& error) {
-      if (!is_passed_over(error)) throw;
+      if (!takes_note_of_fault(error)) throw;
     }
     if (!halves) return;
     const SynthesisResult::Candidate candidate{halves->engine, halves->chunks,
@@ -210,12 +210,12 @@ class AllReduction {
     } catch (const Error& error) {
       // What an engine does not support matters where nothing else is there.
       const bool matters = !others_follow && !found_.best.found.schedule;
-      if (!is_passed_over(error) && (matters || error.code() != ExitCode::unavailable)) throw;
+      if (!takes_note_of_fault(error) && (matters || error.code() != ExitCode::unavailable)) throw;
     }
   }
 
-  /// A fault of Rondo, where others are tried: all ranks know it.
-  bool is_passed_over(const Error& error) {
+  /// Whether it is a fault of Rondo, which all ranks know, and others are tried.
+  bool takes_note_of_fault(const Error& error) {
     if (error.code() != ExitCode::internal || problem_.options.engine != "auto") return false;
     if (!first_fault_) first_fault_ = error;
     return true;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "explore.hpp"
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/interleaving.hpp"
@@ -42,6 +43,7 @@ class LateSums {
     result.proven.lower_bound = bounds.best();
     result.gap = result.proven.schedule.finish_us / bounds.best().us - 1;
     result.candidates = std::move(candidates_);
+    result.remarks.insert(result.remarks.end(), faults_.begin(), faults_.end());
     result.remarks.insert(result.remarks.end(), bounds.remarks.begin(), bounds.remarks.end());
     result.wall_parts_s = {{"bounds", bounds_s},
                            {"search", clock.seconds() - bounds_s},
@@ -71,10 +73,10 @@ class LateSums {
       offer_later(found, demand);
     } catch (const Error& error) {
       // Of several engines one may be at fault, or not fit the options.
-      const bool is_one_of_many = error.code() == ExitCode::internal
-                                      ? problem_.options.engine == "auto"
-                                      : error.code() == ExitCode::usage && name != problem_.options.engine;
-      if (error.code() != ExitCode::unavailable && !is_one_of_many) throw;
+      const bool is_fault = error.code() == ExitCode::internal && problem_.options.engine == "auto";
+      const bool is_unfit = error.code() == ExitCode::usage && name != problem_.options.engine;
+      if (error.code() != ExitCode::unavailable && !is_fault && !is_unfit) throw;
+      if (is_fault) faults_.push_back(left_out(error));
       if (!first_error_) first_error_ = error;
     }
   }
@@ -144,6 +146,7 @@ class LateSums {
   std::optional<SynthesisResult> best_;
   std::vector<SynthesisResult::Candidate> candidates_;
   std::optional<Error> first_error_;
+  std::vector<std::string> faults_;
 };
 
 }  // namespace

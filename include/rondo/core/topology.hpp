@@ -24,6 +24,9 @@ struct Node {
   double buffer_bytes = 0;                          ///< switch, store-and-forward
   /// GPU: bytes of chunks that it may hold to pass them on, besides what it brought and what it wants.
   double relay_bytes = std::numeric_limits<double>::infinity();
+
+  /// Whether transfers end there, though it is no GPU.
+  bool stores() const { return kind == NodeKind::switch_ && forwarding == Forwarding::store_and_forward; }
 };
 
 /// The bandwidth of a link from a time on; 0: the link is down.

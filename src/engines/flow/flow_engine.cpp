@@ -94,9 +94,7 @@ bool shares_unevenly(std::span<const Hop> hops, const Topology& topology) {
 /// Whether all links of a hop can flow at one rate from the beginning to the end.
 bool flows_at_constant_rates(const Topology& topology) {
   return !topology.has_message_costs() && !topology.has_bandwidth_steps() &&
-         std::ranges::none_of(topology.nodes(), [](const Node& node) {
-           return node.kind == NodeKind::switch_ && node.forwarding == Forwarding::store_and_forward;
-         });
+         std::ranges::none_of(topology.nodes(), &Node::stores);
 }
 
 PolicyFilter offers(const Instance& instance, const EngineOptions& options) {

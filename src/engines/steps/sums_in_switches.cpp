@@ -11,8 +11,7 @@ constexpr double kNear = 4;
 }  // namespace
 
 bool SumsInSwitches::stores(const HopLink& part) const {
-  const Node& from = topology_.node(topology_.link(part.link).src);
-  return from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward;
+  return topology_.node(topology_.link(part.link).src).stores();
 }
 
 double SumsInSwitches::start_apart_us(const Hop& hop, ChunkId chunk, double bytes, double start_us) const {

@@ -98,10 +98,8 @@ class TaskScheduler {
       for (const LinkId l : group.links) is_shared[l.index()] = 1;
     for (const Hop& hop : graph_.hops) {
       for (const HopLink& part : hop.links) {
-        const Node& from = topology_.node(topology_.link(part.link).src);
-        const bool stores =
-            has_sums && from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward;
-        if (hop.changes || part.share < 1 || stores) is_shared[part.link.index()] = 1;
+        const bool adds_up_behind = has_sums && topology_.node(topology_.link(part.link).src).stores();
+        if (hop.changes || part.share < 1 || adds_up_behind) is_shared[part.link.index()] = 1;
       }
     }
     lines_at_.resize(topology_.num_links());
@@ -288,8 +286,7 @@ void SumMarks::mark(const Hop& hop, SendOp op, std::span<Send> sends) {
                            }) > 1;
   if (is_numbered) ++transfer_;
   for (Send& send : sends) {
-    const Node& from = topology_.node(topology_.link(send.link).src);
-    if (from.kind == NodeKind::switch_ && from.forwarding == Forwarding::store_and_forward) ++transfer_;
+    if (topology_.node(topology_.link(send.link).src).stores()) ++transfer_;
     if (is_numbered) send.transfer = transfer_;
     if (topology_.is_gpu(topology_.link(send.link).dst)) {
       send.op = op;
