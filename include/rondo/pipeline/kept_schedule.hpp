@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rondo/core/rate_account.hpp"
+#include "rondo/core/retimer.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/engines/engine_row.hpp"
 
@@ -24,6 +25,20 @@ std::string missing_link(const ProvenSchedule& kept, const Topology& topology,
 /// Error(unavailable) where the order does not work there, saying what to do instead.
 Schedule replayed_elsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand,
                             int concurrency = kAnyConcurrency);
+
+/// The same at several sizes: what does not depend on them is found once.
+class ReplayElsewhere {
+ public:
+  /// Keeps references to both. `demand`: of any size. Throws Error(bad_data) where a link is gone.
+  ReplayElsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand);
+
+  Schedule at(const Demand& demand, int concurrency = kAnyConcurrency);
+
+ private:
+  const Topology& topology_;
+  std::vector<LinkId> links_;
+  Retimer retimer_;
+};
 
 /// Chunks a contribution of the problem's demand in which the kept schedule moves the same data. Throws
 /// Error(bad_data), naming what differs, where it moves other data, other nodes or, where transfers cannot be
