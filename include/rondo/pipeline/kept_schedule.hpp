@@ -46,6 +46,11 @@ class ReplayElsewhere {
 /// another --chunks.
 int chunks_of_kept(const ProvenSchedule& kept, const Problem& problem);
 
+/// Whether synthesize() looks first at what becomes of the kept schedule alone, rerouted and improved: with
+/// engine auto, where local search can do some rounds on it with a small share of the work. Throws as
+/// chunks_of_kept() does.
+bool is_adapted_first(const Problem& problem);
+
 /// Of a problem with sums for one GPU each, the kept schedule of its transposed.
 ProvenSchedule transposed(const ProvenSchedule& kept);
 
