@@ -206,7 +206,8 @@ bool has_whole_bins(const Folder& folder, const Series& series) {
 /// Work on all series at once, dealt over the ranks.
 class BinsOfAll {
  public:
-  BinsOfAll(const Folder& folder, const RunContext& context) : folder_(folder), context_(context) {}
+  BinsOfAll(const Folder& folder, std::shared_ptr<Replays> replays, const RunContext& context)
+      : folder_(folder), replays_(std::move(replays)), context_(context) {}
 
   void find(const std::vector<Series>& series, const std::vector<KnownTimes>& known) {
     const auto there = dealt<There>(std::vector<double>(series.size(), 1), [&](std::size_t i) {
@@ -324,20 +325,21 @@ class BinsOfAll {
   }
 
   const Folder& folder_;
+  std::shared_ptr<Replays> replays_;
   const RunContext& context_;
-  std::shared_ptr<Replays> replays_ = std::make_shared<Replays>(folder_);
   std::deque<BinFinder> finders_;
 };
 
 }  // namespace
 
 void find_bins(const Folder& folder, const std::vector<Series>& series, const std::vector<KnownTimes>& known,
-               const RunContext& context) {
-  BinsOfAll(folder, context).find(series, known);
+               std::shared_ptr<Replays> replays, const RunContext& context) {
+  BinsOfAll(folder, std::move(replays), context).find(series, known);
 }
 
 void find_bins(const Folder& folder, const std::vector<Series>& series, const RunContext& context) {
-  find_bins(folder, series, std::vector<KnownTimes>(series.size()), context);
+  find_bins(folder, series, std::vector<KnownTimes>(series.size()), std::make_shared<Replays>(folder),
+            context);
 }
 
 }  // namespace rondo::catalogue

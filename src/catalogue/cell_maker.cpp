@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "replaying.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/core/version.hpp"
@@ -54,10 +53,8 @@ class CellMaker {
   const Replayed* replayed(const std::optional<Cell>& kept) {
     if (!kept || kept->is_refused()) return nullptr;
     const auto [at, is_new] = replayed_.try_emplace(kept->schedule);
-    if (is_new) {
-      at->second = replayed_at(kept->schedule, *task_.folder.schedule(kept->schedule), *task_.topology,
-                               task_.size_bytes);
-    }
+    if (is_new)
+      at->second = task_.replays.at(kept->schedule, task_.series.fabric, task_.topology, task_.size_bytes);
     return &at->second;
   }
 

@@ -45,38 +45,61 @@ Replayed replayed_at(const std::string& name, const ProvenSchedule& kept, const 
 struct Replays::Kept {
   std::shared_ptr<const ProvenSchedule> schedule;
   std::shared_ptr<const Topology> topology;
+  bool is_its_own = false;                                  ///< it was made for this fabric
   std::optional<ReplayElsewhere> elsewhere = std::nullopt;  ///< none: it does not work there at all
+
+  /// Nothing where it does not work.
+  std::optional<Schedule> timed(const Demand& demand) {
+    if (is_its_own && schedule->demand.size_bytes() == demand.size_bytes()) return schedule->schedule;
+    if (!elsewhere) return std::nullopt;
+    try {
+      return elsewhere->at(demand);
+    } catch (const Error& error) {
+      if (!is_refusal(error)) throw;
+      return std::nullopt;
+    }
+  }
 };
 
 Replays::Replays(const Folder& folder) : folder_(folder) {}
 Replays::~Replays() = default;
 
-Replays::Kept& Replays::kept(const std::string& name, const std::shared_ptr<const Topology>& topology) {
-  const std::pair key(name, topology.get());
-  if (const auto there = kept_.find(key); there != kept_.end()) return there->second;
+/// Null where it is too large to be kept.
+Replays::Kept* Replays::kept(const std::string& name, const std::string& fabric,
+                             const std::shared_ptr<const Topology>& topology) {
+  const std::pair key(name, fabric);
+  if (const auto there = kept_.find(key); there != kept_.end()) return &there->second;
   Kept fresh{folder_.schedule(name), topology};
   std::size_t sends = fresh.schedule->schedule.sends.size();
+  if (sends > kSendsReady) return nullptr;
   for (const auto& [other, ready] : kept_) sends += ready.schedule->schedule.sends.size();
   if (sends > kSendsReady) kept_.clear();
+  fresh.is_its_own = fingerprint(fresh.schedule->topology) == fabric;
   try {
     fresh.elsewhere.emplace(*fresh.schedule, *topology, fresh.schedule->demand);
   } catch (const Error& error) {
     if (!is_refusal(error)) throw;
   }
-  return kept_.emplace(key, std::move(fresh)).first->second;
+  return &kept_.emplace(key, std::move(fresh)).first->second;
 }
 
-double Replays::finish_us(const std::string& name, const std::shared_ptr<const Topology>& topology,
-                          double size_bytes) {
-  Kept& ready = kept(name, topology);
-  if (!ready.elsewhere) return std::numeric_limits<double>::infinity();
-  if (is_at_home(*ready.schedule, *topology, size_bytes)) return ready.schedule->schedule.finish_us;
-  try {
-    return ready.elsewhere->at(ready.schedule->demand.with_size(size_bytes)).finish_us;
-  } catch (const Error& error) {
-    if (!is_refusal(error)) throw;
-    return std::numeric_limits<double>::infinity();
-  }
+Replayed Replays::at(const std::string& name, const std::string& fabric,
+                     const std::shared_ptr<const Topology>& topology, double size_bytes) {
+  Kept* const ready = kept(name, fabric, topology);
+  if (ready == nullptr) return replayed_at(name, *folder_.schedule(name), *topology, size_bytes);
+  Replayed result{name};
+  Demand demand = ready->schedule->demand.with_size(size_bytes);
+  if (std::optional<Schedule> schedule = ready->timed(demand))
+    result.schedule = {*topology, std::move(demand), *std::move(schedule), std::nullopt, producer()};
+  return result;
+}
+
+double Replays::finish_us(const std::string& name, const std::string& fabric,
+                          const std::shared_ptr<const Topology>& topology, double size_bytes) {
+  Kept* const ready = kept(name, fabric, topology);
+  if (ready == nullptr) return replayed_at(name, *folder_.schedule(name), *topology, size_bytes).finish_us();
+  const auto schedule = ready->timed(ready->schedule->demand.with_size(size_bytes));
+  return schedule ? schedule->finish_us : std::numeric_limits<double>::infinity();
 }
 
 Bounds bounds_at(const std::shared_ptr<const Topology>& topology, const Demand& demand) {

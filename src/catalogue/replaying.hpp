@@ -35,23 +35,27 @@ bool is_refusal(const Error& error);
 Replayed replayed_at(const std::string& name, const ProvenSchedule& kept, const Topology& topology,
                      double size_bytes);
 
-/// What a folder's schedules take at several sizes, as replayed_at() has it: of those used last, what does
-/// not depend on the size is kept.
+/// replayed_at() of a folder's schedules at several sizes: of those used last, what does not depend on the
+/// size is kept. `fabric`: fingerprint of the topology.
 class Replays {
  public:
   explicit Replays(const Folder& folder);
   ~Replays();
 
+  /// Without saying why not.
+  Replayed at(const std::string& name, const std::string& fabric,
+              const std::shared_ptr<const Topology>& topology, double size_bytes);
   /// Infinity where it does not work there.
-  double finish_us(const std::string& name, const std::shared_ptr<const Topology>& topology,
-                   double size_bytes);
+  double finish_us(const std::string& name, const std::string& fabric,
+                   const std::shared_ptr<const Topology>& topology, double size_bytes);
 
  private:
   struct Kept;
-  Kept& kept(const std::string& name, const std::shared_ptr<const Topology>& topology);
+  Kept* kept(const std::string& name, const std::string& fabric,
+             const std::shared_ptr<const Topology>& topology);
 
   const Folder& folder_;
-  std::map<std::pair<std::string, const Topology*>, Kept> kept_;
+  std::map<std::pair<std::string, std::string>, Kept> kept_;  ///< by name and fabric
 };
 
 /// Lower bounds of a series at a size; this rank alone.

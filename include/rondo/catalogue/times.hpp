@@ -51,6 +51,7 @@ class Times {
  private:
   std::string earlier_at(const Border& border, const std::vector<std::string>& others);
 
+  std::string fabric_;
   std::shared_ptr<const Topology> topology_;
   std::shared_ptr<Replays> replays_;
   std::map<std::pair<std::string, double>, double> finish_;
