@@ -49,8 +49,12 @@ struct Probe {
 /// The bins of one series.
 class BinFinder {
  public:
-  BinFinder(const Folder& folder, const Series& series, const KnownTimes& known)
-      : folder_(folder), table_(folder.table(series)), topology_(folder.fabric(series.fabric)) {
+  BinFinder(const Folder& folder, const Series& series, const KnownTimes& known,
+            std::shared_ptr<Replays> replays)
+      : folder_(folder),
+        table_(folder.table(series)),
+        topology_(folder.fabric(series.fabric)),
+        times_(folder, series, std::move(replays)) {
     std::erase_if(table_.cells, [&](const Cell& cell) {
       if (cell.is_refused()) refused_.push_back(cell);
       return cell.is_refused();
@@ -183,7 +187,7 @@ class BinFinder {
   std::vector<Cell> refused_;
   std::vector<std::string> made_;             ///< schedules of cells, as they were made
   std::map<std::string, KnownPoints> known_;  ///< of those
-  Times times_{folder_, table_.series};
+  Times times_;
 };
 
 /// Damaged ones are removed: they follow from the cells.
@@ -202,7 +206,8 @@ bool has_whole_bins(const Folder& folder, const Series& series) {
 /// Work on all series at once, dealt over the ranks.
 class BinsOfAll {
  public:
-  BinsOfAll(const Folder& folder, const RunContext& context) : folder_(folder), context_(context) {}
+  BinsOfAll(const Folder& folder, std::shared_ptr<Replays> replays, const RunContext& context)
+      : folder_(folder), replays_(std::move(replays)), context_(context) {}
 
   void find(const std::vector<Series>& series, const std::vector<KnownTimes>& known) {
     const auto there = dealt<There>(std::vector<double>(series.size(), 1), [&](std::size_t i) {
@@ -220,7 +225,7 @@ class BinsOfAll {
     });
     for (std::size_t i = 0; i < series.size(); ++i) {
       if (there[i].is_whole) continue;
-      BinFinder& finder = finders_.emplace_back(folder_, series[i], known[i]);
+      BinFinder& finder = finders_.emplace_back(folder_, series[i], known[i], replays_);
       for (std::size_t k = 0; k < there[i].schedules.size(); ++k)
         finder.times().remember(there[i].schedules[k], there[i].sizes[k], there[i].finish_us[k]);
       finder.times().tell_found(
@@ -320,6 +325,7 @@ class BinsOfAll {
   }
 
   const Folder& folder_;
+  std::shared_ptr<Replays> replays_;
   const RunContext& context_;
   std::deque<BinFinder> finders_;
 };
@@ -327,12 +333,13 @@ class BinsOfAll {
 }  // namespace
 
 void find_bins(const Folder& folder, const std::vector<Series>& series, const std::vector<KnownTimes>& known,
-               const RunContext& context) {
-  BinsOfAll(folder, context).find(series, known);
+               std::shared_ptr<Replays> replays, const RunContext& context) {
+  BinsOfAll(folder, std::move(replays), context).find(series, known);
 }
 
 void find_bins(const Folder& folder, const std::vector<Series>& series, const RunContext& context) {
-  find_bins(folder, series, std::vector<KnownTimes>(series.size()), context);
+  find_bins(folder, series, std::vector<KnownTimes>(series.size()), std::make_shared<Replays>(folder),
+            context);
 }
 
 }  // namespace rondo::catalogue

@@ -7,6 +7,7 @@
 #include "cell_maker.hpp"
 #include "finding_bins.hpp"
 #include "found_times.hpp"
+#include "replaying.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/parallel/map_parts.hpp"
@@ -110,8 +111,13 @@ void throw_if_interrupted(const RunContext& context) {
 class Stage {
  public:
   Stage(const Folder& folder, const BuildTask& task, const RunContext& context,
-        const std::vector<CellStep>& cells, const std::vector<NamedFabric>& sketches)
-      : folder_(folder), task_(task), context_(context), cells_(cells), sketches_(sketches) {}
+        const std::vector<CellStep>& cells, const std::vector<NamedFabric>& sketches, Replays& replays)
+      : folder_(folder),
+        task_(task),
+        context_(context),
+        cells_(cells),
+        sketches_(sketches),
+        replays_(replays) {}
 
   /// Collective.
   void make(BuildSummary& summary, std::vector<KnownTimes>& known) const {
@@ -155,6 +161,7 @@ class Stage {
                   .size_bytes = size_bytes,
                   .options = task_.options,
                   .sketches = sketches_,
+                  .replays = replays_,
                   .smaller = neighbour(i, step.smaller),
                   .larger = neighbour(i, step.larger),
                   .older = older(i, size_bytes)};
@@ -234,6 +241,7 @@ class Stage {
   const RunContext& context_;
   const std::vector<CellStep>& cells_;
   const std::vector<NamedFabric>& sketches_;
+  Replays& replays_;
 };
 
 }  // namespace
@@ -249,14 +257,15 @@ BuildSummary build(const Folder& folder, const BuildTask& task, const RunContext
   std::vector<KnownTimes> known(task.series.size());
   std::vector<NamedFabric> sketches;
   if (task.options.sketches > 0) sketches = sketched_fabrics(*task.topology);
+  const auto replays = std::make_shared<Replays>(folder);  // of this rank
   std::size_t done = 0;
   const std::size_t all = task.series.size() * task.sizes.size();
   for (const std::vector<CellStep>& cells : stages_of(task)) {
-    Stage(folder, task, context, cells, sketches).make(summary, known);
+    Stage(folder, task, context, cells, sketches, *replays).make(summary, known);
     done += cells.size();
     context.tell(fmt::format("{} of {} cells", done, all));
   }
-  find_bins(folder, task.series, known, context);
+  find_bins(folder, task.series, known, replays, context);
   return summary;
 }
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <map>
 
-#include "replaying.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/io/schedule_hdf5.hpp"
 #include "rondo/pipeline/halves.hpp"
+#include "rondo/pipeline/kept_schedule.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 
 namespace rondo::catalogue {
@@ -53,10 +53,8 @@ class CellMaker {
   const Replayed* replayed(const std::optional<Cell>& kept) {
     if (!kept || kept->is_refused()) return nullptr;
     const auto [at, is_new] = replayed_.try_emplace(kept->schedule);
-    if (is_new) {
-      at->second = replayed_at(kept->schedule, *task_.folder.schedule(kept->schedule), *task_.topology,
-                               task_.size_bytes);
-    }
+    if (is_new)
+      at->second = task_.replays.at(kept->schedule, task_.series.fabric, task_.topology, task_.size_bytes);
     return &at->second;
   }
 
@@ -73,6 +71,10 @@ class CellMaker {
   bool is_good_enough() {
     if (cell_.is_refused()) return false;
     if (is_near_by_a_neighbour()) return true;
+    if (known_bound_ && bounds_may_wait()) {
+      cell_.bound = *known_bound_;
+      return cell_.gap() <= task_.options.tolerance;
+    }
     cell_.bound = bounds().best();
     return cell_.gap() <= task_.options.tolerance || is_settled();
   }
@@ -88,10 +90,23 @@ class CellMaker {
           bound_by((*neighbour)->bound->certificate, (*neighbour)->size_bytes, *task_.topology, demand_);
       if (here && (!cell_.bound || here->us > cell_.bound->us)) cell_.bound = here;
     }
+    if (cell_.bound) known_bound_ = std::make_shared<const LowerBound>(*cell_.bound);
     constexpr double kAsNear = 1e-3;
     if (cell_.bound && cell_.gap() <= std::min(task_.options.tolerance, least_gap + kAsNear)) return true;
     cell_.bound.reset();
     return false;
+  }
+
+  /// Whether a neighbour's bound may do even if another one is nearer: prices of transfers to one GPU each
+  /// take longer than what becomes of the older schedule, which often is near by what was proven before.
+  bool bounds_may_wait() const {
+    if (!task_.older || !demand_.is_unicast()) return false;
+    try {
+      return is_adapted_first(problem_from(cell_.schedule));
+    } catch (const Error& error) {
+      if (!is_refusal(error)) throw;
+      return false;
+    }
   }
 
   /// Of the older schedule on its own figures, but for rounding.
@@ -160,19 +175,28 @@ class CellMaker {
 
   /// With an older schedule, adapts the best of what is there.
   void solve(const Replayed* older) {
+    if (older != nullptr &&
+        try_solving(problem_from(cell_.is_refused() || made_ ? older->name : cell_.schedule), Way::adapted))
+      return;
+    Problem problem = this->problem();
+    if (older == nullptr) problem.halves = halves_;
+    try_solving(problem, Way::solved);
+  }
+
+  Problem problem() const {
     Problem problem{task_.topology, demand_, task_.options.solve};
     problem.options.enough_gap = task_.options.tolerance;
     problem.bounds = bounds_;
+    return problem;
+  }
+  /// To adapt a schedule of the folder.
+  Problem problem_from(const std::string& schedule) const {
+    Problem problem = this->problem();
+    problem.known_bound = known_bound_;
     problem.halves = halves_;
-    if (older != nullptr) {
-      problem.options.from = cell_.is_refused() || made_ ? older->name : cell_.schedule;
-      problem.start = task_.folder.schedule(problem.options.from);
-      if (try_solving(problem, Way::adapted)) return;
-      problem.start = nullptr;
-      problem.halves = nullptr;
-      problem.options.from.clear();
-    }
-    try_solving(problem, Way::solved);
+    problem.options.from = schedule;
+    problem.start = task_.folder.schedule(schedule);
+    return problem;
   }
 
   /// The sketches that could still end earlier, by their lower bounds.
@@ -222,8 +246,7 @@ class CellMaker {
       take(result, problem, way);
       return true;
     } catch (const Error& error) {
-      const bool is_refusal = error.code() == ExitCode::unavailable || error.code() == ExitCode::bad_data;
-      if (!is_refusal) throw;
+      if (!is_refusal(error)) throw;
       if (cell_.is_refused()) cell_.refusal = error.what();
       return false;
     }
@@ -258,6 +281,8 @@ class CellMaker {
   std::optional<ProvenSchedule> made_ = std::nullopt;  ///< from others, of no file as yet
   std::shared_ptr<const ProvenSchedule> halves_ = nullptr;
   std::shared_ptr<const Bounds> bounds_ = nullptr;
+  std::shared_ptr<const LowerBound> known_bound_ =
+      nullptr;  ///< by what proves a neighbour's, or the older one
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "replaying.hpp"
 #include "rondo/catalogue/build.hpp"
 #include "sketching.hpp"
 
@@ -18,7 +19,8 @@ struct CellTask {
   const Series& series;
   double size_bytes = 0;
   const BuildOptions& options;
-  const std::vector<NamedFabric>& sketches;    ///< to try
+  const std::vector<NamedFabric>& sketches;  ///< to try
+  Replays& replays;
   std::optional<Cell> smaller = std::nullopt;  ///< the nearest that are made
   std::optional<Cell> larger = std::nullopt;
   std::optional<Cell> older = std::nullopt;  ///< of another fabric

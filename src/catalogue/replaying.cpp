@@ -1,6 +1,5 @@
 #include "replaying.hpp"
 
-#include "rondo/core/error.hpp"
 #include "rondo/core/retiming.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/parallel/communicator.hpp"
@@ -10,12 +9,19 @@
 namespace rondo::catalogue {
 namespace {
 
+/// Of the schedules that a rank has ready for replays, together: some 300 MB.
+constexpr std::size_t kSendsReady = 1'000'000;
+
 /// Its own times are the best it knows: in the same order others may end a rounding later.
 bool is_at_home(const ProvenSchedule& kept, const Topology& topology, double size_bytes) {
   return kept.demand.size_bytes() == size_bytes && fingerprint(kept.topology) == fingerprint(topology);
 }
 
 }  // namespace
+
+bool is_refusal(const Error& error) {
+  return error.code() == ExitCode::unavailable || error.code() == ExitCode::bad_data;
+}
 
 Replayed replayed_at(const std::string& name, const ProvenSchedule& kept, const Topology& topology,
                      double size_bytes) {
@@ -29,11 +35,71 @@ Replayed replayed_at(const std::string& name, const ProvenSchedule& kept, const 
         is_at_home(kept, topology, size_bytes) ? kept.schedule : replayed_elsewhere(kept, topology, demand);
     result.schedule = {topology, std::move(demand), std::move(schedule), std::nullopt, producer()};
   } catch (const Error& error) {
-    // Other nodes, or an order that does not work there: there are other schedules.
-    if (error.code() != ExitCode::unavailable && error.code() != ExitCode::bad_data) throw;
+    if (!is_refusal(error)) throw;
     result.why_not = error.what();
   }
   return result;
+}
+
+/// One schedule on one fabric.
+struct Replays::Kept {
+  std::shared_ptr<const ProvenSchedule> schedule;
+  std::shared_ptr<const Topology> topology;
+  bool is_its_own = false;                                  ///< it was made for this fabric
+  std::optional<ReplayElsewhere> elsewhere = std::nullopt;  ///< none: it does not work there at all
+
+  /// Nothing where it does not work.
+  std::optional<Schedule> timed(const Demand& demand) {
+    if (is_its_own && schedule->demand.size_bytes() == demand.size_bytes()) return schedule->schedule;
+    if (!elsewhere) return std::nullopt;
+    try {
+      return elsewhere->at(demand);
+    } catch (const Error& error) {
+      if (!is_refusal(error)) throw;
+      return std::nullopt;
+    }
+  }
+};
+
+Replays::Replays(const Folder& folder) : folder_(folder) {}
+Replays::~Replays() = default;
+
+/// Null where it is too large to be kept.
+Replays::Kept* Replays::kept(const std::string& name, const std::string& fabric,
+                             const std::shared_ptr<const Topology>& topology) {
+  const std::pair key(name, fabric);
+  if (const auto there = kept_.find(key); there != kept_.end()) return &there->second;
+  Kept fresh{folder_.schedule(name), topology};
+  std::size_t sends = fresh.schedule->schedule.sends.size();
+  if (sends > kSendsReady) return nullptr;
+  for (const auto& [other, ready] : kept_) sends += ready.schedule->schedule.sends.size();
+  if (sends > kSendsReady) kept_.clear();
+  fresh.is_its_own = fingerprint(fresh.schedule->topology) == fabric;
+  try {
+    fresh.elsewhere.emplace(*fresh.schedule, *topology, fresh.schedule->demand);
+  } catch (const Error& error) {
+    if (!is_refusal(error)) throw;
+  }
+  return &kept_.emplace(key, std::move(fresh)).first->second;
+}
+
+Replayed Replays::at(const std::string& name, const std::string& fabric,
+                     const std::shared_ptr<const Topology>& topology, double size_bytes) {
+  Kept* const ready = kept(name, fabric, topology);
+  if (ready == nullptr) return replayed_at(name, *folder_.schedule(name), *topology, size_bytes);
+  Replayed result{name};
+  Demand demand = ready->schedule->demand.with_size(size_bytes);
+  if (std::optional<Schedule> schedule = ready->timed(demand))
+    result.schedule = {*topology, std::move(demand), *std::move(schedule), std::nullopt, producer()};
+  return result;
+}
+
+double Replays::finish_us(const std::string& name, const std::string& fabric,
+                          const std::shared_ptr<const Topology>& topology, double size_bytes) {
+  Kept* const ready = kept(name, fabric, topology);
+  if (ready == nullptr) return replayed_at(name, *folder_.schedule(name), *topology, size_bytes).finish_us();
+  const auto schedule = ready->timed(ready->schedule->demand.with_size(size_bytes));
+  return schedule ? schedule->finish_us : std::numeric_limits<double>::infinity();
 }
 
 Bounds bounds_at(const std::shared_ptr<const Topology>& topology, const Demand& demand) {

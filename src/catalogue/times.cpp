@@ -38,14 +38,15 @@ ProvenSchedule timed_at(const Folder& folder, const Series& series, const std::s
   return *std::move(there.schedule);
 }
 
-Times::Times(const Folder& folder, const Series& series)
-    : folder_(folder), topology_(folder.fabric(series.fabric)) {}
+Times::Times(const Folder& folder, const Series& series, std::shared_ptr<Replays> replays)
+    : fabric_(series.fabric),
+      topology_(folder.fabric(series.fabric)),
+      replays_(replays ? std::move(replays) : std::make_shared<Replays>(folder)) {}
 
 double Times::finish_us(const std::string& schedule, double size_bytes) {
   const auto key = std::pair(schedule, size_bytes);
   if (const auto found = finish_.find(key); found != finish_.end()) return found->second;
-  const double finish_us =
-      replayed_at(schedule, *folder_.schedule(schedule), *topology_, size_bytes).finish_us();
+  const double finish_us = replays_->finish_us(schedule, fabric_, topology_, size_bytes);
   finish_[key] = finish_us;
   if (tell_) tell_(schedule, size_bytes, finish_us);
   return finish_us;

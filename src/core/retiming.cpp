@@ -14,6 +14,7 @@
 #include "rondo/core/index.hpp"
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/core/replay.hpp"
+#include "rondo/core/retimer.hpp"
 #include "rondo/core/transfers.hpp"
 #include "timed_transfers.hpp"
 
@@ -27,10 +28,14 @@ constexpr double kSendsOfPasses = 3e6;
 
 class Retiming {
  public:
-  /// `not_before_us`: by transfer, in the order of starts; empty: 0.
+  /// `shapes`: of `transfers`, which are in the order of starts; empty: each is found when it is placed.
+  /// `not_before_us`: by transfer; empty: 0.
   Retiming(const TimedSends& before, const Topology& topology, const Demand& demand, int concurrency,
+           std::span<const TransferSends> transfers, std::span<const TransferShape> shapes,
            std::span<const double> not_before_us)
       : before_(before),
+        transfers_(transfers),
+        shapes_(shapes),
         sends_(before.sends),
         topology_(topology),
         demand_(demand),
@@ -42,9 +47,13 @@ class Retiming {
     arrivals_.reserve(sends_.size());
     last_arrival_.reserve(sends_.size());
     schedule_.sends.reserve(sends_.size());
-    const std::vector<TransferSends> transfers = transfers_by_start(before_.topology, sends_);
-    for (std::size_t i = 0; i < transfers.size(); ++i) place(transfers[i], i);
-    num_transfers_ = transfers.size();
+    for (std::size_t i = 0; i < transfers_.size(); ++i) {
+      if (shapes_.empty()) {
+        place(i, shape_of(transfers_[i], before_, topology_, demand_));
+      } else {
+        place(i, shapes_[i]);
+      }
+    }
     canonicalise(schedule_);
     return std::move(schedule_);
   }
@@ -60,7 +69,7 @@ class Retiming {
         const Arrival& in = arrivals_[index(a)];
         const bool was_after = in.before_us > out.before_us && !times_equal(in.before_us, out.before_us);
         if (!was_after || (in.now_us > out.now_us && !times_equal(in.now_us, out.now_us))) continue;
-        if (not_before_us.empty()) not_before_us.assign(num_transfers_, 0);
+        if (not_before_us.empty()) not_before_us.assign(transfers_.size(), 0);
         double& from_us = not_before_us[in.transfer];
         // Clearly after it, as the replay compares times.
         const double later_us = out.now_us - in.now_us + 1e-6 * (1 + out.now_us);
@@ -104,8 +113,8 @@ class Retiming {
     return own_ready_us(part, gpu) >= 0 ? own_ready_us(part, gpu) : std::max(first_us, 0.0);
   }
 
-  void place(const TransferSends& transfer, std::size_t number) {
-    const TransferShape shape = shape_of(transfer, before_, topology_, demand_);
+  void place(std::size_t number, const TransferShape& shape) {
+    const TransferSends& transfer = transfers_[number];
     double not_before_us = not_before_us_.empty() ? 0 : not_before_us_[number];
     for (const int s : transfer.sends) {
       const NodeId src = topology_.link(before_.link_of(sends_[index(s)])).src;
@@ -135,20 +144,58 @@ class Retiming {
   }
 
   const TimedSends& before_;
+  std::span<const TransferSends> transfers_;
+  std::span<const TransferShape> shapes_;
   std::span<const Send> sends_;
   const Topology& topology_;
   const Demand& demand_;
   std::span<const double> not_before_us_;
   LinkTimetable timetable_;
   std::int32_t next_number_ = 0;  ///< greater than all of before
-  std::size_t num_transfers_ = 0;
   std::vector<Departure> departures_;
   std::vector<Arrival> arrivals_;
   std::unordered_map<std::uint64_t, int> last_arrival_;  ///< by chunk and GPU
   Schedule schedule_;
 };
 
+Schedule in_passes(const TimedSends& before, const Topology& topology, const Demand& demand, int concurrency,
+                   std::span<const TransferSends> transfers, std::span<const TransferShape> shapes) {
+  std::vector<double> not_before_us;
+  const auto sends = static_cast<double>(std::max<std::size_t>(before.sends.size(), 1));
+  const int passes = static_cast<int>(std::clamp(kSendsOfPasses / sends, 2.0, kMostPasses));
+  for (int pass = 0;; ++pass) {
+    Retiming retiming(before, topology, demand, concurrency, transfers, shapes, not_before_us);
+    Schedule schedule = retiming.run();
+    if (pass == passes || !retiming.came_too_early(not_before_us)) return schedule;
+  }
+}
+
 }  // namespace
+
+struct Retimer::Transfers {
+  std::vector<TransferSends> sends;
+  std::vector<TransferShape> shapes;
+};
+
+Retimer::Retimer(const TimedSends& before, const Topology& topology, const Demand& demand)
+    : before_(before),
+      topology_(topology),
+      transfers_(
+          std::make_unique<Transfers>(Transfers{transfers_by_start(before.topology, before.sends), {}})) {
+  transfers_->shapes.reserve(transfers_->sends.size());
+  for (const TransferSends& transfer : transfers_->sends)
+    transfers_->shapes.push_back(shape_of(transfer, before, topology, demand));
+}
+Retimer::Retimer(Retimer&&) noexcept = default;
+Retimer::~Retimer() = default;
+
+Schedule Retimer::at(const Demand& demand, int concurrency) {
+  for (TransferShape& shape : transfers_->shapes) {
+    shape.bytes = 0;
+    for (const ChunkId chunk : shape.chunks) shape.bytes += demand.bytes(chunk);
+  }
+  return in_passes(before_, topology_, demand, concurrency, transfers_->sends, transfers_->shapes);
+}
 
 std::vector<LinkId> matching_links(const Topology& from, const Topology& to) {
   for (std::size_t n = 0; n < from.num_nodes(); ++n) {
@@ -176,14 +223,8 @@ std::vector<LinkId> matching_links(const Topology& from, const Topology& to) {
 }
 
 Schedule retimed(const TimedSends& before, const Topology& topology, const Demand& demand, int concurrency) {
-  std::vector<double> not_before_us;
-  const auto sends = static_cast<double>(std::max<std::size_t>(before.sends.size(), 1));
-  const int passes = static_cast<int>(std::clamp(kSendsOfPasses / sends, 2.0, kMostPasses));
-  for (int pass = 0;; ++pass) {
-    Retiming retiming(before, topology, demand, concurrency, not_before_us);
-    Schedule schedule = retiming.run();
-    if (pass == passes || !retiming.came_too_early(not_before_us)) return schedule;
-  }
+  const std::vector<TransferSends> transfers = transfers_by_start(before.topology, before.sends);
+  return in_passes(before, topology, demand, concurrency, transfers, {});
 }
 
 }  // namespace rondo

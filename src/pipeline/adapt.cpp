@@ -14,19 +14,18 @@ constexpr const char* kPrefix = "kept-";
 /// Rounds of local search that there has to be work for where near is enough: fewer seldom find something.
 constexpr double kFewestRounds = 8;
 
-/// Whether local search can do a round, or some, on the kept schedule with its share of the work.
-bool is_little_work(const Problem& problem) {
+}  // namespace
+
+bool is_adapted_first(const Problem& problem) {
   if (problem.options.engine != "auto" || !is_adapted(problem) || !may_improve(problem)) return false;
   const Demand demand = problem.demand.with_chunks(chunks_of_kept(*problem.start, problem));
   const double rounds = problem.options.enough_gap ? kFewestRounds : 1;
   return rounds * kTriesPerRound * demand.num_deliveries() <= kShareOfKept * problem.options.improve_work;
 }
 
-}  // namespace
-
 std::optional<Adapted> adapt(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
                              StopRule& rule, const RunContext& context) {
-  if (!is_little_work(problem)) return std::nullopt;
+  if (!is_adapted_first(problem)) return std::nullopt;
   const Checkpoints::Prefix prefix(context.checkpoints(), kPrefix);
   EngineRunner runner(problem, bounds, tools, context, [](const EngineInfo&) { return false; });
   try {

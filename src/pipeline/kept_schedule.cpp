@@ -65,6 +65,29 @@ void check_ends(const Schedule& schedule, const Topology& topology) {
                   first->chunk.value, first->link.value, link.src.value, link.dst.value));
 }
 
+std::vector<LinkId> links_elsewhere(const ProvenSchedule& kept, const Topology& topology) {
+  std::vector<LinkId> links = matching_links(kept.topology, topology);
+  if (const std::string missing = missing_link(kept, topology, links); !missing.empty()) {
+    throw Error(ExitCode::bad_data,
+                missing + "; replay it on a fabric with that link, or rondo solve --from it there");
+  }
+  return links;
+}
+
+/// With its finish time, once the replay has accepted it.
+Schedule replayed(Schedule schedule, const Topology& topology, const Demand& demand) {
+  check_ends(schedule, topology);
+  const ReplayResult replayed = replay(topology, demand, schedule.sends);
+  if (!replayed.valid()) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("in its own order the schedule does not work there: {}; rondo solve makes one that does",
+                    *replayed.violation));
+  }
+  schedule.finish_us = replayed.finish_us;
+  return schedule;
+}
+
 EngineInfo row_of_kept(int chunks) {
   EngineInfo row;
   row.name = "kept";
@@ -92,22 +115,18 @@ std::string missing_link(const ProvenSchedule& kept, const Topology& topology,
 
 Schedule replayed_elsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand,
                             int concurrency) {
-  const std::vector<LinkId> links = matching_links(kept.topology, topology);
-  if (const std::string missing = missing_link(kept, topology, links); !missing.empty()) {
-    throw Error(ExitCode::bad_data,
-                missing + "; replay it on a fabric with that link, or rondo solve --from it there");
-  }
-  Schedule schedule = retimed({kept.topology, kept.schedule.sends, links}, topology, demand, concurrency);
-  check_ends(schedule, topology);
-  const ReplayResult replayed = replay(topology, demand, schedule.sends);
-  if (!replayed.valid()) {
-    throw Error(
-        ExitCode::unavailable,
-        fmt::format("in its own order the schedule does not work there: {}; rondo solve makes one that does",
-                    *replayed.violation));
-  }
-  schedule.finish_us = replayed.finish_us;
-  return schedule;
+  const std::vector<LinkId> links = links_elsewhere(kept, topology);
+  return replayed(retimed({kept.topology, kept.schedule.sends, links}, topology, demand, concurrency),
+                  topology, demand);
+}
+
+ReplayElsewhere::ReplayElsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand)
+    : topology_(topology),
+      links_(links_elsewhere(kept, topology)),
+      retimer_({kept.topology, kept.schedule.sends, links_}, topology, demand) {}
+
+Schedule ReplayElsewhere::at(const Demand& demand, int concurrency) {
+  return replayed(retimer_.at(demand, concurrency), topology_, demand);
 }
 
 int chunks_of_kept(const ProvenSchedule& kept, const Problem& problem) {

@@ -29,6 +29,7 @@ std::optional<Problem> within_groups(const Problem& problem) {
   inside.topology = std::make_shared<const Topology>(*std::move(within));
   inside.start = within_groups(problem.start);
   inside.halves = within_groups(problem.halves);
+  inside.known_bound = nullptr;  // its certificate numbers other links
   return inside;
 }
 

@@ -51,6 +51,7 @@ Problem in_parts(const Problem& problem) {
   if (!parts) return divided;
   divided.demand = *std::move(parts);
   divided.bounds = nullptr;
+  divided.known_bound = nullptr;
   return divided;
 }
 

@@ -96,6 +96,23 @@ void describe(const Exploration& found, SynthesisResult& result) {
   result.rounds = found.rounds;
 }
 
+/// Collective.
+SynthesisResult finished(const Problem& problem, const Bounds& bounds, Exploration& found,
+                         const StopRule& rule, Steps& steps, const RunContext& context) {
+  SynthesisResult result{
+      steps.timed("replay", [&] { return prove(problem, bounds.best(), found.best, context); })};
+  describe(found, result);
+  append(result.remarks, bounds.remarks);
+  if (has_limited_relays(*problem.topology, problem.demand)) {
+    result.remarks.emplace_back(
+        "GPUs have little memory for what they only pass on: not improved by large-neighbourhood search");
+  }
+  result.limits_hit.insert(result.limits_hit.begin(), rule.limits_hit().begin(), rule.limits_hit().end());
+  result.wall_parts_s = steps.wall_s();
+  result.wall_parts_s["checkpoints"] = context.checkpoints().seconds();
+  return result;
+}
+
 /// Of sums that were scheduled backwards, what is known of them forwards.
 SynthesisResult with_knowledge_of_sums(const Problem& problem, SynthesisResult result) {
   LowerBound& bound = *result.proven.lower_bound;
@@ -119,6 +136,17 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
   const Toolbox tools = prepare_toolbox(problem.options, context);
   Steps steps;
 
+  const auto adapted_by = [&](const Bounds& known, StopRule& rule) {
+    return steps.timed("search", [&] { return adapt(problem, known, tools, rule, context); });
+  };
+  std::optional<Adapted> adapted;
+  const bool may_adapt = !in_rounds && kind != DemandKind::all_reduction;
+  if (may_adapt && problem.known_bound && !problem.bounds) {
+    const Bounds known{{*problem.known_bound}};
+    StopRule rule(problem, known, context);
+    adapted = adapted_by(known, rule);
+    if (adapted && adapted->is_enough) return finished(problem, known, adapted->found, rule, steps, context);
+  }
   const Bounds bounds = steps.timed(
       "bounds", [&] { return problem.bounds ? *problem.bounds : shared_bounds(problem, tools, context); });
   StopRule rule(problem, bounds, context);
@@ -139,7 +167,11 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
     found =
         steps.timed("search", [&] { return explore_all_reduction(problem, bounds, tools, rule, context); });
   } else {
-    auto adapted = steps.timed("search", [&] { return adapt(problem, bounds, tools, rule, context); });
+    if (adapted) {
+      adapted->is_enough = rule.stop(adapted->found.best.found.schedule->finish_us);
+    } else {
+      adapted = adapted_by(bounds, rule);
+    }
     if (adapted && adapted->is_enough) {
       found = std::move(adapted->found);
     } else {
@@ -164,18 +196,7 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
   if (known && known->found.schedule->finish_us < found.best.found.schedule->finish_us)
     found.best = std::move(*known);
 
-  SynthesisResult result{
-      steps.timed("replay", [&] { return prove(problem, bounds.best(), found.best, context); })};
-  describe(found, result);
-  append(result.remarks, bounds.remarks);
-  if (has_limited_relays(*problem.topology, problem.demand)) {
-    result.remarks.emplace_back(
-        "GPUs have little memory for what they only pass on: not improved by large-neighbourhood search");
-  }
-  result.limits_hit.insert(result.limits_hit.begin(), rule.limits_hit().begin(), rule.limits_hit().end());
-  result.wall_parts_s = steps.wall_s();
-  result.wall_parts_s["checkpoints"] = context.checkpoints().seconds();
-  return result;
+  return finished(problem, bounds, found, rule, steps, context);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 
 namespace rondo::catalogue {
 
+class Replays;
+
 /// A schedule of the catalogue at any size, on the series' fabric; without a bound. Throws Error(unavailable)
 /// where it does not work there.
 ProvenSchedule timed_at(const Folder& folder, const Series& series, const std::string& schedule,
@@ -25,7 +27,8 @@ struct Crossing {
 /// What schedules of a catalogue take for a series at any size; replayed, and remembered.
 class Times {
  public:
-  Times(const Folder& folder, const Series& series);
+  /// `replays`: several may share what they have ready.
+  Times(const Folder& folder, const Series& series, std::shared_ptr<Replays> replays = nullptr);
 
   /// Infinity where it does not work there.
   double finish_us(const std::string& schedule, double size_bytes);
@@ -48,8 +51,9 @@ class Times {
  private:
   std::string earlier_at(const Border& border, const std::vector<std::string>& others);
 
-  const Folder& folder_;
+  std::string fabric_;
   std::shared_ptr<const Topology> topology_;
+  std::shared_ptr<Replays> replays_;
   std::map<std::pair<std::string, double>, double> finish_;
   std::function<void(const std::string&, double, double)> tell_;
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rondo/core/rate_account.hpp"
+#include "rondo/core/retimer.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/engines/engine_row.hpp"
 
@@ -25,11 +26,30 @@ std::string missing_link(const ProvenSchedule& kept, const Topology& topology,
 Schedule replayed_elsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand,
                             int concurrency = kAnyConcurrency);
 
+/// The same at several sizes: what does not depend on them is found once.
+class ReplayElsewhere {
+ public:
+  /// Keeps references to both. `demand`: of any size. Throws Error(bad_data) where a link is gone.
+  ReplayElsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand);
+
+  Schedule at(const Demand& demand, int concurrency = kAnyConcurrency);
+
+ private:
+  const Topology& topology_;
+  std::vector<LinkId> links_;
+  Retimer retimer_;
+};
+
 /// Chunks a contribution of the problem's demand in which the kept schedule moves the same data. Throws
 /// Error(bad_data), naming what differs, where it moves other data, other nodes or, where transfers cannot be
 /// rerouted (sums for several GPUs, copies in switches), goes over links that are gone; Error(usage) for
 /// another --chunks.
 int chunks_of_kept(const ProvenSchedule& kept, const Problem& problem);
+
+/// Whether synthesize() looks first at what becomes of the kept schedule alone, rerouted and improved: with
+/// engine auto, where local search can do some rounds on it with a small share of the work. Throws as
+/// chunks_of_kept() does.
+bool is_adapted_first(const Problem& problem);
 
 /// Of a problem with sums for one GPU each, the kept schedule of its transposed.
 ProvenSchedule transposed(const ProvenSchedule& kept);

@@ -38,6 +38,9 @@ struct Problem {
   std::shared_ptr<const ProvenSchedule> halves = nullptr;
   /// Of this topology and demand, where they are known; null: to be derived.
   std::shared_ptr<const Bounds> bounds = nullptr;
+  /// One that holds here and took no work, as from a certificate of another size or fabric: others are
+  /// derived only where it does not prove what becomes of `start` near enough. Null: none.
+  std::shared_ptr<const LowerBound> known_bound = nullptr;
   /// Whether it is a transposed problem, whose schedule is turned round in the end.
   bool backwards = false;
 

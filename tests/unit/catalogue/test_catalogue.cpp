@@ -276,6 +276,32 @@ TEST_F(CatalogueTest, RefreshedSumsEndNoLaterThanWhatTheirHalvesGive) {
   EXPECT_EQ(verify(folder, {*alone_}).faults, std::vector<std::string>());
 }
 
+TEST_F(CatalogueTest, RefreshedCellsOfOneDestinationEachAreNearByWhatWasProvenBefore) {
+  const auto topology = fabric();
+  const auto slower = std::make_shared<const Topology>(degrade(*topology, 0.1, 0.5, 0));
+  BuildTask all = task(topology);
+  all.series = {{fingerprint(*topology), Collective::alltoall}};
+  all.sizes = {65536, 1048576};
+  all.options.solve.improve_work = 1e5;
+  const Folder folder = build_in("a", all);
+  BuildTask refresh = all;
+  refresh.topology = slower;
+  refresh.older.push_back(folder.table(all.series.front()));
+  refresh.series.front().fabric = fingerprint(*slower);
+  build_in("a", refresh);
+  BuildTask anew = refresh;
+  anew.older.clear();
+  const Folder fresh = build_in("b", anew);
+  const Series& series = refresh.series.front();
+  for (const double size_bytes : refresh.sizes) {
+    const auto refreshed = folder.made_cell(series, size_bytes);
+    const auto made_anew = fresh.made_cell(series, size_bytes);
+    ASSERT_TRUE(refreshed && made_anew);
+    EXPECT_LE(refreshed->finish_us, made_anew->finish_us * 1.05) << size_bytes;
+  }
+  EXPECT_EQ(verify(folder, {*alone_}).faults, std::vector<std::string>());
+}
+
 TEST_F(CatalogueTest, AFreshBuildMakesSumsOfTheHalvesThatItHas) {
   const auto topology = std::make_shared<const Topology>(load_topology("ndv2-2"));
   BuildTask all = task(topology);

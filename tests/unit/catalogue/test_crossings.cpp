@@ -35,6 +35,9 @@ TEST(CatalogueCrossings, NoScheduleOfANearCellIsBetterWhereTwoBinsMeet) {
     for (const Bin& other : table.bins) {
       EXPECT_GE(times.finish_us(other.schedule, border.above_bytes), border.above_us * (1 - 1e-6))
           << border.above_bytes << " " << other.schedule;
+      // As at one size alone.
+      EXPECT_EQ(times.finish_us(other.schedule, border.above_bytes),
+                timed_at(folder, table.series, other.schedule, border.above_bytes).schedule.finish_us);
     }
   }
   const Sampled sampled = sample(folder, 1000, 0, {*alone});

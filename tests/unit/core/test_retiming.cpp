@@ -2,7 +2,9 @@
 
 #include "by_hand.hpp"
 #include "expect_error.hpp"
+#include "rondo/core/retimer.hpp"
 #include "rondo/core/retiming.hpp"
+#include "same_sends.hpp"
 #include "sum_schedules.hpp"
 #include "topologies.hpp"
 
@@ -72,6 +74,11 @@ TEST(Retiming, HoldsPartsOfSumsBackThatWouldComeTooEarly) {
   EXPECT_EQ(finish_of(topology, sized(kUs), retimed({topology, sends}, topology, sized(kUs))), 3);
   const Schedule larger = retimed({topology, sends}, topology, sized(10 * kUs));
   EXPECT_EQ(finish_of(topology, sized(10 * kUs), larger), 30);
+  // So it is with what was found once for all sizes.
+  const TimedSends before{topology, sends};
+  Retimer retimer(before, topology, sized(kUs));
+  for (const double bytes : {10 * kUs, kUs, 3 * kUs})
+    expect_same_sends(retimer.at(sized(bytes)), retimed(before, topology, sized(bytes)));
 }
 
 TEST(Retiming, FindsLinksByTheirEnds) {

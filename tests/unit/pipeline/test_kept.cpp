@@ -135,6 +135,28 @@ TEST(Kept, NeedsNoOtherEngineWhereReroutingAndLocalSearchAreEnough) {
   EXPECT_GT(solve_from(problem, kept).candidates.size(), 1u);
 }
 
+TEST(Kept, NeedsNoOtherBoundsWhereAKnownOneProvesItNear) {
+  const Fabric ring = generated("ring", {{"gpus", "4"}});
+  const auto kept = solved(problem_of(ring, Collective::alltoall, 4e6));
+  Problem problem = problem_of(damaged(*ring, 0.1, 1), Collective::alltoall, 4e6);
+  problem.options.enough_gap = 0.5;
+  const auto known = [&](const Certificate& certificate) {
+    return std::make_shared<const LowerBound>(
+        LowerBound{sound_bound_of(*problem.topology, problem.demand, certificate), certificate});
+  };
+  problem.known_bound = known(kept->lower_bound->certificate);
+  const SynthesisResult near = solve_from(problem, kept);
+  EXPECT_EQ(near.proven.lower_bound->us, problem.known_bound->us);
+  EXPECT_FALSE(near.wall_parts_s.contains("bounds"));
+  EXPECT_LE(near.gap, 0.5);
+  // Latency proves next to nothing of so many bytes.
+  problem.known_bound = known(LatencyCertificate{GpuId{0}, GpuId{1}});
+  const SynthesisResult far = solve_from(problem, kept);
+  EXPECT_TRUE(far.wall_parts_s.contains("bounds"));
+  EXPECT_GT(far.proven.lower_bound->us, problem.known_bound->us);
+  EXPECT_LE(far.gap, 0.5);
+}
+
 TEST(Kept, IsAdaptedToOtherFigures) {
   const Fabric torus = generated("torus", {{"dims", "3x3"}});
   const Fabric slower = damaged(*torus, 0.1, 1);
