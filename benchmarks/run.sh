@@ -61,6 +61,7 @@
 #   --repeat N       measured runs on 1 and on --ranks (default 5; 0: none)
 #   --log FILE       only replays this log of rondo solve --work-log
 #   --latency-us L, --bandwidth-gbps B  of the network that is replayed (default 5 us, 10 GB/s)
+#   --ranks-per-node N  that draw parts from one pile in the replay (default 64)
 #   --timeout S      ends a run after S seconds (default 3600)
 # Of durability:
 #   --fabric SPEC    (default star:chassis=16,intra=ndv2)

@@ -1,6 +1,8 @@
 #include "rondo/decomp/flow_paths.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 namespace rondo {
@@ -11,26 +13,33 @@ constexpr double kNoFlow = 1e-9;
 
 class PathDecomposition {
  public:
-  PathDecomposition(const Digraph& graph, std::vector<double> flow, int source, double no_flow)
-      : graph_(graph),
-        flow_(std::move(flow)),
-        source_(source),
+  PathDecomposition(const Digraph& graph, const std::vector<double>& flow, int source, double no_flow)
+      : source_(source),
         no_flow_(no_flow),
-        into_(static_cast<std::size_t>(graph.num_nodes)),
+        first_(static_cast<std::size_t>(graph.num_nodes) + 1, 0),
         position_(static_cast<std::size_t>(graph.num_nodes), -1) {
     for (std::size_t a = 0; a < graph.arcs.size(); ++a) {
-      if (flow_[a] > no_flow_)
-        into_[static_cast<std::size_t>(graph.arcs[a].dst)].push_back(static_cast<int>(a));
+      if (flow[a] > no_flow_) ++first_[static_cast<std::size_t>(graph.arcs[a].dst) + 1];
+    }
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    inflows_.resize(first_.back());
+    std::vector<std::size_t> next = first_;
+    for (std::size_t a = 0; a < graph.arcs.size(); ++a) {
+      if (flow[a] > no_flow_)
+        inflows_[next[static_cast<std::size_t>(graph.arcs[a].dst)]++] = {flow[a], graph.arcs[a].src,
+                                                                         static_cast<int>(a)};
     }
   }
 
   std::vector<FlowPath> paths_to(const Sink& sink) {
     std::vector<FlowPath> paths;
     for (double missing = sink.amount; missing > no_flow_;) {
-      FlowPath path{path_to(sink.node), missing};
-      if (path.arcs.empty()) break;
-      for (const int a : path.arcs) path.amount = std::min(path.amount, flow(a));
-      for (const int a : path.arcs) flow(a) -= path.amount;
+      if (!walk_back(sink.node) || walk_.empty()) break;
+      FlowPath path{{}, missing};
+      for (const std::size_t i : walk_) path.amount = std::min(path.amount, inflows_[i].flow);
+      for (const std::size_t i : walk_) inflows_[i].flow -= path.amount;
+      path.arcs.reserve(walk_.size());
+      for (auto i = walk_.rbegin(); i != walk_.rend(); ++i) path.arcs.push_back(inflows_[*i].arc);
       missing -= path.amount;
       paths.push_back(std::move(path));
     }
@@ -38,69 +47,76 @@ class PathDecomposition {
   }
 
  private:
-  double& flow(int arc) { return flow_[static_cast<std::size_t>(arc)]; }
+  /// An arc with flow. Those into one node lie together: walks go over each many times.
+  struct Inflow {
+    double flow;
+    int src;
+    int arc;
+  };
 
-  int largest_inflow(int node) {
-    int best = -1;
-    for (const int a : into_[static_cast<std::size_t>(node)]) {
-      if (flow(a) > (best < 0 ? no_flow_ : flow(best))) best = a;
+  /// The first one of those that are equal; nothing where none is left.
+  std::optional<std::size_t> largest_inflow(int node) const {
+    std::optional<std::size_t> best;
+    double most = no_flow_;
+    const std::size_t end = first_[static_cast<std::size_t>(node) + 1];
+    for (std::size_t i = first_[static_cast<std::size_t>(node)]; i < end; ++i) {
+      if (inflows_[i].flow <= most) continue;
+      most = inflows_[i].flow;
+      best = i;
     }
     return best;
   }
 
-  /// Walks back from `target`; empty where no flow arrives. A node met twice closes a cycle, which is
+  /// From `target` to the source; false where no flow arrives. A node met twice closes a cycle, which is
   /// cancelled.
-  std::vector<int> path_to(int target) {
-    std::vector<int> reversed;
+  bool walk_back(int target) {
+    walk_.clear();
     int node = target;
     position_[static_cast<std::size_t>(node)] = 0;
     while (node != source_) {
-      const int arc = largest_inflow(node);
-      if (arc < 0) break;
-      reversed.push_back(arc);
-      node = graph_.arcs[static_cast<std::size_t>(arc)].src;
+      const auto inflow = largest_inflow(node);
+      if (!inflow) break;
+      walk_.push_back(*inflow);
+      node = inflows_[*inflow].src;
       int& position = position_[static_cast<std::size_t>(node)];
       if (position >= 0) {
-        cancel_cycle(reversed, static_cast<std::size_t>(position));
+        cancel_cycle(static_cast<std::size_t>(position));
       } else {
-        position = static_cast<int>(reversed.size());
+        position = static_cast<int>(walk_.size());
       }
     }
     position_[static_cast<std::size_t>(target)] = -1;
-    for (const int a : reversed)
-      position_[static_cast<std::size_t>(graph_.arcs[static_cast<std::size_t>(a)].src)] = -1;
-    if (node != source_) return {};
-    std::reverse(reversed.begin(), reversed.end());
-    return reversed;
+    for (const std::size_t i : walk_) position_[static_cast<std::size_t>(inflows_[i].src)] = -1;
+    return node == source_;
   }
 
-  /// The cycle is reversed[first ..]; the walk goes on from the node where it began.
-  void cancel_cycle(std::vector<int>& reversed, std::size_t first) {
-    double least = flow(reversed.back());
-    for (std::size_t i = first; i < reversed.size(); ++i) least = std::min(least, flow(reversed[i]));
-    for (std::size_t i = first; i < reversed.size(); ++i) {
-      flow(reversed[i]) -= least;
-      const int left = graph_.arcs[static_cast<std::size_t>(reversed[i])].src;
-      if (i + 1 < reversed.size()) position_[static_cast<std::size_t>(left)] = -1;
+  /// The cycle is walk_[first ..]; the walk goes on from the node where it began.
+  void cancel_cycle(std::size_t first) {
+    double least = inflows_[walk_.back()].flow;
+    for (std::size_t k = first; k < walk_.size(); ++k) least = std::min(least, inflows_[walk_[k]].flow);
+    for (std::size_t k = first; k < walk_.size(); ++k) {
+      Inflow& inflow = inflows_[walk_[k]];
+      inflow.flow -= least;
+      if (k + 1 < walk_.size()) position_[static_cast<std::size_t>(inflow.src)] = -1;
     }
-    reversed.resize(first);
+    walk_.resize(first);
   }
 
-  const Digraph& graph_;
-  std::vector<double> flow_;
   int source_;
   double no_flow_;
-  std::vector<std::vector<int>> into_;
-  std::vector<int> position_;  ///< per node: arcs walked when it was reached, -1 off the walk
+  std::vector<Inflow> inflows_;     ///< into node after node
+  std::vector<std::size_t> first_;  ///< of each node
+  std::vector<std::size_t> walk_;   ///< into inflows_
+  std::vector<int> position_;       ///< per node: arcs walked when it was reached, -1 off the walk
 };
 
 }  // namespace
 
-std::vector<std::vector<FlowPath>> decompose_flow(const Digraph& graph, std::vector<double> flow, int source,
-                                                  const std::vector<Sink>& sinks) {
+std::vector<std::vector<FlowPath>> decompose_flow(const Digraph& graph, const std::vector<double>& flow,
+                                                  int source, const std::vector<Sink>& sinks) {
   double total = 0;
   for (const Sink& sink : sinks) total += sink.amount;
-  PathDecomposition decomposition(graph, std::move(flow), source, kNoFlow * total);
+  PathDecomposition decomposition(graph, flow, source, kNoFlow * total);
   std::vector<std::vector<FlowPath>> paths;
   for (const Sink& sink : sinks) paths.push_back(decomposition.paths_to(sink));
   return paths;

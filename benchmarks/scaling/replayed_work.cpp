@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "rondo/parallel/work_log.hpp"
@@ -14,6 +15,26 @@ std::string ReplayedRun::limit() const {
       {own_s, "work of every rank"}, {idle_s, "uneven parts"}, {talk_s, "network"}};
   return std::ranges::max_element(shares, {}, [](const auto& share) { return share.first; })->second;
 }
+
+namespace {
+
+/// Seconds that each rank is busy: ranks of a node draw what is dealt to them together.
+std::vector<double> busy_s(const std::vector<double>& estimates, const std::vector<double>& seconds,
+                           const std::vector<std::size_t>& kin, int ranks, int ranks_per_node) {
+  std::vector<Bundle> bundles = bundles_of(estimates, deal_parts(estimates, ranks, kin), kin);
+  largest_first(bundles);
+  std::vector<double> busy(static_cast<std::size_t>(ranks), 0);
+  for (const Bundle& bundle : bundles) {
+    const int first = bundle.rank / ranks_per_node * ranks_per_node;
+    const auto node = std::span(busy).subspan(
+        static_cast<std::size_t>(first), static_cast<std::size_t>(std::min(ranks_per_node, ranks - first)));
+    double& next = *std::ranges::min_element(node);
+    for (const std::size_t part : bundle.parts) next += seconds[part];
+  }
+  return busy;
+}
+
+}  // namespace
 
 ReplayedRun replayed(const nlohmann::ordered_json& log, int ranks, const Network& network) {
   ReplayedRun run;
@@ -30,9 +51,7 @@ ReplayedRun replayed(const nlohmann::ordered_json& log, int ranks, const Network
       seconds.insert(seconds.end(), count, part.at(1));
       if (part.size() > 3) kin.push_back(part.at(3));
     }
-    const std::vector<int> rank_of = deal_parts(estimates, ranks, kin);
-    std::vector<double> busy(static_cast<std::size_t>(ranks), 0);
-    for (std::size_t i = 0; i < seconds.size(); ++i) busy[static_cast<std::size_t>(rank_of[i])] += seconds[i];
+    const std::vector<double> busy = busy_s(estimates, seconds, kin, ranks, network.ranks_per_node);
     const double mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) / ranks;
     run.parts_s += mean;
     run.idle_s += *std::ranges::max_element(busy) - mean;

@@ -10,6 +10,7 @@ namespace rondo::benchmarks {
 struct Network {
   double latency_us = 0;      ///< of a message between two ranks
   double bandwidth_GBps = 0;  ///< of a rank, in each direction
+  int ranks_per_node = 1;     ///< that have memory in common
 };
 
 /// Times of the slowest rank, step by step; together they are the time of the run.
@@ -26,8 +27,8 @@ struct ReplayedRun {
   std::string limit() const;
 };
 
-/// Every step waits for all ranks. Parts are dealt as map_parts() deals them; a gathering takes latencies of
-/// log2 of the ranks and the bytes of all others, a broadcast or a reduction the same latencies and all
+/// Every step waits for all ranks. Parts are dealt and drawn as by map_parts(); a gathering takes latencies
+/// of log2 of the ranks and the bytes of all others, a broadcast or a reduction the same latencies and all
 /// bytes.
 ReplayedRun replayed(const nlohmann::ordered_json& log, int ranks, const Network& network);
 

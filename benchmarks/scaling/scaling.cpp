@@ -137,7 +137,8 @@ int replay_file(const BenchmarkOptions& options, const Network& network) {
 int run(const BenchmarkOptions& options) {
   const int timeout_s = options.number("--timeout", 1);
   const Network network{static_cast<double>(options.number("--latency-us", 0)),
-                        static_cast<double>(options.number("--bandwidth-gbps", 1))};
+                        static_cast<double>(options.number("--bandwidth-gbps", 1)),
+                        options.number("--ranks-per-node", 1)};
   if (!options.own.at("--log").empty()) return replay_file(options, network);
   Json rows = Json::array();
   Json walls = Json::array();
@@ -171,5 +172,6 @@ int main(int argc, char** argv) {
                             {"--repeat", "5"},
                             {"--timeout", "3600"},
                             {"--latency-us", "5"},
-                            {"--bandwidth-gbps", "10"}}));
+                            {"--bandwidth-gbps", "10"},
+                            {"--ranks-per-node", "64"}}));
 }

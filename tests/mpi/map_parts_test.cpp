@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "rondo/parallel/metered_communicator.hpp"
 #include "rondo/parallel/work_log.hpp"
@@ -44,15 +47,28 @@ TEST(MapParts, MoreRanksThanParts) {
 }
 
 TEST(MapParts, DealsLargestFirstToTheLeastLoaded) {
-  const auto world = make_world_communicator();
-  const auto outcomes = map_parts(*world, {1, 4, 3, 2}, result_of);
-  std::vector<int> ranks;
-  for (const PartOutcome& outcome : outcomes) ranks.push_back(outcome.rank);
   // By hand, largest first: 4 (part 1), 3 (part 2), 2 (part 3), 1 (part 0).
   const std::map<int, std::vector<int>> by_hand = {{1, {0, 0, 0, 0}}, {2, {0, 0, 1, 1}}, {4, {3, 0, 1, 2}}};
-  const auto expected = by_hand.find(world->size());
-  if (expected != by_hand.end()) {
-    EXPECT_EQ(ranks, expected->second);
+  for (const auto& [ranks, rank_of] : by_hand) EXPECT_EQ(deal_parts({1, 4, 3, 2}, ranks), rank_of);
+  // What ranks draw from is in the same order, those of equal work as they come.
+  std::vector<Bundle> bundles = bundles_of({1, 4, 3, 4}, {0, 0, 0, 0}, {});
+  largest_first(bundles);
+  std::vector<std::size_t> order;
+  for (const Bundle& bundle : bundles) order.push_back(bundle.parts.front());
+  EXPECT_EQ(order, (std::vector<std::size_t>{1, 3, 2, 0}));
+}
+
+TEST(MapParts, RanksWithCommonMemoryDoNotWaitWhilePartsAreLeft) {
+  const auto world = make_world_communicator();
+  if (world->size() != 2) return;
+  for (int time = 0; time < 3; ++time) {
+    const auto outcomes = map_parts(*world, std::vector<double>(9, 1.0), [](std::size_t part) {
+      if (part == 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      return result_of(part);
+    });
+    const auto of_sleeper =
+        std::ranges::count(outcomes, outcomes.front().rank, [](const PartOutcome& o) { return o.rank; });
+    EXPECT_LT(of_sleeper, 4) << "dealt before, one rank has 5 parts and one 4";
   }
 }
 
@@ -93,9 +109,10 @@ TEST(MapParts, KinStayTogetherWhereAllRanksHaveWork) {
         return result_of(part);
       },
       kin);
-  for (std::size_t part = 0; part < work.size(); ++part) {
-    EXPECT_EQ(outcomes[part].value, result_of(part));
-    EXPECT_EQ(outcomes[part].rank, rank_of[part]);
+  for (std::size_t part = 0; part < work.size(); ++part) EXPECT_EQ(outcomes[part].value, result_of(part));
+  for (const Bundle& bundle : bundles_of(work, rank_of, kin)) {
+    for (const std::size_t part : bundle.parts)
+      EXPECT_EQ(outcomes[part].rank, outcomes[bundle.parts.front()].rank);
   }
   if (world->size() == 1) {
     EXPECT_EQ(in_turn, (std::vector<std::size_t>{0, 2, 5, 1, 4, 3}));
@@ -103,11 +120,8 @@ TEST(MapParts, KinStayTogetherWhereAllRanksHaveWork) {
 }
 
 TEST(MapParts, PartsWithoutWorkAreDealtInTurn) {
-  const auto world = make_world_communicator();
-  const auto outcomes = map_parts(*world, std::vector<double>(8, 0.0), result_of);
-  for (std::size_t part = 0; part < outcomes.size(); ++part) {
-    EXPECT_EQ(outcomes[part].rank, static_cast<int>(part) % world->size());
-  }
+  EXPECT_EQ(deal_parts(std::vector<double>(8, 0.0), 3), (std::vector<int>{0, 1, 2, 0, 1, 2, 0, 1}));
+  expect_all_parts_done(*make_world_communicator(), std::vector<double>(8, 0.0));
 }
 
 TEST(MapParts, FailuresAreDataAndAlikeOnAllRanks) {

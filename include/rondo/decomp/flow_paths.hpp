@@ -22,7 +22,7 @@ struct Sink {
 /// Splits the flow of one source (one value an arc) into paths, one list a sink; together a sink's paths
 /// carry what it wants, up to rounding errors of the flow. Cycles are cancelled. Every path follows the
 /// largest flows back from its sink, so that there are few of them.
-std::vector<std::vector<FlowPath>> decompose_flow(const Digraph& graph, std::vector<double> flow, int source,
-                                                  const std::vector<Sink>& sinks);
+std::vector<std::vector<FlowPath>> decompose_flow(const Digraph& graph, const std::vector<double>& flow,
+                                                  int source, const std::vector<Sink>& sinks);
 
 }  // namespace rondo

@@ -27,12 +27,11 @@ auto best_of_parts(const Communicator& communicator, std::size_t parts, const Ma
   using Made = std::invoke_result_t<const Make&, std::size_t>;
   using Quality = typename Made::first_type;
   BestOfParts<Quality, typename Made::second_type> best;
-  std::optional<Quality> best_here;
+  std::optional<std::pair<Quality, std::size_t>> best_here;  // of equal ones the first part's
   const auto outcomes = map_parts(communicator, std::vector<double>(parts, 1.0), [&](std::size_t part) {
     Made made = make(part);
-    // Parts come in ascending order: of equal ones the first stays.
-    if (!best_here || made.first < *best_here) {
-      best_here = made.first;
+    if (const std::pair here(made.first, part); !best_here || here < *best_here) {
+      best_here = here;
       best.value = std::move(made.second);
     }
     return to_message(made.first);

@@ -20,9 +20,10 @@ struct PartOutcome {
 
 /// Collective. Calls `work(part)` once for every part 0 .. work_estimates.size() - 1, each on one rank, and
 /// returns all outcomes in part order on every rank. Parts are dealt by estimated work, largest first, to the
-/// rank with the least so far, which works on its own in ascending order; ranks without parts just take part
-/// in the gathering. Exceptions other than Error become Error(internal). `kin`: see deal_parts(); a rank
-/// works on parts of one kin in a row.
+/// rank with the least so far. Ranks with common memory put theirs together, and each draws the next one when
+/// it has done the one before: which rank works on a part, and in which order, differs from run to run. Ranks
+/// without parts just take part in the gathering. Exceptions other than Error become Error(internal). `kin`:
+/// see deal_parts(); a rank works on parts of one kin in a row.
 std::vector<PartOutcome> map_parts(const Communicator& communicator,
                                    const std::vector<double>& work_estimates,
                                    const std::function<Bytes(std::size_t part)>& work,

@@ -86,4 +86,16 @@ void log_even_parts(const Communicator& communicator, std::size_t count);
 std::vector<int> deal_parts(const std::vector<double>& work_estimates, int ranks,
                             const std::vector<std::size_t>& kin = {});
 
+/// Parts that one rank does in a row: a part, or those of one kin that are dealt to the same rank.
+struct Bundle {
+  int rank = 0;  ///< they are dealt to
+  double work = 0;
+  std::vector<std::size_t> parts = {};
+};
+/// By their first parts. `rank_of`: of deal_parts().
+std::vector<Bundle> bundles_of(const std::vector<double>& work_estimates, const std::vector<int>& rank_of,
+                               const std::vector<std::size_t>& kin);
+/// The order in which ranks with common memory draw what was dealt to them together.
+void largest_first(std::vector<Bundle>& bundles);
+
 }  // namespace rondo
