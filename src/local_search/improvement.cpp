@@ -54,6 +54,8 @@ constexpr std::size_t kReplantingStreams = 4;
 constexpr std::size_t kReplanting = 32;
 constexpr double kMostReplanted = 2e4;  ///< transfers of a plan
 constexpr double kFar = 1.01;           ///< times the bound
+/// Without switches it waits until so many tries of moves were in vain.
+constexpr std::uint64_t kTriesBeforeReplanting = 16;
 /// Share of the remaining work or time that every level but the last may take, and each later restart round.
 constexpr double kShareOfWork = 0.5;
 /// Share of the time limit after which chunks are still split, but no further round begins.
@@ -99,7 +101,7 @@ class Improver {
       const bool level_ends = last_level ? idle || no_more_rounds : idle || enough;
       if (state_.race != Race::none && (level_ends || spent() >= kShareOfRace)) {
         state_.race == Race::first ? race_second() : end_race();
-      } else if (!level_ends && state_.replants) {
+      } else if (!level_ends && state_.replanting == ReplantingTurn::next) {
         play_replanting_round();
       } else if (!level_ends) {
         play_round();
@@ -232,6 +234,15 @@ class Improver {
     return true;
   }
 
+  ReplantingTurn first_turn() const {
+    const bool pays = replants_ && transfers(state_.chunks) <= kMostReplanted &&
+                      (space_.may_copy() || finish_us() > kFar * task_.bound_us);
+    if (!pays) return ReplantingTurn::none;
+    if (passes_switches(space_)) return ReplantingTurn::next;
+    // Trees from one root are packed already.
+    return space_.demand.contributions().size() > 1 ? ReplantingTurn::after_moves : ReplantingTurn::none;
+  }
+
   /// False where time is over before; the level is as it was then.
   bool enter_level(PlanSpace space, TransferPlan plan) {
     SurveyedPlan surveyed;
@@ -242,8 +253,7 @@ class Improver {
     least_us_ = task_.least_us(state_.chunks);
     state_.idle_tries = 0;
     state_.level_tries = 0;
-    state_.replants = replants_ && transfers(state_.chunks) <= kMostReplanted &&
-                      (space_.may_copy() || finish_us() > kFar * task_.bound_us);
+    state_.replanting = first_turn();
     state_.level_end = spent() + kShareOfWork * (1 - spent());
     state_.paths.clear();
     for (std::size_t h = hops_of_fabric_; h < space_.hops.size(); ++h) {
@@ -412,6 +422,8 @@ class Improver {
         round.winner && counts(round.winner->quality, round.tries) ? 0 : state_.idle_tries + round.tries;
     state_.good_seeds = better_seeds(seeds, round.qualities, incumbent_.plan.quality);
     accept(round);
+    if (state_.replanting == ReplantingTurn::after_moves && state_.idle_tries >= kTriesBeforeReplanting)
+      state_.replanting = ReplantingTurn::next;
   }
   /// New ones, up to `most` with those that are there.
   void add_seeds(std::vector<std::uint64_t>& seeds, std::size_t most) {
@@ -424,7 +436,11 @@ class Improver {
     const StreamRound round =
         play_streams({incumbent_, space_, task_.bound_us, kReplanting}, seeds, false, communicator_);
     const double closed_us = round.winner ? finish_us() - round.winner->quality.finish_us : 0;
-    state_.replants = closed_us > kShareOfReplanting * (finish_us() - task_.bound_us);
+    if (closed_us > kShareOfReplanting * (finish_us() - task_.bound_us)) {
+      state_.idle_tries = 0;
+    } else {
+      state_.replanting = ReplantingTurn::none;
+    }
     accept(round);
   }
   void accept(const StreamRound& round) {
@@ -464,7 +480,8 @@ class Improver {
 }  // namespace
 
 bool begins_with_replanting(const Topology& topology, const Demand& demand) {
-  return may_replant(make_plan_space(topology, demand));
+  const PlanSpace space = make_plan_space(topology, demand);
+  return may_replant(space) && passes_switches(space);
 }
 
 Improvement improve(const ImprovementTask& task, const Communicator& communicator,

@@ -33,6 +33,10 @@ auto members_of(SameAs<RestartSchedule> auto& s) {
   return std::tie(s.find, s.sends);
 }
 
+/// Rounds of replanting at a level: none any more, the next one, or once moves of single transfers find
+/// nothing.
+enum class ReplantingTurn : std::uint8_t { none, next, after_moves };
+
 /// Two starts may race: which one is going on, or that it is decided.
 enum class Race : std::uint8_t { none, first, second };
 
@@ -56,14 +60,14 @@ struct ImprovementState {
       {};                       ///< of the last round: of neighbours that were better, best first
   bool splits_in_vain = false;  ///< more chunks gave no improvement since the last counting success
   Race race = Race::none;
-  bool replants = false;                        ///< the level is at its first rounds, of replanting
+  ReplantingTurn replanting = ReplantingTurn::none;
   std::vector<std::vector<LinkId>> paths = {};  ///< hops of the plan that are not hops of the topology
 };
 
 auto members_of(SameAs<ImprovementState> auto& s) {
   return std::tie(s.rounds, s.idle_tries, s.level_tries, s.successes, s.merged, s.tries, s.seeds, s.work,
                   s.level_end, s.restart_rounds, s.restart_best, s.restart, s.chunks, s.origin, s.good_seeds,
-                  s.splits_in_vain, s.race, s.replants, s.paths);
+                  s.splits_in_vain, s.race, s.replanting, s.paths);
 }
 
 /// A search that another one races with.

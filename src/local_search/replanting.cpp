@@ -180,9 +180,11 @@ class Replanting {
 }  // namespace
 
 bool may_replant(const PlanSpace& space) {
-  const auto passes_switches = [](const Hop& hop) { return hop.links.size() > 1; };
-  return !space.topology->has_message_costs() && std::ranges::any_of(space.hops, passes_switches) &&
-         Forest::applies(space);
+  return !space.topology->has_message_costs() && Forest::applies(space);
+}
+
+bool passes_switches(const PlanSpace& space) {
+  return std::ranges::any_of(space.hops, [](const Hop& hop) { return hop.links.size() > 1; });
 }
 
 std::optional<TransferPlan> replanted(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,

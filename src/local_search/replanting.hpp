@@ -7,10 +7,12 @@
 
 namespace rondo {
 
-/// Whether replanted() finds what moves of single transfers do not: switches join GPUs, so that many
-/// transfers share a link, messages cost nothing (what goes together makes no plan), and every GPU wants
-/// everything.
+/// Whether replanted() may be asked: messages cost nothing (what goes together makes no plan), and every GPU
+/// wants everything.
 bool may_replant(const PlanSpace& space);
+/// Whether switches join GPUs, so that many transfers share a link, which moves of single transfers find
+/// hard.
+bool passes_switches(const PlanSpace& space);
 
 /// Ruin and recreate (Schrimpf, Schneider, Stamm-Wilbrandt and Dueck, Journal of Computational Physics 159,
 /// 2000) with trees: a chain of steps, each of which takes out the trees of a few chunks, late ones among

@@ -12,6 +12,7 @@
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/engines/engines.hpp"
+#include "rondo/local_search/improvement.hpp"
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/neighbours.hpp"
 
@@ -162,10 +163,14 @@ TEST(Replanting, SparesLinksThatLatencyLeavesIdle) {
   EXPECT_NEAR(found->quality.finish_us, 13.5, 1e-3);
 }
 
-TEST(Replanting, IsForSwitches) {
+TEST(Replanting, IsForDataThatAllWantAndSoonestWhereSwitchesAre) {
   const Topology mesh = generate_topology("mesh", {{"dims", "3x3"}});
-  EXPECT_FALSE(may_replant(make_plan_space(mesh, make_demand(Collective::allgather, 1e3, 9, 1))));
+  const PlanSpace plain = make_plan_space(mesh, make_demand(Collective::allgather, 1e3, 9, 1));
+  EXPECT_TRUE(may_replant(plain));
+  EXPECT_FALSE(passes_switches(plain));
+  EXPECT_FALSE(begins_with_replanting(mesh, make_demand(Collective::allgather, 1e3, 9, 1)));
   const Topology pairs = two_pairs();
+  EXPECT_TRUE(begins_with_replanting(pairs, make_demand(Collective::allgather, 1e3, 4, 1)));
   EXPECT_FALSE(may_replant(make_plan_space(pairs, make_demand(Collective::alltoall, 1e3, 4, 1))));
 }
 
