@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <tuple>
 #include <utility>
 
 #include "improvement_state.hpp"
@@ -12,8 +10,8 @@
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/neighbours.hpp"
 #include "rondo/local_search/relay_fit.hpp"
-#include "rondo/parallel/best_of_parts.hpp"
 #include "rondo/parallel/messages.hpp"
+#include "starts.hpp"
 #include "streams.hpp"
 
 namespace rondo {
@@ -25,10 +23,6 @@ namespace {
 constexpr double kRoundsLeft = 4;
 /// Of all work or time, what counts as left at the end: rounds of few streams would keep few ranks at work.
 constexpr double kLeastLeft = 0.25;
-/// Variants of list scheduling that the first restart round tries, in the fewest chunks.
-constexpr double kRestartVariants = 32;
-/// Share of the remaining work or time that this first round may take.
-constexpr double kShareOfChoosing = 0.25;
 /// The search begins with the start of the most chunks (where data has one destination: the best start) that
 /// has at most kEasyTransfers, and few enough for kTriesOfFirst tries, where there is one. If that has fewer
 /// chunks than those with at most kEasyTransfers may have, the two race: each is searched from as if alone
@@ -56,7 +50,7 @@ constexpr double kMostReplanted = 2e4;  ///< transfers of a plan
 constexpr double kFar = 1.01;           ///< times the bound
 /// Without switches it waits until so many tries of moves were in vain.
 constexpr std::uint64_t kTriesBeforeReplanting = 16;
-/// Share of the remaining work or time that every level but the last may take, and each later restart round.
+/// Share of the remaining work or time that every level but the last may take.
 constexpr double kShareOfWork = 0.5;
 /// Share of the time limit after which chunks are still split, but no further round begins.
 constexpr double kShareBeforeLastCall = 0.85;
@@ -71,9 +65,8 @@ constexpr double kAtLeast = 1 + 1e-9;
 class Improver {
  public:
   Improver(const ImprovementTask& task, const Communicator& communicator, const std::optional<Bytes>& from)
-      : task_(task), communicator_(communicator), starts_(task.starts), space_(space_of({})) {
+      : task_(task), communicator_(communicator), starts_(task, communicator), space_(space_of({})) {
     hops_of_fabric_ = space_.hops.size();
-    for (const auto& start : starts_) known_finish_us_ = std::min(known_finish_us_, start.finish_us);
     if (!from) return;
     MessageReader message(*from);
     TransferPlan plan;
@@ -81,14 +74,14 @@ class Improver {
     message.read(plan);
     message.read(rival_);
     restore(std::move(plan));
-    for (const RestartFind& find : state_.restart) remember(find, [this, find] { return rerun(find); });
+    starts_.recall(state_.restart);
   }
 
   Improvement run() {
     begin_step();
     if (state_.chunks == 0 && !begin()) return {.out_of_time = is_late_};
     Improvement found;
-    while (!is_late_ && !task_.stop(std::min(finish_us(), known_finish_us_))) {
+    while (!is_late_ && !task_.stop(best_finish_us())) {
       begin_step();
       found.out_of_work = state_.work >= task_.work_limit;
       const double in_turn = tries_in_turn(streams());
@@ -106,12 +99,8 @@ class Improver {
       } else if (!level_ends) {
         play_round();
         try_share_ = (task_.time_spent() - time_) / in_turn / transfers(state_.chunks);
-      } else if (const std::size_t variants = restart_variants()) {
-        // An interrupted round does not count, so that its number of chunks is asked for before.
-        const int chunks = task_.restart_chunks[state_.restart_rounds];
-        play_restart_round(variants);
-        const double scheduled = static_cast<double>(variants) * transfers(chunks);
-        restart_share_ = (task_.time_spent() - time_) / scheduled;
+      } else if (const std::size_t variants = starts_.variants(state_, time_)) {
+        starts_.play_round(state_, variants, finish_us(), time_);
       } else if (last_level) {
         break;
       } else {
@@ -119,7 +108,7 @@ class Improver {
         // levels.
         state_.splits_in_vain = !next_level();
       }
-      task_.progress(state_.rounds, state_.chunks, std::min(finish_us(), known_finish_us_));
+      task_.progress(state_.rounds, state_.chunks, best_finish_us());
       task_.keep([this] { return packed(); }, false);
     }
     task_.keep([this] { return packed(); }, true);
@@ -129,14 +118,15 @@ class Improver {
     found.tries = state_.tries;
     found.successes = state_.successes;
     found.merged = state_.merged;
-    if (finish_us() < known_finish_us_) {
+    if (finish_us() < starts_.finish_us()) {
       found.schedule = schedule_of(incumbent_.plan, space_);
       found.chunks = state_.chunks;
       found.origin = state_.origin;
     } else if (!state_.restart.empty()) {
-      found.schedule = starts_.back().schedule();
-      found.chunks = starts_.back().chunks;
-      found.origin = {starts_.back().chunks, starts_.back().variant};
+      const ImprovementTask::Start& last = starts_.last();
+      found.schedule = last.schedule();
+      found.chunks = last.chunks;
+      found.origin = {last.chunks, last.variant};
     }
     return found;
   }
@@ -184,6 +174,7 @@ class Improver {
   }
 
   double finish_us() const { return incumbent_.plan.quality.finish_us; }
+  double best_finish_us() const { return std::min(finish_us(), starts_.finish_us()); }
   double spent() const { return std::max(time_, state_.work / task_.work_limit); }
   /// Of the next round: of as many chunks as the incumbent has. Only a time limit makes it depend on ranks.
   std::size_t streams() const {
@@ -209,7 +200,7 @@ class Improver {
     const std::uint64_t few = streams() > kTriesPerRound ? kIdleRoundsOfStreams * streams() : 0;
     return std::max({kIdleTriesInMostChunks, few, kTriesPerRound * static_cast<std::uint64_t>(rounds)});
   }
-  double transfers(int chunks) const { return task_.demand.with_chunks(chunks).num_deliveries(); }
+  double transfers(int chunks) const { return transfers_of(task_, chunks); }
 
   /// Makes a start the incumbent; returns false where no plan can be made of it.
   bool take(const ImprovementTask::Start& start) {
@@ -263,30 +254,15 @@ class Improver {
     return true;
   }
 
-  /// The one to begin with where as many transfers are easy; null: none.
-  const ImprovementTask::Start* first_start(double most_easy) const {
-    const ImprovementTask::Start* first = nullptr;
-    for (const auto& start : starts_) {
-      const bool fits = transfers(start.chunks) <= kMostPlannedTransfers;
-      const bool is_easy = transfers(start.chunks) <= most_easy;
-      // Of data with one destination, more chunks at an equal finish are nothing but more work.
-      const bool is_preferred = !task_.demand.is_unicast() || (first && start.finish_us < first->finish_us);
-      if (fits && (!first || (is_easy && is_preferred))) first = &start;
-      // Starts in more chunks than the best one are no better.
-      if (start.finish_us <= known_finish_us_) break;
-    }
-    return first;
-  }
-
   bool begin() {
     const double most_easy = std::min(kEasyTransfers, task_.work_limit / kTriesOfFirst);
-    const ImprovementTask::Start* first = first_start(most_easy);
+    const ImprovementTask::Start* first = starts_.first(most_easy);
     if (!first) return false;
     const double start_s = kSecondsPerTransferOfStart * transfers(first->chunks);
     if (time_ * task_.time_limit_s + start_s > task_.time_limit_s && task_.time_limit_s > 0) return false;
     if (double{kTriesPerRound} * transfers(first->chunks) > task_.work_limit) return false;
     if (!take(*first)) return false;
-    if (first != first_start(kEasyTransfers)) state_.race = Race::first;
+    if (first != starts_.first(kEasyTransfers)) state_.race = Race::first;
     return true;
   }
 
@@ -294,7 +270,7 @@ class Improver {
     rival_ = {std::exchange(state_, {}), std::move(incumbent_.plan)};
     space_ = space_of(state_);
     state_.race = Race::second;
-    if (!take(*first_start(kEasyTransfers))) end_race();
+    if (!take(*starts_.first(kEasyTransfers))) end_race();
   }
   /// The earlier one goes on; of two that end together the one in more chunks.
   void end_race() {
@@ -315,15 +291,9 @@ class Improver {
            has_time_for(kTriesPerSplit, halves);
   }
   const ImprovementTask::Start* better_start_in_more_chunks() {
-    const ImprovementTask::Start* best = nullptr;
-    for (const auto& start : starts_) {
-      if (start.chunks > state_.chunks && start.finish_us < (best ? best->finish_us : finish_us()) &&
-          transfers(start.chunks) <= kMostPlannedTransfers &&
-          has_time_for(kTriesPerStart + tries_in_turn(kTriesPerRound), start.chunks)) {
-        best = &start;
-      }
-    }
-    return best;
+    return starts_.better_in_more_chunks(state_.chunks, finish_us(), [this](int chunks) {
+      return has_time_for(kTriesPerStart + tries_in_turn(kTriesPerRound), chunks);
+    });
   }
 
   /// Returns false where more chunks give no improvement.
@@ -350,65 +320,6 @@ class Improver {
     const double pressure = incumbent_.plan.quality.pressure_us;
     const double enough = kShareOfPressure * static_cast<double>(tries) / kTriesPerRound * pressure;
     return closes_gap(better) || pressure - better.pressure_us > enough;
-  }
-
-  /// Variants of list scheduling in the next number of chunks that the remaining work and time allow.
-  std::size_t restart_variants() const {
-    if (state_.restart_rounds >= task_.restart_chunks.size()) return 0;
-    const double each = transfers(task_.restart_chunks[state_.restart_rounds]);
-    const double by_work = (task_.work_limit - state_.work) / (task_.restart_work * each);
-    const double by_time = restart_share_ > 0 ? (1 - time_) / (restart_share_ * each) : by_work;
-    const bool is_first = state_.restart_rounds == 0;
-    const double share = is_first ? kShareOfChoosing : kShareOfWork;
-    const double most =
-        is_first ? kRestartVariants : std::ceil(static_cast<double>(state_.restart_best.size()) / 2);
-    return static_cast<std::size_t>(std::clamp(share * std::min(by_work, by_time), 0.0, most));
-  }
-
-  /// Successive halving: the better half of the variants is tried again in more chunks.
-  void play_restart_round(std::size_t count) {
-    const ImprovementState before = state_;
-    const int chunks = task_.restart_chunks[state_.restart_rounds++];
-    std::vector<std::size_t> variants = state_.restart_best;
-    if (variants.empty()) {
-      for (std::size_t i = 0; i < count; ++i) variants.push_back(i);
-    }
-    variants.resize(count);
-    const double to_beat_us = std::min(finish_us(), known_finish_us_);
-    auto found = best_of_parts(communicator_, count, [&](std::size_t i) {
-      std::optional<Schedule> schedule = task_.restart(chunks, variants[i], RestartLimits::of_search);
-      const double finish = schedule ? schedule->finish_us : std::numeric_limits<double>::infinity();
-      RestartSchedule restart{{chunks, variants[i], finish}};
-      if (finish < to_beat_us) restart.sends = std::move(schedule->sends);
-      return std::pair(finish, std::move(restart));
-    });
-    if (task_.interrupted()) {
-      // An interrupted round may differ from an undisturbed one, so its results are dropped.
-      state_ = before;
-      return;
-    }
-    state_.work += static_cast<double>(count) * task_.restart_work * transfers(chunks);
-    state_.tries += count;
-    std::vector<std::pair<double, std::size_t>> ranked;
-    for (std::size_t i = 0; i < count; ++i) ranked.emplace_back(found.qualities[i], variants[i]);
-    std::ranges::sort(ranked);
-    state_.restart_best.clear();
-    for (const auto& [finish, variant] : ranked) state_.restart_best.push_back(variant);
-    if (found.quality >= to_beat_us) return;
-    RestartSchedule winner = shared_winner(communicator_, found);
-    ++state_.successes;
-    state_.splits_in_vain = false;
-    state_.restart.push_back(winner.find);
-    remember(winner.find, [kept = Schedule{std::move(winner.sends), found.quality}] { return kept; });
-  }
-
-  /// Records a restart that is the best schedule so far.
-  void remember(const RestartFind& find, std::function<Schedule()> schedule) {
-    known_finish_us_ = find.finish_us;
-    starts_.push_back({find.chunks, find.finish_us, std::move(schedule), find.variant});
-  }
-  Schedule rerun(const RestartFind& find) const {
-    return std::move(*task_.restart(find.chunks, find.variant, RestartLimits::none));
   }
 
   void play_round() {
@@ -459,18 +370,15 @@ class Improver {
 
   const ImprovementTask& task_;
   const Communicator& communicator_;
-  std::vector<ImprovementTask::Start> starts_;  ///< the task's, then the restarts that won
+  Starts starts_;
   double time_ = 0;    ///< share of the time limit that was over when the last round began
   Deadline deadline_;  ///< of the step that is being done, on this rank
   bool is_short_of_time_ = false;
   bool is_late_ = false;  ///< a step did not end before its deadline
-  /// Share of the time limit that a try, or a restart round, took for each transfer.
-  double try_share_ = 0;
-  double restart_share_ = task_.restart_share;
+  double try_share_ = 0;  ///< of the time limit, that a try took for each transfer
   PlanSpace space_;
   const bool replants_ = may_replant(space_);
   std::size_t hops_of_fabric_ = 0;
-  double known_finish_us_ = task_.known_us;
   double least_us_ = 0;  ///< the least finish time in as many whole chunks as the plan's
   ImprovementState state_;
   SurveyedPlan incumbent_;
