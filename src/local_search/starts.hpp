@@ -21,7 +21,7 @@ class Starts {
 
   /// Keeps references to both.
   Starts(const ImprovementTask& task, const Communicator& communicator);
-  /// Restarts of an earlier run, which are made again where they are asked for.
+  /// Restarts of an earlier run: each is scheduled anew where it is asked for.
   void recall(const std::vector<RestartFind>& finds);
 
   /// Of the best of them, or that others have reached.
@@ -37,8 +37,9 @@ class Starts {
   /// How many variants of list scheduling the next round has, in the work and time that are left; 0: there is
   /// none. `time`: the share of the time limit that is over.
   std::size_t variants(const ImprovementState& state, double time) const;
-  /// Collective. Successive halving: the better half of the variants is tried again in more chunks. Searches
-  /// that begin with a restart beat `finish_us`. A round that is interrupted leaves everything as it was.
+  /// Collective. Successive halving: the better half of the variants is tried again in more chunks. One that
+  /// ends before `finish_us` and before all starts becomes a start. A round that is interrupted does not
+  /// count.
   void play_round(ImprovementState& state, std::size_t count, double finish_us, double time);
 
  private:
