@@ -51,10 +51,10 @@ class BinFinder {
  public:
   BinFinder(const Folder& folder, const Series& series, const KnownTimes& known,
             std::shared_ptr<Replays> replays)
-      : folder_(folder),
-        table_(folder.table(series)),
+      : table_(folder.table(series)),
         topology_(folder.fabric(series.fabric)),
-        times_(folder, series, std::move(replays)) {
+        replays_(std::move(replays)),
+        times_(folder, series, replays_) {
     std::erase_if(table_.cells, [&](const Cell& cell) {
       if (cell.is_refused()) refused_.push_back(cell);
       return cell.is_refused();
@@ -109,8 +109,7 @@ class BinFinder {
   }
   std::string digest_at(std::size_t i) const {
     const Cell& cell = table_.cells[i];
-    const Replayed there =
-        replayed_at(cell.schedule, *folder_.schedule(cell.schedule), *topology_, cell.size_bytes);
+    const Replayed there = replays_->at(cell.schedule, table_.series.fabric, topology_, cell.size_bytes);
     return schedule_digest(there.schedule->demand, there.schedule->schedule);
   }
   void set_digest(std::size_t i, std::string digest) { table_.cells[i].digest = std::move(digest); }
@@ -181,12 +180,12 @@ class BinFinder {
     return known != known_.end() && known->second.least_us(cell.size_bytes) > cell.finish_us;
   }
 
-  const Folder& folder_;
   Table table_;
   std::shared_ptr<const Topology> topology_;
   std::vector<Cell> refused_;
   std::vector<std::string> made_;             ///< schedules of cells, as they were made
   std::map<std::string, KnownPoints> known_;  ///< of those
+  std::shared_ptr<Replays> replays_;
   Times times_;
 };
 

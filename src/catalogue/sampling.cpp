@@ -70,7 +70,7 @@ std::vector<std::size_t> middles_first(std::size_t number) {
 class SampledTimes {
  public:
   SampledTimes(const Folder& folder, const Table& table, ToldSample& told)
-      : folder_(folder), topology_(folder.fabric(table.series.fabric)), told_(told) {
+      : fabric_(table.series.fabric), topology_(folder.fabric(fabric_)), replays_(folder), told_(told) {
     for (const Bin& bin : table.bins) known_[bin.schedule];
     const auto add = [&](const std::string& name, double size_bytes, double finish_us) {
       const auto at = known_.find(name);
@@ -114,7 +114,7 @@ class SampledTimes {
   void replay(const std::string& name, double size_bytes) {
     Known& of = known_.at(name);
     if (of.points.is_at(size_bytes) || of.never_at.contains(size_bytes)) return;
-    const double us = replayed_at(name, *folder_.schedule(name), *topology_, size_bytes).finish_us();
+    const double us = replays_.finish_us(name, fabric_, topology_, size_bytes);
     ++told_.replays;
     // An order of sums that does not work at this size may at the next one.
     if (!std::isfinite(us)) {
@@ -141,8 +141,9 @@ class SampledTimes {
     bool is_convex = true;
   };
 
-  const Folder& folder_;
+  std::string fabric_;
   std::shared_ptr<const Topology> topology_;
+  Replays replays_;
   ToldSample& told_;
   std::map<std::string, Known> known_;
 };
