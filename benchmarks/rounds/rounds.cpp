@@ -90,13 +90,19 @@ Json row_of(const Case& c, const CaseResult& r) {
     return row;
   }
   const RoundWork work = rondo::benchmarks::round_work(r.report);
-  Json changing = Json::array();  // the numbers of rounds that took what models found
+  Json changing = Json::array();    // the numbers of rounds that took what models found
+  Json replanting = Json::array();  // and of those whose schedule ends earlier by replanting
   for (const Json& round : r.report["rounds"]) {
     const bool changes = std::ranges::any_of(
         round["parts"], [](const Json& part) { return part["transfers_changed"].get<std::int64_t>() > 0; });
     if (changes) changing.push_back(round["round"]);
+    const bool replants = std::ranges::any_of(round["parts"], [](const Json& part) {
+      return part["part"] == "replanting" && part["outcome"] == "earlier";
+    });
+    if (replants) replanting.push_back(round["round"]);
   }
   row["changing_rounds"] = std::move(changing);
+  row["replanting_rounds"] = std::move(replanting);
   Json report = r.report;
   report.erase("rounds");  // hundreds of parts, where `work` has their sums
   const double evenly_s = work.part_seconds() / report["ranks"].get<int>();

@@ -94,7 +94,7 @@ std::string run_reassemble(const Settings& settings) {
     throw Error(ExitCode::no_input,
                 fmt::format("{} has no round files; only engine rounds writes them", folder.string()));
   }
-  const Demand demand = problem.demand.with_chunks(static_cast<int>(prefix.rounds.front().chunks));
+  const Demand demand = problem.demand.with_chunks(static_cast<int>(prefix.rounds.back().chunks));
   ProvenSchedule proven{*problem.topology, demand, assembled(*problem.topology, demand, prefix.rounds),
                         lower_bounds({problem.topology, problem.demand}, make_toolbox()).best(), producer()};
   verify(proven);

@@ -10,9 +10,9 @@
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/neighbours.hpp"
 #include "rondo/local_search/relay_fit.hpp"
+#include "rondo/local_search/streams.hpp"
 #include "rondo/parallel/messages.hpp"
 #include "starts.hpp"
-#include "streams.hpp"
 
 namespace rondo {
 

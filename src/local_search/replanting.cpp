@@ -9,6 +9,7 @@
 #include "forest.hpp"
 #include "rondo/core/time_slack.hpp"
 #include "rondo/local_search/justification.hpp"
+#include "rondo/local_search/streams.hpp"
 #include "selection.hpp"
 
 namespace rondo {

@@ -7,9 +7,6 @@
 
 namespace rondo {
 
-/// Whether replanted() may be asked: messages cost nothing (what goes together makes no plan), and every GPU
-/// wants everything.
-bool may_replant(const PlanSpace& space);
 /// Whether switches join GPUs, so that many transfers share a link, which moves of single transfers find
 /// hard.
 bool passes_switches(const PlanSpace& space);

@@ -1,4 +1,4 @@
-#include "streams.hpp"
+#include "rondo/local_search/streams.hpp"
 
 #include <algorithm>
 #include <iterator>

@@ -237,8 +237,8 @@ std::vector<SolveOption> make_options() {
            [](auto& o) -> auto& { return o.rounds.max_columns; }, 1, kMostOfAll),
        in_rounds, why_round_idle},
       {"round-work", "round_work", kRounds, "W",
-       "work of all models together, rows x (iterations + columns); 4e8 is about a minute of CPU. No limit "
-       "with --time-limit; auto has rounds only then, and 0 leaves them out",
+       "work of all models together, rows x (iterations + columns), and of replanting; 4e8 is 10 to 60 s of "
+       "CPU. No limit with --time-limit; auto has rounds only then, and 0 leaves them out",
        number_field(
            [](auto& o) -> auto& { return o.rounds.model_work; }, zero_or_more()),
        [](const EngineInfo& engine) { return engine.works_in_rounds || engine.name == "auto"; },

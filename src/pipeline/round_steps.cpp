@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "chunk_counts.hpp"
 #include "improve.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/decomp/decomposition.hpp"
@@ -19,7 +20,6 @@ constexpr int kChunksWithoutPlan = 4;
 constexpr double kShareOfSearch = 0.5;   ///< of the time limit, where rounds repair what the search finds
 constexpr double kShareOfRounds = 0.75;  ///< of the time that is left; the rest is for the files
 constexpr double kShareOfWindows = 0.9;
-constexpr double kAtLeast = 1 + 1e-9;         ///< finish times nearer to the least one are the least one
 constexpr double kWorthOfFewerChunks = 0.01;  ///< of the finish time
 
 Decomposition decompose(const Problem& problem, const Demand& demand) {
@@ -43,7 +43,8 @@ std::optional<int> fewer_chunks(const Exploration& listed) {
   return std::nullopt;
 }
 
-std::string describe(const RoundRecord& record, double total) {
+std::string describe(const RoundRecord& record, const Demand& demand) {
+  const double total = demand.with_chunks(static_cast<int>(record.chunks)).num_deliveries();
   const double unmet = static_cast<double>(record.state.unmet.size());
   std::int64_t changed = 0;
   for (const RoundPart& part : record.parts) changed += part.transfers_changed;
@@ -88,7 +89,7 @@ void check_rounds(const Problem& problem) {
 Exploration explore_for_rounds(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
                                const RunContext& context) {
   const RunStore& store = context.store;
-  if (!store.finished.empty()) return {{}, {.chunks = static_cast<int>(store.finished.front().chunks)}};
+  if (!store.finished.empty()) return {{}, {.chunks = static_cast<int>(store.finished.back().chunks)}};
   const int asked = problem.options.chunks;
   if (problem.options.rounds.start == RoundsStart::none)
     return {{}, {.chunks = asked > 0 ? asked : kChunksWithoutPlan}};
@@ -142,23 +143,26 @@ void improve_by_rounds(const Problem& problem, const Toolbox& tools, Exploration
     const Stopwatch clock;
     store.finish_round(record);
     files_s += clock.seconds();
-    context.tell(describe(record, demand.num_deliveries()));
+    context.tell(describe(record, problem.demand));
     exploration.rounds.push_back(summary_of(record));
   };
   RoundsNotes notes;
   const MeteredCommunicator metered(context.communicator);
   if (in_windows) {
-    const WindowsProblem windows{
-        .topology = *problem.topology,
-        .demand = demand,
-        .seed = options.seed,
-        .concurrency = options.concurrency,
-        .bound_us = rounds.bound_us,
-        .stop_at_us = std::max(rounds.stop_at_us, rule.least_us(best.chunks) * kAtLeast),
-        .model_work = options.rounds.model_work,
-        .limits = rounds.engine.limits};
-    best.found.schedule =
+    const WindowsProblem windows{.topology = *problem.topology,
+                                 .demand = demand,
+                                 .seed = options.seed,
+                                 .concurrency = options.concurrency,
+                                 .bound_us = rounds.bound_us,
+                                 .stop_at_us = rounds.stop_at_us,
+                                 .least_us = [&](int chunks) { return rule.least_us(chunks); },
+                                 .most_chunks = most_chunks_of_improvement(problem.demand, options),
+                                 .model_work = options.rounds.model_work,
+                                 .limits = rounds.engine.limits};
+    RepairedSchedule repaired =
         repair_in_windows(windows, *tools.milp, metered, store.finished, plan, finish_round, notes);
+    best.found.schedule = std::move(repaired.schedule);
+    best.chunks = repaired.chunks;
   } else {
     best.found.schedule = solve_rounds(rounds, tools, metered, store.finished, plan, finish_round, notes);
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "chunk_counts.hpp"
 #include "improve.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/relay_memory.hpp"
@@ -24,7 +25,6 @@ constexpr double kShareOfTurn = 0.25;
 /// of the time left.
 constexpr double kSecondsOfPlacing = 1e-5;
 constexpr double kShareOfPlacing = 0.5;
-constexpr double kAtLeast = 1 + 1e-9;  ///< finish times nearer to the least one are the least one
 /// Rounds in a row in vain that end a turn, and turns after which local search alone follows.
 constexpr int kIdleRounds = 16;
 constexpr int kIdleTurns = 4;
@@ -61,7 +61,9 @@ int repair(const Problem& problem, const Toolbox& tools, Incumbent& best, StopRu
                          .concurrency = options.concurrency,
                          .windows = static_cast<std::size_t>(options.streams),
                          .bound_us = rule.bound().us,
-                         .stop_at_us = std::max(rule.enough_us(), rule.least_us(best.chunks) * kAtLeast),
+                         .stop_at_us = rule.enough_us(),
+                         .least_us = [&](int chunks) { return rule.least_us(chunks); },
+                         .most_chunks = most_chunks_of_improvement(problem.demand, options),
                          .idle_rounds = kIdleRounds};
   windows.limits.max_nodes = options.max_nodes;
   windows.limits.interrupt = context.interrupt;
@@ -69,14 +71,15 @@ int repair(const Problem& problem, const Toolbox& tools, Incumbent& best, StopRu
   int rounds = 0;
   RoundsNotes notes;
   try {
-    Schedule repaired = repair_in_windows(
+    RepairedSchedule repaired = repair_in_windows(
         windows, *tools.milp, context.communicator, {}, start,
         [&](const RoundRecord& record) {
           if (record.sends.empty()) ++rounds;
         },
         notes);
-    if (repaired.finish_us < start.finish_us) {
-      best.found.schedule = std::move(repaired);
+    if (repaired.schedule.finish_us < start.finish_us) {
+      best.found.schedule = std::move(repaired.schedule);
+      best.chunks = repaired.chunks;
       best.is_replayed = false;
     }
   } catch (const Error& error) {

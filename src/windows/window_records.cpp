@@ -19,6 +19,21 @@ RoundPart part_of(const Window& window, const WindowAnswer& answer, const PartOu
           .objective_after = answer.lambda_us};
 }
 
+RoundPart part_of_replanting(std::size_t transfers, std::int64_t work_of_each, double seconds,
+                             double gain_us) {
+  return {.name = "replanting",
+          .outcome = gain_us > 0 ? "earlier" : "not earlier",
+          .seconds = seconds,
+          .rows = static_cast<std::int64_t>(transfers),
+          .iterations = work_of_each,
+          .objective_before = 0,
+          .objective_after = gain_us};
+}
+
+double work_of(const RoundPart& part) {
+  return static_cast<double>(part.rows) * static_cast<double>(part.iterations + part.columns);
+}
+
 RoundState state_at_begin(const Demand& demand) {
   RoundState state;
   for (std::size_t c = 0; c < demand.num_chunks(); ++c) {

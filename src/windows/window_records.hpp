@@ -12,6 +12,13 @@ namespace rondo {
 
 RoundPart part_of(const Window& window, const WindowAnswer& answer, const PartOutcome& outcome);
 
+/// A round of replanting, as one part: `work` of a model, which `seconds` went to.
+RoundPart part_of_replanting(std::size_t transfers, std::int64_t work_of_each, double seconds,
+                             double gain_us);
+
+/// Work of a part, as in WindowsProblem::model_work.
+double work_of(const RoundPart& part);
+
 /// At time 0: nothing is sent.
 RoundState state_at_begin(const Demand& demand);
 

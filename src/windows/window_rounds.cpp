@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "rondo/local_search/improvement.hpp"
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/neighbours.hpp"
+#include "rondo/local_search/streams.hpp"
 #include "rondo/parallel/best_of_parts.hpp"
 #include "window_choice.hpp"
 #include "window_placing.hpp"
@@ -30,8 +32,19 @@ constexpr std::size_t kShareOfBest =
 /// the work of all models.
 constexpr int kIdleRounds = 16;
 constexpr double kIdleShare = 0.25;
+/// Rounds in vain after which chunks are split, and between rounds that replant.
+constexpr int kIdleBeforeSplit = 1;
+constexpr int kIdleBetweenReplanting = 4;
+constexpr double kMostSplit = 2e5;  ///< transfers of a plan in halves
+/// Streams of replanting and the length of their chains, shorter where they were more work than that; and
+/// what a transfer of a chain counts beside the work of models.
+constexpr std::size_t kReplantingStreams = 4;
+constexpr double kReplanting = 16;
+constexpr double kWorkOfReplanting = 8e7;
+constexpr double kWorkOfPlacing = 20;
 /// Finish times that differ by less, as a share, are the same.
 constexpr double kSameFinish = 1e-9;
+constexpr double kAtLeast = 1 + kSameFinish;  ///< finish times nearer to the least one are the least one
 
 struct Quality {
   double finish_us = kInfinity;
@@ -60,16 +73,20 @@ class WindowRounds {
         milp_(milp),
         communicator_(communicator),
         notes_(notes),
+        demand_(problem.demand),
         fabric_(make_plan_space(problem.topology, problem.demand, problem.concurrency)) {}
 
-  Schedule run(const std::vector<RoundRecord>& finished, const std::optional<Schedule>& start,
-               const FinishRound& finish_round);
+  RepairedSchedule run(const std::vector<RoundRecord>& finished, const std::optional<Schedule>& start,
+                       const FinishRound& finish_round);
 
  private:
   bool resume(const std::vector<RoundRecord>& finished, const std::optional<Schedule>& start);
   void take(Schedule schedule);
   bool goes_on();
   RoundRecord round();
+  bool may_split() const;
+  void split();
+  std::optional<RoundPart> replant();
   RoundRecord empty_record() const;
   std::vector<char> improve(const PlanView& view, const std::vector<Window>& windows,
                             const std::vector<WindowAnswer>& answers);
@@ -82,12 +99,21 @@ class WindowRounds {
   void hit(const std::string& limit);
   double seconds_left() const { return problem_.limits.time_limit_s - clock_.seconds(); }
   double finish_us() const { return incumbent_.plan.quality.finish_us; }
+  int chunks() const { return demand_.chunks_per_contribution(); }
+  /// Of the schedule, in its chunks.
+  bool is_least() const { return finish_us() <= problem_.least_us(chunks()) * kAtLeast; }
+  SolveLimits limits_left() const {
+    SolveLimits limits = problem_.limits;
+    if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, seconds_left());
+    return limits;
+  }
 
   const WindowsProblem& problem_;
   const Solver& milp_;
   const Communicator& communicator_;
   RoundsNotes& notes_;
-  const PlanSpace fabric_;
+  Demand demand_;  ///< in the schedule's chunks
+  PlanSpace fabric_;
   PlanSpace space_ = fabric_;  ///< with the hops of the schedule besides
   Schedule schedule_;          ///< the best one known
   bool is_new_ = true;         ///< no record has it yet
@@ -96,6 +122,7 @@ class WindowRounds {
   double most_us_ = 0;  ///< of this round's windows
   std::int64_t next_round_ = 0;
   int idle_rounds_ = 0;
+  std::int64_t chunks_of_last_ = 0;  ///< that was counted
   double model_work_ = 0;
   double idle_from_ = 0;  ///< model work when the rounds that now are idle began
   double longest_round_s_ = 0;
@@ -128,8 +155,7 @@ bool WindowRounds::resume(const std::vector<RoundRecord>& finished, const std::o
   for (const RoundRecord& record : finished) {
     if (record.plan) newest = &*record.plan;
     if (!record.sends.empty()) newest = &record.sends;
-    for (const RoundPart& part : record.parts)
-      model_work_ += static_cast<double>(part.rows) * static_cast<double>(part.iterations + part.columns);
+    for (const RoundPart& part : record.parts) model_work_ += work_of(part);
     count_idle(record);
     next_round_ = record.round + 1;
   }
@@ -141,6 +167,7 @@ bool WindowRounds::resume(const std::vector<RoundRecord>& finished, const std::o
 }
 
 void WindowRounds::count_idle(const RoundRecord& record) {
+  if (std::exchange(chunks_of_last_, record.chunks) != record.chunks) idle_rounds_ = 0;
   ++idle_rounds_;
   if (record.finish_after_us >= record.finish_before_us) return;
   idle_rounds_ = 0;
@@ -173,6 +200,7 @@ bool WindowRounds::goes_on() {
       problem_.limits.time_limit_s < 0 && model_work_ - idle_from_ >= kIdleShare * problem_.model_work;
   const bool is_idle = idle_rounds_ >= (have_worked ? kIdleRounds : problem_.idle_rounds);
   if (finish_us() <= problem_.stop_at_us || is_idle) return false;
+  if (is_least() && (idle_rounds_ > 0 || !may_split())) return false;
   if (problem_.limits.time_limit_s < 0) {
     if (model_work_ < problem_.model_work) return true;
     hit("work");
@@ -187,15 +215,15 @@ bool WindowRounds::goes_on() {
 RoundRecord WindowRounds::empty_record() const {
   RoundRecord record;
   record.round = next_round_;
-  record.chunks = problem_.demand.chunks_per_contribution();
+  record.chunks = chunks();
   record.bound_us = problem_.bound_us;
   record.finish_before_us = record.finish_after_us = schedule_.finish_us;
   return record;
 }
 
-Schedule WindowRounds::run(const std::vector<RoundRecord>& finished, const std::optional<Schedule>& start,
-                           const FinishRound& finish_round) {
-  if (resume(finished, start)) return std::move(schedule_);
+RepairedSchedule WindowRounds::run(const std::vector<RoundRecord>& finished,
+                                   const std::optional<Schedule>& start, const FinishRound& finish_round) {
+  if (resume(finished, start)) return {std::move(schedule_), chunks()};
   if (!finished.empty() || !has_plan_) {
     // A record's schedule is tight already.
   } else if (TransferPlan tight = justified(incumbent_.plan, space_);
@@ -216,9 +244,53 @@ Schedule WindowRounds::run(const std::vector<RoundRecord>& finished, const std::
   RoundRecord last = empty_record();
   last.end_us = schedule_.finish_us;
   last.sends = schedule_.sends;
-  last.state = state_at_end(schedule_, problem_.demand, fabric_);
+  last.state = state_at_end(schedule_, demand_, fabric_);
   finish_round(last);
-  return std::move(schedule_);
+  return {std::move(schedule_), chunks()};
+}
+
+bool WindowRounds::may_split() const {
+  return 2 * chunks() <= problem_.most_chunks &&
+         2 * static_cast<double>(incumbent_.plan.transfers.size()) <= kMostSplit;
+}
+
+/// In halves, which windows and replanting can move apart, a schedule may end earlier. Where data has one
+/// destination it has to at once: there halves go one way.
+void WindowRounds::split() {
+  PlanSpace halves = with_chunks(space_, 2 * chunks());
+  TransferPlan plan = split_in_halves(incumbent_.plan, halves);
+  plan = justified(placed_forward(plan, halves, starts_of(plan)), halves);
+  const double share = demand_.is_unicast() ? 1 - kSameFinish : 1 + kSameFinish;
+  if (plan.quality.finish_us > share * finish_us()) return;
+  Schedule schedule = schedule_of(plan, halves);
+  demand_ = halves.demand;
+  fabric_ = with_chunks(fabric_, chunks());
+  idle_rounds_ = 0;
+  take(std::move(schedule));
+}
+
+/// Collective. Trees of late chunks are grown anew, over the whole of the schedule.
+std::optional<RoundPart> WindowRounds::replant() {
+  if (!may_replant(space_)) return std::nullopt;
+  const std::size_t transfers = incumbent_.plan.transfers.size();
+  const double most =
+      kWorkOfReplanting / (kWorkOfPlacing * kReplantingStreams * static_cast<double>(transfers));
+  const auto length = static_cast<std::size_t>(std::clamp(most, 1.0, kReplanting));
+  const std::uint64_t first =
+      mix_bits(problem_.seed + 2) + kReplantingStreams * static_cast<std::uint64_t>(next_round_);
+  std::vector<std::uint64_t> seeds(kReplantingStreams);
+  std::iota(seeds.begin(), seeds.end(), first);
+  const Stopwatch clock;
+  const Deadline deadline(limits_left());
+  space_.deadline = &deadline;
+  const StreamRound found =
+      play_streams({incumbent_, space_, problem_.bound_us, length}, seeds, false, communicator_);
+  space_.deadline = nullptr;
+  const double before_us = finish_us();
+  if (found.winner) take(schedule_of(*found.winner, space_));
+  return part_of_replanting(
+      transfers, static_cast<std::int64_t>(kWorkOfPlacing) * static_cast<std::int64_t>(found.tries),
+      clock.seconds(), before_us - finish_us());
 }
 
 double WindowRounds::critical(const SurveyedPlan& plan) const {
@@ -285,6 +357,10 @@ std::vector<char> WindowRounds::improve(const PlanView& view, const std::vector<
 
 RoundRecord WindowRounds::round() {
   RoundRecord record = empty_record();
+  if (may_split() && (idle_rounds_ == kIdleBeforeSplit || is_least())) {
+    split();
+    record.chunks = chunks();
+  }
   Random random(mix_bits(problem_.seed + 1) + static_cast<std::uint64_t>(next_round_));
   const ChosenWindows chosen = choose_windows(incumbent_, space_, problem_.windows, random);
   const std::vector<Window>& windows = chosen.windows;
@@ -293,24 +369,25 @@ RoundRecord WindowRounds::round() {
   std::vector<double> work;
   for (const Window& window : windows) work.push_back(static_cast<double>(window.members.size()));
   const auto outcomes = map_parts(communicator_, work, [&](std::size_t w) {
-    SolveLimits limits = problem_.limits;
-    if (limits.time_limit_s >= 0) limits.time_limit_s = std::max(0.0, seconds_left());
-    return to_message(solve_window(view, windows[w], milp_, limits));
+    return to_message(solve_window(view, windows[w], milp_, limits_left()));
   });
   std::vector<WindowAnswer> answers;
   for (std::size_t w = 0; w < windows.size(); ++w) {
     if (outcomes[w].error) throw *outcomes[w].error;
     answers.push_back(from_message<WindowAnswer>(outcomes[w].value));
-    RoundPart part = part_of(windows[w], answers[w], outcomes[w]);
-    model_work_ += static_cast<double>(part.rows) * static_cast<double>(part.iterations + part.columns);
-    record.parts.push_back(std::move(part));
+    record.parts.push_back(part_of(windows[w], answers[w], outcomes[w]));
   }
   const std::vector<char> taken = improve(view, windows, answers);
   for (std::size_t w = 0; w < windows.size(); ++w) {
     if (taken[w] != 0) record.parts[w].transfers_changed = answers[w].detours;
   }
+  const bool is_vain = schedule_.finish_us >= record.finish_before_us;
+  if (is_vain && idle_rounds_ % kIdleBetweenReplanting == 0) {
+    if (auto part = replant()) record.parts.push_back(*std::move(part));
+  }
+  for (const RoundPart& part : record.parts) model_work_ += work_of(part);
   record.finish_after_us = std::min(record.finish_before_us, schedule_.finish_us);
-  record.state = state_at_begin(problem_.demand);  // nothing is committed before the last round
+  record.state = state_at_begin(demand_);  // nothing is committed before the last round
   if (is_new_) record.plan = schedule_.sends;
   is_new_ = false;
   return record;
@@ -318,10 +395,10 @@ RoundRecord WindowRounds::round() {
 
 }  // namespace
 
-Schedule repair_in_windows(const WindowsProblem& problem, const Solver& milp,
-                           const Communicator& communicator, const std::vector<RoundRecord>& finished,
-                           const std::optional<Schedule>& start, const FinishRound& finish_round,
-                           RoundsNotes& notes) {
+RepairedSchedule repair_in_windows(const WindowsProblem& problem, const Solver& milp,
+                                   const Communicator& communicator, const std::vector<RoundRecord>& finished,
+                                   const std::optional<Schedule>& start, const FinishRound& finish_round,
+                                   RoundsNotes& notes) {
   return WindowRounds(problem, milp, communicator, notes).run(finished, start, finish_round);
 }
 

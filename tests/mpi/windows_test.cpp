@@ -31,8 +31,9 @@ class WindowRanks : public testing::Test {
     RoundsNotes notes;
     records_ = finished;
     return repair_in_windows(
-        problem, *make_cbc_solver(), communicator, finished, start,
-        [&](const RoundRecord& record) { records_.push_back(record); }, notes);
+               problem, *make_cbc_solver(), communicator, finished, start,
+               [&](const RoundRecord& record) { records_.push_back(record); }, notes)
+        .schedule;
   }
 
   std::shared_ptr<const Topology> torus_ =

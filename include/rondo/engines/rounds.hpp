@@ -26,7 +26,7 @@ struct RoundOptions {
   RoundsStart start = RoundsStart::best;
   std::int64_t max_columns = 4000;  ///< of a part's model; further chunks are left to the plan
   /// Once a run has a plan, it solves models until their work, the sum of rows x (simplex iterations +
-  /// columns), reaches this: at the same round on every machine. The default is about a minute of CPU.
+  /// columns), and that of replanting reaches this: at the same round on every machine.
   double model_work = 4e8;
   friend bool operator==(const RoundOptions&, const RoundOptions&) = default;
 };

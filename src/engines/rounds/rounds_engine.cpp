@@ -5,8 +5,8 @@ namespace rondo {
 EngineInfo rounds_engine() {
   return {.name = "rounds",
           .help =
-              "A* rounds: look-ahead MILPs of a few epochs after one another, over all ranks, from the list "
-              "scheduler's plan",
+              "repairs what auto finds, round by round: MILPs in windows of it, over all ranks, trees grown "
+              "anew, chunks split; with --start list or none A* rounds",
           .traits = {.on_epoch_grid = true,
                      .counts_epochs = false,
                      .flows_over_time = false,

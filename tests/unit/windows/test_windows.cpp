@@ -54,8 +54,9 @@ class Windows : public testing::Test {
                   const std::optional<Schedule>& start) {
     records_ = finished;
     return repair_in_windows(
-        problem, *make_cbc_solver(), *make_local_communicator(), finished, start,
-        [&](const RoundRecord& record) { records_.push_back(record); }, notes_);
+               problem, *make_cbc_solver(), *make_local_communicator(), finished, start,
+               [&](const RoundRecord& record) { records_.push_back(record); }, notes_)
+        .schedule;
   }
 
   std::vector<RoundRecord> records_;
@@ -147,6 +148,96 @@ TEST_F(Windows, AScheduleThatIsGoodEnoughIsCommittedAtOnce) {
   EXPECT_EQ(records_.front().end_us, start.finish_us);
 }
 
+/// A chain of three GPUs, where one chunk waits in GPU 1 until it is there as a whole: 2 x 1000 us and two
+/// latencies; in four chunks 5 x 250 us.
+class Splitting : public testing::Test {
+ protected:
+  RepairedSchedule repair(int most_chunks, const std::vector<RoundRecord>& finished = {}) {
+    const int chunks = finished.empty() ? 1 : static_cast<int>(finished.back().chunks);
+    const Demand demand = demand_.with_chunks(chunks);
+    std::optional<Schedule> start;
+    if (finished.empty()) {
+      start.emplace();
+      start->sends = {{ChunkId{0}, LinkId{0}, 0, 1000, 1001}, {ChunkId{0}, LinkId{1}, 1001, 2001, 2002}};
+      start->finish_us = 2002;
+    }
+    records_ = finished;
+    RoundsNotes notes;
+    const WindowsProblem problem{.topology = *chain_,
+                                 .demand = demand,
+                                 .bound_us = 1002,
+                                 .most_chunks = most_chunks,
+                                 .model_work = 1e6};
+    return repair_in_windows(
+        problem, *make_cbc_solver(), *make_local_communicator(), finished, start,
+        [&](const RoundRecord& record) { records_.push_back(record); }, notes);
+  }
+
+  std::shared_ptr<const Topology> chain_ =
+      fabric(std::vector<Node>(3), {link(0, 1), link(1, 2), link(2, 1), link(1, 0)});
+  Demand demand_ = make_demand(Collective::broadcast, kMB, 3, 1);
+  std::vector<RoundRecord> records_;
+};
+
+TEST_F(Splitting, ChunksAreSplitAsLongAsTheyMayBe) {
+  const RepairedSchedule repaired = repair(4);
+  EXPECT_EQ(repaired.chunks, 4);
+  EXPECT_NEAR(repaired.schedule.finish_us, 1252, 1e-6);
+  EXPECT_TRUE(replay(*chain_, demand_.with_chunks(4), repaired.schedule.sends).valid());
+  EXPECT_EQ(records_.front().chunks, 1);
+  EXPECT_EQ(records_.back().chunks, 4);
+  EXPECT_EQ(repair(1).chunks, 1);
+}
+
+TEST_F(Splitting, ResumesInTheChunksOfTheLastRound) {
+  const RepairedSchedule undisturbed = repair(4);
+  const std::vector<RoundRecord> all = records_;
+  for (std::size_t k = 1; k <= all.size(); ++k) {
+    const RepairedSchedule again = repair(4, {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(k)});
+    expect_same_sends(again.schedule, undisturbed.schedule);
+    EXPECT_EQ(again.chunks, 4);
+    EXPECT_EQ(records_.size(), all.size()) << "after " << k;
+  }
+}
+
+/// AllGather around a ring, 16 chunks of 4 us over each of its links, where every two GPUs are joined: over
+/// all links it takes 16.5 us. The rounds have no windows here.
+TEST(ReplantingInRounds, TreesAreGrownAnew) {
+  const auto full = generated("full", {{"gpus", "5"}, {"bandwidth_GBps", "50"}, {"latency_us", "0.5"}});
+  const Demand demand = make_demand(Collective::allgather, 4e6, 5, 4);
+  const HopTable hops(*full);
+  const auto hop = [&](int from, int to) -> const Hop& {
+    return *std::ranges::find_if(hops.hops(),
+                                 [&](const Hop& h) { return h.src == GpuId{from} && h.dst == GpuId{to}; });
+  };
+  Schedule start;
+  for (int origin = 0; origin < 5; ++origin) {
+    for (int c = 0; c < 4; ++c) {
+      const int chunk = 4 * origin + c;
+      for (int step = 1; step < 5; ++step)  // around the ring
+        append_sends(*full, hop((origin + step - 1) % 5, (origin + step) % 5), ChunkId{chunk},
+                     demand.bytes(ChunkId{chunk}), 20.5 * (4 * (step - 1) + c), start.sends);
+    }
+  }
+  canonicalise(start);
+  const ReplayResult before = replay(*full, demand, start.sends);
+  ASSERT_TRUE(before.valid()) << *before.violation;
+  start.finish_us = before.finish_us;
+  std::vector<RoundPart> parts;
+  RoundsNotes notes;
+  const RepairedSchedule repaired = repair_in_windows(
+      {.topology = *full, .demand = demand, .windows = 0, .bound_us = 16.5, .model_work = 1e6},
+      *make_cbc_solver(), *make_local_communicator(), {}, start,
+      [&](const RoundRecord& record) { parts.insert(parts.end(), record.parts.begin(), record.parts.end()); },
+      notes);
+  EXPECT_LT(repaired.schedule.finish_us, 0.5 * 64.5);
+  EXPECT_TRUE(replay(*full, demand, repaired.schedule.sends).valid());
+  ASSERT_FALSE(parts.empty());
+  EXPECT_EQ(parts.front().name, "replanting");
+  EXPECT_EQ(parts.front().outcome, "earlier");
+  EXPECT_GT(parts.front().rows, 0);
+}
+
 // GPU 0 sends four chunks to GPUs 1 and 2, copied by the switch, and GPU 3 two chunks to GPU 2 after that.
 // GPU 1 can pass on to GPU 2 what both receive, over a link of its own.
 TEST(CopiesInWindows, ACopyTakesAnotherWay) {
@@ -183,9 +274,11 @@ TEST(CopiesInWindows, ACopyTakesAnotherWay) {
   EXPECT_LE(max_violation(built.model, built.start), 1e-6);
 
   RoundsNotes notes;
-  const Schedule repaired = repair_in_windows(
-      {.topology = *topology, .demand = chunks, .bound_us = 1000, .model_work = 1e5}, *make_cbc_solver(),
-      *make_local_communicator(), {}, start, [](const RoundRecord&) {}, notes);
+  const Schedule repaired =
+      repair_in_windows(
+          {.topology = *topology, .demand = chunks, .bound_us = 1000, .model_work = 1e5}, *make_cbc_solver(),
+          *make_local_communicator(), {}, start, [](const RoundRecord&) {}, notes)
+          .schedule;
   const ReplayResult replayed = replay(*topology, chunks, repaired.sends);
   ASSERT_TRUE(replayed.valid()) << *replayed.violation;
   EXPECT_LE(replayed.finish_us, 1255);

@@ -10,6 +10,10 @@
 
 namespace rondo {
 
+/// Whether streams may replant: messages cost nothing (what goes together makes no plan), and every GPU wants
+/// everything.
+bool may_replant(const PlanSpace& space);
+
 /// What the streams of one round have found.
 struct StreamRound {
   std::vector<PlanQuality> qualities = {};            ///< per stream; infinite where it changed nothing
@@ -22,7 +26,8 @@ struct StreamTask {
   const SurveyedPlan& incumbent;
   const PlanSpace& space;
   double bound_us = 0;
-  /// How long chains of replanting are (replanting.hpp), in tries of other moves; 0: neighbours by those.
+  /// How long chains of replanting are, in tries of other moves, where may_replant(): trees of late chunks
+  /// are taken out and grown anew; 0: neighbours by other moves.
   std::size_t replanting = 0;
 };
 
