@@ -15,6 +15,7 @@
 #include "rondo/local_search/improvement.hpp"
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/neighbours.hpp"
+#include "rondo/local_search/streams.hpp"
 
 /// Plans whose trees are taken out and grown anew.
 namespace rondo::test_replanting {
