@@ -24,7 +24,7 @@ constexpr double kShareOfTurn = 0.25;
 /// of the time left.
 constexpr double kSecondsOfPlacing = 1e-5;
 constexpr double kShareOfPlacing = 0.5;
-constexpr double kAtLeast = 1 + 1e-9;  ///< finish times nearer to the least one are the least one
+constexpr double kIsLeast = 1 + 1e-9;  ///< finish times nearer to the least one are the least one
 /// Rounds in a row in vain that end a turn, and turns after which local search alone follows.
 constexpr int kIdleRounds = 16;
 constexpr int kIdleTurns = 4;
@@ -61,7 +61,7 @@ int repair(const Problem& problem, const Toolbox& tools, Incumbent& best, StopRu
                          .concurrency = options.concurrency,
                          .windows = static_cast<std::size_t>(options.streams),
                          .bound_us = rule.bound().us,
-                         .stop_at_us = std::max(rule.enough_us(), rule.least_us(best.chunks) * kAtLeast),
+                         .stop_at_us = std::max(rule.enough_us(), rule.least_us(best.chunks) * kIsLeast),
                          .idle_rounds = kIdleRounds};
   windows.limits.max_nodes = options.max_nodes;
   windows.limits.interrupt = context.interrupt;
