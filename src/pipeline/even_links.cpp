@@ -17,6 +17,9 @@ namespace rondo {
 namespace {
 
 constexpr const char* kWholePrefix = "whole-links-";
+/// Of even links. Their bound is hardly later than that of the links as they are, which less is not worth a
+/// second search on.
+constexpr double kNearOfEven = 0.02;
 
 /// The same schedule on the fabric as it is, whose bounds are `bounds`.
 SynthesisResult with_rates(const Problem& problem, const Bounds& bounds, SynthesisResult result) {
@@ -34,8 +37,9 @@ SynthesisResult with_rates(const Problem& problem, const Bounds& bounds, Synthes
 }  // namespace
 
 std::optional<Problem> on_even_links(const Problem& problem) {
-  const bool is_free = problem.options.engine == "auto" && !problem.start && !problem.halves &&
-                       !problem.sketch && !problem.scenarios;
+  // AllReduce is done in halves, each of which comes here.
+  const bool is_free = problem.options.engine == "auto" && !problem.start && !problem.sketch &&
+                       problem.demand.kind() != DemandKind::all_reduction;
   std::optional<Topology> topology = is_free ? with_even_links(*problem.topology) : std::nullopt;
   if (!topology) return std::nullopt;
   Problem even = problem;
@@ -65,7 +69,8 @@ SynthesisResult solve_on_even_links(const Problem& problem, const Problem& even,
     return timed(solve(whole));
   first.options.time_limit_s = time_limit_of_part(problem.options, context, 2);
   SynthesisResult found = with_rates(problem, *whole.bounds, solve(first));
-  if (is_near(found.gap, problem.options) || context.interrupted()) return timed(std::move(found));
+  if (found.gap <= kNearOfEven || is_near(found.gap, problem.options) || context.interrupted())
+    return timed(std::move(found));
   const Checkpoints::Prefix names(context.checkpoints(), kWholePrefix);
   try {
     SynthesisResult other = solve(whole);
