@@ -28,11 +28,12 @@ bool is_rooted(const Demand& demand) {
          same([](const Contribution& c) { return c.destinations.front(); });
 }
 
-bool is_near(const SynthesisResult& found, const SolveOptions& options) {
-  return found.gap <= std::max(kNearBothWays, options.gap.value_or(0));
+}  // namespace
+
+bool is_near(double gap, const SolveOptions& options) {
+  return gap <= std::max(kNearBothWays, options.gap.value_or(0));
 }
 
-/// Of both searches: what was tried, and the time that it took.
 void add_what_was_done(SynthesisResult& kept, SynthesisResult& other) {
   std::ranges::move(other.candidates, std::back_inserter(kept.candidates));
   for (const std::string& limit : other.limits_hit) {
@@ -40,8 +41,6 @@ void add_what_was_done(SynthesisResult& kept, SynthesisResult& other) {
   }
   for (const auto& [step, seconds] : other.wall_parts_s) kept.wall_parts_s[step] += seconds;
 }
-
-}  // namespace
 
 bool may_be_turned(const Problem& problem) {
   const Topology& topology = *problem.topology;
@@ -57,7 +56,7 @@ SynthesisResult solve_both_ways(const Problem& problem, const RunContext& contex
   Problem first = problem;
   first.options.time_limit_s = time_limit_of_part(problem.options, context, 2);
   SynthesisResult found = solve(first);
-  if (is_near(found, problem.options) || context.interrupted()) return found;
+  if (is_near(found.gap, problem.options) || context.interrupted()) return found;
   const Checkpoints::Prefix names(context.checkpoints(), kTurnedPrefix);
   std::optional<SynthesisResult> backwards;
   try {

@@ -6,6 +6,11 @@
 
 namespace rondo {
 
+/// Whether a gap is worth no second search.
+bool is_near(double gap, const SolveOptions& options);
+/// Adds to the report of two searches' earlier schedule what the other one tried, and the time that it took.
+void add_what_was_done(SynthesisResult& kept, SynthesisResult& other);
+
 /// Whether all data comes from one GPU or goes to one, engines may choose, and the problem run backwards on
 /// the transposed topology has the same schedules (core/transposition.hpp): Scatter is Gather then.
 bool may_be_turned(const Problem& problem);

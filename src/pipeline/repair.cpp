@@ -27,7 +27,7 @@ namespace {
 
 constexpr double kListWork = 1e5;  ///< sends of all list schedules of a repair
 /// From so many deliveries on, the first way that ends within kEnoughGap of the bound will do.
-constexpr std::size_t kManyDeliveries = 50'000;
+constexpr std::size_t kManyLeft = 50'000;
 constexpr double kEnoughGap = 0.01;
 
 /// The fabric without the links that are gone, and per link of before the one that takes its place.
@@ -182,7 +182,7 @@ class Repairing {
     }
     check_reachable(*left_.topology, demand_->demand);
     const LowerBound bound = rondo::bound({left_.topology, joined_data(demand_->demand)}, context_).best();
-    enough_us_ = state_.left.size() < kManyDeliveries ? 0 : bound.us * (1 + kEnoughGap);
+    enough_us_ = state_.left.size() < kManyLeft ? 0 : bound.us * (1 + kEnoughGap);
     try_all();
     if (!best_) {
       throw Error(

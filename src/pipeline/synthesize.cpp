@@ -9,6 +9,7 @@
 #include "canonical_demand.hpp"
 #include "check_options.hpp"
 #include "combining.hpp"
+#include "even_links.hpp"
 #include "explore.hpp"
 #include "improve.hpp"
 #include "known_algorithms.hpp"
@@ -123,15 +124,9 @@ SynthesisResult with_knowledge_of_sums(const Problem& problem, SynthesisResult r
   return result;
 }
 
-/// Collective. The main job for a problem as it is to be solved, in the end on all of a fabric and forwards
-/// in time.
-SynthesisResult solve(const Problem& problem, const RunContext& context) {
-  if (problem.demand.forbids_relays())
-    return of_whole_fabric(problem, solve(on_members(problem), context.for_whole_schedules()));
+/// Collective. The main job for a problem on links that engines take as they are.
+SynthesisResult solve_on_links(const Problem& problem, const RunContext& context) {
   const DemandKind kind = problem.demand.kind();
-  if (kind == DemandKind::reduction)
-    return with_knowledge_of_sums(
-        problem, reversed_in_time(problem, solve(transposed(problem), context.for_whole_schedules())));
   const bool in_rounds = works_in_rounds(problem);
   const Toolbox tools = prepare_toolbox(problem.options, context);
   Steps steps;
@@ -197,6 +192,19 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
     found.best = std::move(*known);
 
   return finished(problem, bounds, found, rule, steps, context);
+}
+
+/// Collective. The main job for a problem as it is to be solved, in the end on all of a fabric and forwards
+/// in time.
+SynthesisResult solve(const Problem& problem, const RunContext& context) {
+  const RunContext whole = context.for_whole_schedules();
+  if (problem.demand.forbids_relays()) return of_whole_fabric(problem, solve(on_members(problem), whole));
+  if (problem.demand.kind() == DemandKind::reduction)
+    return with_knowledge_of_sums(problem, reversed_in_time(problem, solve(transposed(problem), whole)));
+  if (const auto even = on_even_links(problem))
+    return solve_on_even_links(problem, *even, whole,
+                               [&](const Problem& one) { return solve_on_links(one, whole); });
+  return solve_on_links(problem, context);
 }
 
 }  // namespace

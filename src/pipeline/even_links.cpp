@@ -1,0 +1,87 @@
+#include "even_links.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "both_ways.hpp"
+#include "explore.hpp"
+#include "replayed.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/even_links.hpp"
+#include "rondo/core/group_limits.hpp"
+#include "rondo/core/stopwatch.hpp"
+#include "shared_bounds.hpp"
+#include "time_shares.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr const char* kWholePrefix = "whole-links-";
+/// Of even links. Their bound is hardly later than that of the links as they are, which less is not worth a
+/// second search on.
+constexpr double kNearOfEven = 0.02;
+
+/// The same schedule on the fabric as it is, whose bounds are `bounds`.
+SynthesisResult with_rates(const Problem& problem, const Bounds& bounds, SynthesisResult result) {
+  ProvenSchedule& proven = result.proven;
+  Schedule& schedule = proven.schedule;
+  set_rates(*problem.topology, proven.topology, proven.demand, schedule.sends);
+  schedule.finish_us = replayed_finish_us(*problem.topology, proven.demand, schedule.sends, result.engine);
+  proven.topology = *problem.topology;
+  proven.lower_bound = bounds.best();
+  result.gap = schedule.finish_us / proven.lower_bound->us - 1;
+  result.remarks.emplace_back("found on links slowed down to rates that fill wider ones");
+  return result;
+}
+
+}  // namespace
+
+std::optional<Problem> on_even_links(const Problem& problem) {
+  // AllReduce is done in halves, each of which comes here.
+  const bool is_free = problem.options.engine == "auto" && !problem.start && !problem.sketch &&
+                       problem.demand.kind() != DemandKind::all_reduction;
+  std::optional<Topology> topology = is_free ? with_even_links(*problem.topology) : std::nullopt;
+  if (!topology) return std::nullopt;
+  Problem even = problem;
+  even.topology = std::make_shared<const Topology>(*std::move(topology));
+  even.bounds = nullptr;
+  even.known_bound = nullptr;
+  return even;
+}
+
+SynthesisResult solve_on_even_links(const Problem& problem, const Problem& even, const RunContext& context,
+                                    const std::function<SynthesisResult(const Problem&)>& solve) {
+  const Stopwatch clock;
+  const Toolbox tools = prepare_toolbox(problem.options, context);
+  const auto bounds_of = [&](const Problem& one) {
+    return std::make_shared<const Bounds>(shared_bounds(one, tools, context));
+  };
+  Problem whole = problem;
+  if (!whole.bounds) whole.bounds = bounds_of(whole);
+  Problem first = even;
+  first.bounds = bounds_of(first);
+  const double bounds_s = clock.seconds();
+  const auto timed = [&](SynthesisResult result) {
+    result.wall_parts_s["bounds"] += bounds_s;
+    return result;
+  };
+  if (!is_near(first.bounds->best().us / whole.bounds->best().us - 1, problem.options))
+    return timed(solve(whole));
+  first.options.time_limit_s = time_limit_of_part(problem.options, context, 2);
+  SynthesisResult found = with_rates(problem, *whole.bounds, solve(first));
+  if (found.gap <= kNearOfEven || is_near(found.gap, problem.options) || context.interrupted())
+    return timed(std::move(found));
+  const Checkpoints::Prefix names(context.checkpoints(), kWholePrefix);
+  try {
+    SynthesisResult other = solve(whole);
+    if (other.proven.schedule.finish_us < found.proven.schedule.finish_us) std::swap(found, other);
+    add_what_was_done(found, other);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::internal) throw;
+    found.remarks.push_back(left_out(error));
+  }
+  found.wall_parts_s["checkpoints"] = context.checkpoints().seconds();
+  return timed(std::move(found));
+}
+
+}  // namespace rondo
