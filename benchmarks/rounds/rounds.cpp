@@ -58,8 +58,12 @@ std::vector<Case> all_cases() {
   cases.push_back({"rails:boxes=4", "windows", {"--degrade", "0.05:0.5"}, "1MB", "alltoall"});
   for (const char* fabric : {"rails:boxes=16", "dragonfly:groups=9"})
     cases.push_back({fabric, "windows", {}, "1MB"});
-  for (const char* fabric : {"rails:boxes=2", "rails:boxes=4"})
+  for (const char* fabric :
+       {"rails:boxes=2", "rails:boxes=4", "rails:boxes=8", "rails:boxes=4,rails=2", "amd-2", "ndv2-4"})
     cases.push_back({fabric, "windows", {}, "16MB"});
+  cases.push_back({"star:chassis=4,intra=ndv2,uplinks=2", "windows", {"--degrade", "0.05:0.5"}, "16MB"});
+  cases.push_back({"torus:dims=8x8", "windows", {"--degrade", "0.05:0.5..0.9"}, "16MB"});
+  cases.push_back({"torus:dims=4x4", "windows", {"--degrade", "0.1:0.5"}, "16MB"});
   // The models improve what the list scheduler found.
   cases.push_back({"dgx1", "none", {"--chunks", "3"}, "200KB"});
   cases.push_back({"torus:dims=3x3", "none", {"--chunks", "1"}});

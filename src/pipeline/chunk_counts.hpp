@@ -8,7 +8,8 @@
 /// Into how many chunks contributions are split. Pure, as portfolio.hpp.
 namespace rondo {
 
-/// Into how many chunks improvement and rounds may split a contribution of `demand`, whatever the work; at least 1.
+/// Into how many chunks improvement and rounds may split a contribution of `demand`, whatever the work; at
+/// least 1.
 int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options);
 
 /// Chunk counts worth a try for `demand` of one chunk a contribution: 1, 2, 4, ... and the largest one that
