@@ -292,7 +292,7 @@ TABLES = {
                  ("auto us", metric("start_finish_us", fixed(3))), *FINISH, gap(2),
                  ("earlier", lambda row: percent(1 - row["report"]["finish_us"] / row["report"]["metrics"]["start_finish_us"], 3)),
                  ("chunks", lambda row: str(row["report"]["chunks"])), ("rounds", of("rounds")),
-                 ("replanted in", lambda row: ", ".join(map(str, row["replanting_rounds"])) or "-"), ("models took part in", lambda row: ", ".join(map(str, row["changing_rounds"])) or "-"),
+                 ("replanted in", lambda row: ", ".join(map(str, row.get("replanting_rounds", []))) or "-"), ("models took part in", lambda row: ", ".join(map(str, row["changing_rounds"])) or "-"),
                  ("transfers changed", of("transfers_changed"))]),
     "in_time": (lambda: rows("in_time"),
                 [("fabric", of("case")), ("size", of("size")), ("without us", of("without_us", fixed(3))), *FINISH,
