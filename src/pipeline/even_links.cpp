@@ -5,10 +5,9 @@
 
 #include "both_ways.hpp"
 #include "explore.hpp"
-#include "replayed.hpp"
+#include "links_of_groups.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/even_links.hpp"
-#include "rondo/core/group_limits.hpp"
 #include "rondo/core/stopwatch.hpp"
 #include "shared_bounds.hpp"
 #include "time_shares.hpp"
@@ -20,19 +19,6 @@ constexpr const char* kWholePrefix = "whole-links-";
 /// Of even links. Their bound is hardly later than that of the links as they are, which less is not worth a
 /// second search on.
 constexpr double kNearOfEven = 0.02;
-
-/// The same schedule on the fabric as it is, whose bounds are `bounds`.
-SynthesisResult with_rates(const Problem& problem, const Bounds& bounds, SynthesisResult result) {
-  ProvenSchedule& proven = result.proven;
-  Schedule& schedule = proven.schedule;
-  set_rates(*problem.topology, proven.topology, proven.demand, schedule.sends);
-  schedule.finish_us = replayed_finish_us(*problem.topology, proven.demand, schedule.sends, result.engine);
-  proven.topology = *problem.topology;
-  proven.lower_bound = bounds.best();
-  result.gap = schedule.finish_us / proven.lower_bound->us - 1;
-  result.remarks.emplace_back("found on links slowed down to rates that fill wider ones");
-  return result;
-}
 
 }  // namespace
 
@@ -68,7 +54,8 @@ SynthesisResult solve_on_even_links(const Problem& problem, const Problem& even,
   if (!is_near(first.bounds->best().us / whole.bounds->best().us - 1, problem.options))
     return timed(solve(whole));
   first.options.time_limit_s = time_limit_of_part(problem.options, context, 2);
-  SynthesisResult found = with_rates(problem, *whole.bounds, solve(first));
+  SynthesisResult found = on_whole_links(whole, solve(first), context);
+  found.remarks.emplace_back("found on links slowed down to rates that fill wider ones");
   if (found.gap <= kNearOfEven || is_near(found.gap, problem.options) || context.interrupted())
     return timed(std::move(found));
   const Checkpoints::Prefix names(context.checkpoints(), kWholePrefix);

@@ -9,8 +9,8 @@ namespace rondo {
 
 /// With links no faster than that; nothing where none is.
 std::optional<Problem> within_groups(const Problem& problem);
-/// Collective. The result of within_groups(problem) with the rates that its transfers have on the fabric as
-/// it is, replayed there, and with a bound of that fabric, which its certificate proves.
+/// Collective. A result on slower links (within_groups(), even_links.hpp) with the rates of its transfers on
+/// the fabric as it is, replayed there, and with a bound of that fabric, which its certificate proves.
 SynthesisResult on_whole_links(const Problem& problem, SynthesisResult result, const RunContext& context);
 
 }  // namespace rondo

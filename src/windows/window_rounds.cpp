@@ -73,7 +73,6 @@ class WindowRounds {
         milp_(milp),
         communicator_(communicator),
         notes_(notes),
-        demand_(problem.demand),
         fabric_(make_plan_space(problem.topology, problem.demand, problem.concurrency)) {}
 
   RepairedSchedule run(const std::vector<RoundRecord>& finished, const std::optional<Schedule>& start,
@@ -99,7 +98,8 @@ class WindowRounds {
   void hit(const std::string& limit);
   double seconds_left() const { return problem_.limits.time_limit_s - clock_.seconds(); }
   double finish_us() const { return incumbent_.plan.quality.finish_us; }
-  int chunks() const { return demand_.chunks_per_contribution(); }
+  const Demand& demand() const { return fabric_.demand; }  ///< in the schedule's chunks
+  int chunks() const { return demand().chunks_per_contribution(); }
   /// Of the schedule, in its chunks.
   bool is_least() const { return finish_us() <= problem_.least_us(chunks()) * kAtLeast; }
   SolveLimits limits_left() const {
@@ -112,8 +112,7 @@ class WindowRounds {
   const Solver& milp_;
   const Communicator& communicator_;
   RoundsNotes& notes_;
-  Demand demand_;  ///< in the schedule's chunks
-  PlanSpace fabric_;
+  PlanSpace fabric_;           ///< of the demand in the schedule's chunks
   PlanSpace space_ = fabric_;  ///< with the hops of the schedule besides
   Schedule schedule_;          ///< the best one known
   bool is_new_ = true;         ///< no record has it yet
@@ -244,7 +243,7 @@ RepairedSchedule WindowRounds::run(const std::vector<RoundRecord>& finished,
   RoundRecord last = empty_record();
   last.end_us = schedule_.finish_us;
   last.sends = schedule_.sends;
-  last.state = state_at_end(schedule_, demand_, fabric_);
+  last.state = state_at_end(schedule_, demand(), fabric_);
   finish_round(last);
   return {std::move(schedule_), chunks()};
 }
@@ -260,11 +259,10 @@ void WindowRounds::split() {
   PlanSpace halves = with_chunks(space_, 2 * chunks());
   TransferPlan plan = split_in_halves(incumbent_.plan, halves);
   plan = justified(placed_forward(plan, halves, starts_of(plan)), halves);
-  const double share = demand_.is_unicast() ? 1 - kSameFinish : 1 + kSameFinish;
+  const double share = demand().is_unicast() ? 1 - kSameFinish : 1 + kSameFinish;
   if (plan.quality.finish_us > share * finish_us()) return;
   Schedule schedule = schedule_of(plan, halves);
-  demand_ = halves.demand;
-  fabric_ = with_chunks(fabric_, chunks());
+  fabric_ = with_chunks(fabric_, 2 * chunks());
   idle_rounds_ = 0;
   take(std::move(schedule));
 }
@@ -387,7 +385,7 @@ RoundRecord WindowRounds::round() {
   }
   for (const RoundPart& part : record.parts) model_work_ += work_of(part);
   record.finish_after_us = std::min(record.finish_before_us, schedule_.finish_us);
-  record.state = state_at_begin(demand_);  // nothing is committed before the last round
+  record.state = state_at_begin(demand());  // nothing is committed before the last round
   if (is_new_) record.plan = schedule_.sends;
   is_new_ = false;
   return record;

@@ -48,7 +48,7 @@ struct RepairedSchedule {
 /// lambda (window_model.hpp); all that follows then moves forward by it. The ranks share the windows of a
 /// round. What they find is placed and taken where the schedule ends earlier, or at the same time with fewer
 /// transfers without slack. Where windows find nothing the round replants (streams.hpp), and where that was
-/// in vain too the next round splits all chunks in two, which nothing ends later for. Every round calls
+/// in vain too the next round splits all chunks in two if it then does not end later. Every round calls
 /// `finish_round` with the schedule as it then is, if it is new, as the record's plan; the last one commits
 /// it. Goes on after the rounds that are `finished`, else begins with `start`. A schedule that has no plan
 /// (see plan_of) stays as it is. The result never ends later than the start, and is the same on any number of

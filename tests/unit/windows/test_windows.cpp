@@ -22,16 +22,16 @@ constexpr double kBytes = 4e6;
 constexpr double kChunkUs = 20;  ///< 1 MB at 50 GB/s
 constexpr double kLatencyUs = 0.5;
 
+const Hop& hop(const HopTable& hops, int from, int to) {
+  return *std::ranges::find_if(hops.hops(),
+                               [&](const Hop& h) { return h.src == GpuId{from} && h.dst == GpuId{to}; });
+}
+
 class Windows : public testing::Test {
  protected:
   std::shared_ptr<const Topology> full_ =
       generated("full", {{"gpus", "3"}, {"bandwidth_GBps", "50"}, {"latency_us", "0.5"}});
   Demand demand_ = make_demand(Collective::broadcast, kBytes, 3, 4);
-
-  const Hop& hop(const HopTable& hops, int from, int to) const {
-    return *std::ranges::find_if(hops.hops(),
-                                 [&](const Hop& h) { return h.src == GpuId{from} && h.dst == GpuId{to}; });
-  }
 
   /// One chunk after another over both links of GPU 0.
   Schedule from_the_root_alone() const {
@@ -206,16 +206,12 @@ TEST(ReplantingInRounds, TreesAreGrownAnew) {
   const auto full = generated("full", {{"gpus", "5"}, {"bandwidth_GBps", "50"}, {"latency_us", "0.5"}});
   const Demand demand = make_demand(Collective::allgather, 4e6, 5, 4);
   const HopTable hops(*full);
-  const auto hop = [&](int from, int to) -> const Hop& {
-    return *std::ranges::find_if(hops.hops(),
-                                 [&](const Hop& h) { return h.src == GpuId{from} && h.dst == GpuId{to}; });
-  };
   Schedule start;
   for (int origin = 0; origin < 5; ++origin) {
     for (int c = 0; c < 4; ++c) {
       const int chunk = 4 * origin + c;
       for (int step = 1; step < 5; ++step)  // around the ring
-        append_sends(*full, hop((origin + step - 1) % 5, (origin + step) % 5), ChunkId{chunk},
+        append_sends(*full, hop(hops, (origin + step - 1) % 5, (origin + step) % 5), ChunkId{chunk},
                      demand.bytes(ChunkId{chunk}), 20.5 * (4 * (step - 1) + c), start.sends);
     }
   }
