@@ -50,32 +50,6 @@ TEST(ReduceScatter, IsDoneInRoundsAsWell) {
   EXPECT_GT(result.rounds.size(), 0U);
 }
 
-// Transfers slower than a link that they share start a message cost after one another, and backwards end so.
-TEST(ReduceScatter, IsTimedAnewWhereMessagesWouldStartTogether) {
-  struct Part {
-    int src;
-    int dst;
-    double GBps;
-    double latency_us;
-    double message_us;
-  };
-  const Part parts[] = {{0, 4, 50, 0, 0.7},    {4, 0, 50, 0.35, 0.2}, {1, 4, 50, 0, 1.7},
-                        {4, 1, 25, 0.35, 0.2}, {2, 4, 50, 0.35, 0.7}, {4, 2, 10, 0.35, 0},
-                        {3, 4, 25, 0.35, 0.7}, {4, 3, 25, 0, 0},      {2, 3, 50, 0, 0},
-                        {3, 2, 50, 0.35, 0.7}, {3, 0, 25, 0, 0.7},    {0, 3, 25, 0.35, 0.7}};
-  TopologyData data{"uneven", "", std::vector<Node>(4), {}, {}};
-  data.nodes.push_back({.kind = NodeKind::switch_, .multicast = false});
-  for (const Part& part : parts) {
-    data.links.push_back({.src = NodeId{part.src},
-                          .dst = NodeId{part.dst},
-                          .bandwidth_GBps = part.GBps,
-                          .latency_us = part.latency_us,
-                          .message_us = part.message_us});
-  }
-  const auto topology = std::make_shared<const Topology>(data);
-  EXPECT_LE(combine(topology, "reduce_scatter", 4e3).gap, 0.1);
-}
-
 TEST(Reduce, EndsAtItsRoot) {
   const auto topology = generated("mesh", {{"dims", "2x3"}});
   const Demand demand = make_demand(Collective::reduce, 1e6, 6, 1, GpuId{4});

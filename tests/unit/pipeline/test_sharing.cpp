@@ -1,4 +1,4 @@
-// Several tenants on one fabric, GPUs with little memory for others, and sums whose parts come late.
+// Several tenants on one fabric, and sums whose parts come late.
 
 #include <gtest/gtest.h>
 
@@ -193,60 +193,15 @@ TEST(EarlyDelivery, IsRefusedByWhatDoesNotHeedIt) {
   EXPECT_NO_THROW(check_options({ring, data, options}));
 }
 
-// Corners of a torus exchange data over GPUs that take no part: less memory, later.
-TEST(RelayMemory, IsHeededByEnginesAndLocalSearch) {
-  const Fabric torus = generated("torus", {{"dims", "4x4"}});
-  const Demand demand = make_demand(Collective::alltoall, 16e6, 16, 1, GpuId{0},
-                                    {.group = {GpuId{0}, GpuId{2}, GpuId{8}, GpuId{10}}});
-  SolveOptions options;
-  options.chunks = 2;
-  const double chunk_bytes = demand.contributions().front().bytes / options.chunks;
-  for (const std::string engine : {"list", "flow"}) {
-    options.engine = engine;
-    double before_us = 0;
-    for (const double chunks : {2.0, 1.0}) {
-      const auto limited = std::make_shared<const Topology>(with_relay_memory(*torus, chunks * chunk_bytes));
-      options.improve_work = 0;
-      const SynthesisResult result = solve(limited, demand, options);
-      const std::vector<double> peaks =
-          peak_relay_bytes(*torus, result.proven.demand, result.proven.schedule.sends);
-      EXPECT_LE(*std::ranges::max_element(peaks), chunks * chunk_bytes * (1 + 1e-9));
-      EXPECT_GE(result.proven.schedule.finish_us, before_us) << engine << chunks;
-      before_us = 0.98 * result.proven.schedule.finish_us;
-      options.improve_work = 3e3;
-      const SynthesisResult improved = solve(limited, demand, options);
-      EXPECT_LE(improved.proven.schedule.finish_us, result.proven.schedule.finish_us) << engine << chunks;
-    }
-  }
-  options.engine = "auto";
-  const auto without = std::make_shared<const Topology>(with_relay_memory(*torus, 0));
-  expect_error(ExitCode::unavailable, {"GPU 0", "GPU 2", "--relay-memory", "--chunks"},
-               [&] { solve(without, demand, options); });
-  const auto little = std::make_shared<const Topology>(with_relay_memory(*torus, chunk_bytes));
-  options.engine = "rounds";
-  expect_error(ExitCode::unavailable, {"engine rounds", "buffer_bytes"}, [&] {
-    check_options({little, demand, options});
-  });
-  options.engine = "milp";
-  EXPECT_NO_THROW(check_options({little, demand, options}));
-  // Everybody wants everything: nobody only passes on.
-  solve(without, make_demand(Collective::allgather, 16e6, 16, 1));
-}
-
-// With room for four chunks these routes used to end 78 us earlier than with any.
-TEST(RelayMemory, MoreIsNoHindrance) {
-  const Fabric mesh = generated("mesh", {{"dims", "4x4"}});
-  const Demand demand = make_demand(Collective::alltoall, 64e6, 16, 1, GpuId{0},
-                                    {.group = {GpuId{0}, GpuId{3}, GpuId{12}, GpuId{15}}});
-  SolveOptions options;
-  options.chunks = 4;
-  options.engine = "flow";
-  options.improve_work = 0;
-  const double any_us = solve(mesh, demand, options).proven.schedule.finish_us;
-  for (const double chunks : {1.0, 2.0, 4.0, 8.0}) {
-    const auto limited = std::make_shared<const Topology>(with_relay_memory(*mesh, chunks * 4e6));
-    EXPECT_LE(any_us, solve(limited, demand, options).proven.schedule.finish_us) << chunks;
-  }
+TEST(RelayMemory, IsNotForEngineRounds) {
+  const Fabric ring = generated("ring", {{"gpus", "4"}});
+  Problem problem{std::make_shared<const Topology>(with_relay_memory(*ring, 1e6)),
+                  make_demand(Collective::alltoall, 4e6, 4, 1, GpuId{0}, {.group = {GpuId{0}, GpuId{2}}}),
+                  {}};
+  problem.options.engine = "rounds";
+  expect_error(ExitCode::unavailable, {"engine rounds", "buffer_bytes"}, [&] { check_options(problem); });
+  problem.options.engine = "milp";
+  EXPECT_NO_THROW(check_options(problem));
 }
 
 /// `collective` with GPU 1 late.

@@ -9,7 +9,6 @@
 #include "portfolio.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
-#include "rondo/io/topology_files.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "same_sends.hpp"
 #include "topologies.hpp"
@@ -21,10 +20,6 @@ SynthesisResult solve(const std::shared_ptr<const Topology>& topology, Collectiv
                       const SolveOptions& options = {}) {
   const Demand demand = make_demand(collective, bytes, topology->num_gpus(), 1);
   return synthesize({topology, demand, options}, {*make_local_communicator()});
-}
-
-std::shared_ptr<const Topology> shipped_dgx1() {
-  return std::make_shared<const Topology>(load_topology("dgx1"));
 }
 
 TEST(ChunkCounts, PowersOfTwoAndTheLargest) {
@@ -258,29 +253,6 @@ TEST(Synthesize, AllToAllOnARingStaysNearItsBound) {
 }
 
 /// Double links and single ones share the load by thirds: whole chunks fill them in multiples of 3 alone.
-TEST(Synthesize, AllToAllOnADgx1TriesThirds) {
-  const auto dgx1 = shipped_dgx1();
-  const SynthesisResult result = solve(dgx1, Collective::alltoall, 1e9);
-  EXPECT_EQ(result.proven.demand.chunks_per_contribution() % 3, 0);
-  EXPECT_LT(result.proven.schedule.finish_us, 13'335);
-}
-
-/// Of 64 KB the flow's schedule ends at 1.88 us, and local search takes part of it other ways.
-TEST(Synthesize, LocalSearchImprovesAllToAll) {
-  const auto dgx1 = shipped_dgx1();
-  SolveOptions without;
-  without.improve_work = 0;
-  const SynthesisResult before = solve(dgx1, Collective::alltoall, 64e3, without);
-  const SynthesisResult after = solve(dgx1, Collective::alltoall, 64e3);
-  EXPECT_LT(after.proven.schedule.finish_us, 0.99 * before.proven.schedule.finish_us);
-  EXPECT_TRUE(replay(*dgx1, after.proven.demand, after.proven.schedule.sends).valid());
-}
-
-/// Moves of single transfers alone end at 2.34 us.
-TEST(Synthesize, LocalSearchReplantsWithoutSwitches) {
-  EXPECT_LT(solve(shipped_dgx1(), Collective::reduce_scatter, 256e3).proven.schedule.finish_us, 2.33);
-}
-
 TEST(Synthesize, SameSeedSameSchedule) {
   const auto torus = generated("torus", {{"dims", "3x3"}});
   expect_same_sends(solve(torus, Collective::allgather, 9e6).proven.schedule,
