@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rondo/catalogue/upkeep.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/core/version.hpp"
@@ -36,7 +37,7 @@ class CellMaker {
     }
     if (!is_good_enough()) {
       make_from_others();
-      if (!is_as_good_as(older)) solve(older);
+      if (!serves_as_before(older)) solve(older);
       if (task_.options.sketches > 0) try_sketches();
     }
     if (made_) keep_made();
@@ -109,16 +110,15 @@ class CellMaker {
     }
   }
 
-  /// Of the older schedule on its own figures, but for rounding.
-  double gap_before() const {
-    constexpr double kSame = 1 + 1e-6;
-    return (1 + task_.older->gap()) * kSame - 1;
+  /// As near to the bound as the older schedule on its own figures, as the catalogue's check has it.
+  double enough_gap() const {
+    const double tolerance = task_.options.tolerance;
+    return task_.older ? greatest_kept_gap(task_.older->gap(), tolerance) : tolerance;
   }
 
-  /// Whether the older schedule was as far from the bound on its own figures.
-  bool is_as_good_as(const Replayed* older) const {
+  bool serves_as_before(const Replayed* older) const {
     if (cell_.is_refused() || older == nullptr || !older->schedule) return false;
-    return cell_.gap() <= gap_before();
+    return cell_.gap() <= enough_gap();
   }
 
   /// Sums for one GPU each from what spreads, backwards; for several, from both in two halves.
@@ -185,7 +185,7 @@ class CellMaker {
 
   Problem problem() const {
     Problem problem{task_.topology, demand_, task_.options.solve};
-    problem.options.enough_gap = task_.options.tolerance;
+    problem.options.enough_gap = enough_gap();
     problem.bounds = bounds_;
     return problem;
   }

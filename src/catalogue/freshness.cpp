@@ -20,11 +20,14 @@ auto members_of(SameAs<ToldCheck> auto& told) {
 }
 
 Verdict verdict_of(const Checked& cell, double tolerance) {
-  if (1 + cell.gap <= (1 + tolerance) * (1 + std::max(0.0, cell.gap_before))) return Verdict::kept;
-  return Verdict::stale;
+  return cell.gap <= greatest_kept_gap(cell.gap_before, tolerance) ? Verdict::kept : Verdict::stale;
 }
 
 }  // namespace
+
+double greatest_kept_gap(double before, double tolerance) {
+  return (1 + tolerance) * (1 + std::max(0.0, before)) - 1;
+}
 
 const char* to_string(Verdict verdict) {
   switch (verdict) {

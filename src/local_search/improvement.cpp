@@ -26,7 +26,7 @@ constexpr double kLeastLeft = 0.25;
 /// The search begins with the start of the most chunks (where data has one destination: the best start) that
 /// has at most kEasyTransfers, and few enough for kTriesOfFirst tries, where there is one. If that has fewer
 /// chunks than those with at most kEasyTransfers may have, the two race: each is searched from as if alone
-/// until its level ends or it has had kShareOfRace of the work; the earlier one goes on.
+/// until its level ends or it has had kShareOfRace of the work or time that is left; the earlier one goes on.
 constexpr double kEasyTransfers = 4e4;
 constexpr double kTriesOfFirst = 1000;
 constexpr double kShareOfRace = 0.25;
@@ -92,7 +92,7 @@ class Improver {
                         finish_us() <= kAtLeast * least_us_;
       const bool enough = no_more_rounds || state_.level_tries >= kMostTries || spent() >= state_.level_end;
       const bool level_ends = last_level ? idle || no_more_rounds : idle || enough;
-      if (state_.race != Race::none && (level_ends || spent() >= kShareOfRace)) {
+      if (state_.race != Race::none && (level_ends || spent() >= state_.race_end)) {
         state_.race == Race::first ? race_second() : end_race();
       } else if (!level_ends && state_.replanting == ReplantingTurn::next) {
         play_replanting_round();
@@ -176,6 +176,8 @@ class Improver {
   double finish_us() const { return incumbent_.plan.quality.finish_us; }
   double best_finish_us() const { return std::min(finish_us(), starts_.finish_us()); }
   double spent() const { return std::max(time_, state_.work / task_.work_limit); }
+  /// What will be spent when this share of the rest is.
+  double spent_after(double share) const { return spent() + share * (1 - spent()); }
   /// Of the next round: of as many chunks as the incumbent has. Only a time limit makes it depend on ranks.
   std::size_t streams() const {
     const double by_time = try_share_ / communicator_.size();
@@ -245,7 +247,7 @@ class Improver {
     state_.idle_tries = 0;
     state_.level_tries = 0;
     state_.replanting = first_turn();
-    state_.level_end = spent() + kShareOfWork * (1 - spent());
+    state_.level_end = spent_after(kShareOfWork);
     state_.paths.clear();
     for (std::size_t h = hops_of_fabric_; h < space_.hops.size(); ++h) {
       state_.paths.emplace_back();
@@ -255,21 +257,26 @@ class Improver {
   }
 
   bool begin() {
-    const double most_easy = std::min(kEasyTransfers, task_.work_limit / kTriesOfFirst);
+    double most_easy = std::min(kEasyTransfers, task_.work_limit / kTriesOfFirst);
+    if (replants_) most_easy = std::min(most_easy, kMostReplanted);
     const ImprovementTask::Start* first = starts_.first(most_easy);
     if (!first) return false;
     const double start_s = kSecondsPerTransferOfStart * transfers(first->chunks);
     if (time_ * task_.time_limit_s + start_s > task_.time_limit_s && task_.time_limit_s > 0) return false;
     if (double{kTriesPerRound} * transfers(first->chunks) > task_.work_limit) return false;
     if (!take(*first)) return false;
-    if (first != starts_.first(kEasyTransfers)) state_.race = Race::first;
+    if (first != starts_.first(kEasyTransfers)) begin_race(Race::first);
     return true;
   }
 
+  void begin_race(Race turn) {
+    state_.race = turn;
+    state_.race_end = spent_after(kShareOfRace);
+  }
   void race_second() {
     rival_ = {std::exchange(state_, {}), std::move(incumbent_.plan)};
     space_ = space_of(state_);
-    state_.race = Race::second;
+    begin_race(Race::second);
     if (!take(*starts_.first(kEasyTransfers))) end_race();
   }
   /// The earlier one goes on; of two that end together the one in more chunks.
@@ -278,6 +285,8 @@ class Improver {
     if (state_.chunks == 0 || rival.plan.quality.finish_us < finish_us()) {
       std::swap(state_, rival.state);
       restore(std::move(rival.plan));
+      // Time went by meanwhile.
+      if (spent() >= state_.level_end) state_.level_end = spent_after(kShareOfWork);
     }
     state_.race = Race::none;
     state_.tries += rival.state.tries;

@@ -60,6 +60,7 @@ struct ImprovementState {
       {};                       ///< of the last round: of neighbours that were better, best first
   bool splits_in_vain = false;  ///< more chunks gave no improvement since the last counting success
   Race race = Race::none;
+  double race_end = 0;  ///< the share of work or time at which it is the other one's turn, or decided
   ReplantingTurn replanting = ReplantingTurn::none;
   std::vector<std::vector<LinkId>> paths = {};  ///< hops of the plan that are not hops of the topology
 };
@@ -67,7 +68,7 @@ struct ImprovementState {
 auto members_of(SameAs<ImprovementState> auto& s) {
   return std::tie(s.rounds, s.idle_tries, s.level_tries, s.successes, s.merged, s.tries, s.seeds, s.work,
                   s.level_end, s.restart_rounds, s.restart_best, s.restart, s.chunks, s.origin, s.good_seeds,
-                  s.splits_in_vain, s.race, s.replanting, s.paths);
+                  s.splits_in_vain, s.race, s.race_end, s.replanting, s.paths);
 }
 
 /// A search that another one races with.

@@ -28,6 +28,9 @@ enum class Verdict {
 };
 const char* to_string(Verdict verdict);
 
+/// The greatest gap at which a cell of gap `before` is kept: (1 + gap) grew by the tolerance at most.
+double greatest_kept_gap(double before, double tolerance);
+
 struct Checked {
   Series series;  ///< the one that was checked
   double size_bytes = 0;
@@ -41,8 +44,7 @@ struct Checked {
 };
 
 /// Collective. Every cell of the fabric `fingerprint` replayed on `topology`, with its bound there; dealt
-/// over the ranks. A cell is kept if (1 + gap) is at most (1 + tolerance) or (1 + tolerance) (1 + gap
-/// before). Refused cells are left out.
+/// over the ranks. Refused cells are left out.
 std::vector<Checked> check(const Folder& folder, const std::string& fingerprint,
                            const std::shared_ptr<const Topology>& topology, double tolerance,
                            const RunContext& context);
