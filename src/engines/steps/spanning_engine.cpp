@@ -26,6 +26,10 @@ constexpr double kNearBound = 1e-3;
 
 const char* const kInOrder = "in-order";  // chunk by chunk: spreading one begins as soon as it is reduced
 const char* const kLongest = "longest";   // what has the longest way before it first
+// In order; over switches at a quarter of the rate, so that hops seldom wait for links that are free at
+// different times.
+const char* const kQuarterRate = "quarter-rate";
+constexpr int kQuarters = 4;
 
 /// A packed tree as tasks need it: who has whom behind, along which hop. Trees without a root of their own
 /// list neighbours, of which the one towards the root is left out.
@@ -41,7 +45,8 @@ struct TreeShape {
 
 class TreeTasks {
  public:
-  TreeTasks(const Topology& topology, const SpanningPacking& packing) {
+  TreeTasks(const Topology& topology, const SpanningPacking& packing, bool quarter_rate)
+      : quarter_rate_(quarter_rate) {
     for (const WeightedTree& tree : packing.trees) {
       TreeShape shape{tree.root, std::vector<std::vector<TreeShape::Behind>>(topology.num_gpus()), {}};
       shape.spread = shape.gather;
@@ -82,7 +87,11 @@ class TreeTasks {
  private:
   int add_hop(const Topology& topology, const std::vector<LinkId>& links) {
     const auto [known, is_new] = hop_of_.try_emplace(links, static_cast<int>(graph_.hops.size()));
-    if (is_new) graph_.hops.push_back(make_hop(topology, links));
+    if (is_new) {
+      const Hop whole = make_hop(topology, links);
+      graph_.hops.push_back(quarter_rate_ && links.size() > 1 && !whole.changes ? slowed(whole, kQuarters)
+                                                                                : whole);
+    }
     return known->second;
   }
 
@@ -115,6 +124,7 @@ class TreeTasks {
     }
   }
 
+  bool quarter_rate_;
   TaskGraph graph_;
   std::vector<TreeShape> shapes_;
   std::map<std::vector<LinkId>, int> hop_of_;
@@ -123,7 +133,7 @@ class TreeTasks {
 
 Schedule schedule_along(const Topology& topology, const SpanningPacking& packing, const Demand& demand,
                         const EngineOptions& options) {
-  TreeTasks tasks(topology, packing);
+  TreeTasks tasks(topology, packing, options.policy == kQuarterRate);
   std::vector<double> shares;
   for (const WeightedTree& tree : packing.trees) shares.push_back(tree.weight);
   const std::vector<std::size_t> tree_of = deal(shares, demand.num_chunks());
@@ -195,9 +205,16 @@ EngineInfo spanning_engine() {
       .name = "spanning",
       .help =
           "spanning trees packed by columns, sums in and results out along each, list-scheduled; AllReduce",
-      .policies = {kInOrder, kLongest},
+      .policies = {kInOrder, kLongest, kQuarterRate},
       .applicable = [](const Instance& instance,
                        const EngineOptions&) { return is_plain_all_reduce(instance.demand); },
+      .offers =
+          [](const Instance& instance, const EngineOptions& options) {
+            const Topology& topology = *instance.topology;
+            const bool may_share = options.concurrency == kAnyConcurrency || options.concurrency >= kQuarters;
+            const bool pays = topology.num_gpus() < topology.num_nodes() && may_share;
+            return [=](const std::string& policy) { return policy != kQuarterRate || pays; };
+          },
       .work = [](const Demand& demand, const std::string&) { return 2 * demand.num_deliveries(); },
       .combines = true,
       .spreads = false,

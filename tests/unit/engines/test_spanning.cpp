@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "rondo/core/error.hpp"
@@ -158,6 +159,32 @@ TEST(SpanningEngine, MakesSchedulesThatTheReplayAcceptsAndNearlyReachesThePackin
     EXPECT_GE(replayed.finish_us, result.metrics.at("tree_throughput_us"));
     EXPECT_LE(replayed.finish_us, 1.2 * result.metrics.at("tree_throughput_us"));
   }
+}
+
+// Greedily, paths at full rate find one of their links busy while another one is idle.
+TEST(SpanningEngine, SharesTheLinksOfSwitchesWherePathsWouldWaitForEachOther) {
+  const auto topology = damaged(
+      *generated("star", {{"chassis", "4"}, {"gpus", "4"}, {"intra", "switch"}, {"uplinks", "2"}}), 0.1, 1);
+  Toolbox tools{all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master};
+  const Demand demand = make_demand(Collective::allreduce, 1e9, topology->num_gpus(), 1);
+  const EngineInfo spanning = spanning_engine();
+  const PreparedEngine engine = spanning.prepare({topology, demand}, {}, tools);
+  const Demand split = demand.with_chunks(512);
+  std::map<std::string, double> finish_us;
+  for (const std::string& policy : spanning.policies) {
+    EngineOptions options;
+    options.policy = policy;
+    const EngineResult result = engine(split, options);
+    const ReplayResult replayed = replay(*topology, split, result.schedule->sends);
+    EXPECT_TRUE(replayed.valid()) << policy << replayed.violation.value_or("");
+    finish_us[policy] = replayed.finish_us;
+  }
+  EXPECT_LT(finish_us.at("quarter-rate"), 0.97 * finish_us.at("in-order"));
+  EngineOptions alone;
+  alone.concurrency = 1;
+  EXPECT_FALSE(spanning.offers({topology, demand}, alone)("quarter-rate"));
+  EXPECT_TRUE(spanning.offers({topology, demand}, {})("quarter-rate"));
+  EXPECT_FALSE(spanning.offers({one_way_ring(4), demand}, {})("quarter-rate"));
 }
 
 EngineResult through_switches(const std::shared_ptr<const Topology>& topology, const Demand& demand) {
