@@ -187,13 +187,15 @@ void add_knowledge(const Instance& instance, const Symmetry& symmetry, const Dea
   if (found) bounds.push_back(std::move(*found));
 }
 
-/// Where latency matters; the symmetry of the links alone is not always one of what they share.
+/// Where latency matters, or links share bandwidth, which a metric does not know; the symmetry of the links
+/// alone is not always one of what they share.
 void add_prices(const Instance& instance, const Toolbox& tools, const Symmetry& of_links, bool use_symmetry,
                 double latency_us, const Deadline& deadline, std::vector<LowerBound>& bounds) {
   const double best_us = std::ranges::max(bounds, {}, &LowerBound::us).us;
-  if (latency_us <= kLeastShareOfLatency * best_us) return;
   const Topology& topology = *instance.topology;
-  const bool other = use_symmetry && !topology.shared_bandwidth().empty();
+  const bool shares = !topology.shared_bandwidth().empty();
+  if (latency_us <= kLeastShareOfLatency * best_us && !shares) return;
+  const bool other = use_symmetry && shares;
   const Symmetry symmetry = other ? find_symmetry(topology, instance.demand) : of_links;
   auto found = find_prices(topology, instance.demand, symmetry, tools.column_master, best_us, deadline);
   if (found) bounds.push_back(std::move(*found));

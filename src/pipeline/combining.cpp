@@ -31,8 +31,9 @@ constexpr double kShareOfQuickOnes = 0.2;
 constexpr double kNearEnough = 3e-3;
 constexpr double kNearEnoughOfMany = 2e-2;
 constexpr std::size_t kManyGpus = 64;
-/// What halves do not better by enough for their time.
-constexpr double kNothingBetter = 1e-4;
+/// What halves do not better by enough for their time: algorithms in many chunks, of which more would come as
+/// near, for as many more sends.
+constexpr double kNothingBetter = 5e-4;
 
 /// The problem of a half; whole numbers of chunks a part only.
 std::optional<Problem> half(const Problem& problem, const Demand& demand, int parts, double share,

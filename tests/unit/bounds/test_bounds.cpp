@@ -119,6 +119,19 @@ TEST(Bounds, SharedBandwidthWeakensNoBound) {
                    best_of_kind(bounds_of(plain, demand), "metric"));
 }
 
+// Both ways share 1 GB/s: either cut allows 1000 us, together they take twice as long. Latency is nothing
+// beside it.
+TEST(Bounds, LinksOfDifferentCutsShareBandwidth) {
+  TopologyData data = fabric({gpu(), gpu()}, {link(0, 1), link(1, 0)})->data();
+  data.shared_bandwidth.push_back({"bus", {LinkId{0}, LinkId{1}}, 1});
+  const auto bus = std::make_shared<const Topology>(std::move(data));
+  Toolbox with_columns = tools();
+  with_columns.column_master = make_clp_column_master;
+  const Bounds bounds = lower_bounds({bus, make_demand(Collective::alltoall, 2 * kMB, 2, 1)}, with_columns);
+  EXPECT_EQ(certificate_kind(bounds.best().certificate), "prices");
+  EXPECT_NEAR(bounds.best().us, 2001, 1);
+}
+
 TEST(Bounds, BeyondTheLpPricesOfABalancedRouting) {
   // Every pair has a link of its own: 1 MB at 1 GB/s, 1 us.
   const auto full = generated("full", {{"gpus", "30"}, {"bandwidth_GBps", "1"}, {"latency_us", "1"}});
