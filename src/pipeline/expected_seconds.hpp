@@ -9,9 +9,9 @@
 namespace rondo {
 
 /// What a candidate is likely to take, by what others took: candidates are dealt over ranks by it, and
-/// nothing else depends on it. A unit of work takes as long as that of the engine and policy in the last
-/// candidate of theirs, or as in all candidates together where there was none; while none is known, one
-/// second.
+/// without a time limit nothing else depends on it. A unit of work takes as long as that of the engine and
+/// policy in the last candidate of theirs, or as in all candidates together where there was none; while none
+/// is known, one second.
 class ExpectedSeconds {
  public:
   void learn(const Candidate& candidate, double seconds);

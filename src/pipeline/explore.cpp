@@ -36,6 +36,10 @@ constexpr double kNearWithoutRerouting = 5e-3;
 constexpr double kSecondsOfLastResort = 1;
 /// What list scheduling takes, in times of another last resort.
 constexpr double kTimesOfList = 10;
+/// Of the time limit: what the best candidate may take in more chunks than there was time to try, and of what
+/// is left of that, the most that it is expected to take in one number of chunks.
+constexpr double kShareOfMoreChunks = 0.1;
+constexpr double kShareOfOneCount = 0.5;
 /// Of variants of the best candidates, where there are streams for many ranks.
 constexpr std::int64_t kMostRoundsInBatch = 6;
 
@@ -80,6 +84,7 @@ class Explorer {
   bool improvement_follows() const;
   int rounds_in_batch() const;
   std::vector<Candidate> further_batch(std::size_t number) const;
+  void try_in_more_chunks(const std::vector<std::vector<Candidate>>& first_ones);
   bool is_vain_rerouting(const std::vector<Candidate>& batch) const;
   void show_progress() const;
   void search();
@@ -108,6 +113,8 @@ class Explorer {
   std::optional<Error> first_error_;
   std::optional<Error> first_fault_;  ///< of Rondo, by an engine of `auto`: the others go on
   bool falls_back_ = false;           ///< no engine was in time
+  bool tried_more_chunks_ = false;
+  double share_of_portfolio_ = kShareOfPortfolio;  ///< of a time limit, where an improvement follows
 };
 
 void Explorer::resume_from_checkpoint() {
@@ -142,7 +149,7 @@ std::optional<double> Explorer::ends_s(const Candidate& candidate) const {
   }
   if (is_first && runner_.engines().size() == 1 && runner_.engine_of(candidate).supports_local_search)
     return *limit_s;
-  const double ends_s = *limit_s * (may_improve(problem_) || may_join(problem_) ? kShareOfPortfolio : 1) -
+  const double ends_s = *limit_s * (may_improve(problem_) || may_join(problem_) ? share_of_portfolio_ : 1) -
                         kClosingSecondsPerSend * expected_sends(candidate);
   // While there is no schedule, something is left for other engines and for list scheduling.
   return is_first ? now_s + kShareOfFirst * std::max(0.0, ends_s - now_s) : ends_s;
@@ -324,6 +331,33 @@ std::vector<Candidate> Explorer::further_batch(std::size_t number) const {
   return batch;
 }
 
+/// Collective. Once time is over before all numbers of chunks were tried: the engine and policy that are best
+/// so far in those that are left, as far as they are soon done. Many chunks are often better, and local
+/// search may not come so far.
+void Explorer::try_in_more_chunks(const std::vector<std::vector<Candidate>>& first_ones) {
+  const SearchState& state = now_.state;
+  if (tried_more_chunks_ || !problem_.options.time_limit_s || rule_.time_share() < kShareOfPortfolio) return;
+  tried_more_chunks_ = true;
+  if (!improvement_follows() || context_.interrupted()) return;
+  const Candidate best = state.trials[state.best].candidate;
+  share_of_portfolio_ = kShareOfPortfolio + kShareOfMoreChunks;
+  const double left_s = *problem_.options.time_limit_s * share_of_portfolio_ - context_.seconds();
+  std::vector<Candidate> batch;
+  for (std::size_t b = state.batches; b < first_ones.size(); ++b) {
+    const auto same = std::ranges::find_if(first_ones[b], [&](const Candidate& candidate) {
+      return candidate.engine == best.engine && candidate.policy == best.policy;
+    });
+    if (same != first_ones[b].end() && expected_seconds_.of(*same) <= kShareOfOneCount * left_s)
+      batch.push_back(*same);
+  }
+  if (!batch.empty()) {
+    run_batch(batch);
+    --now_.state.batches;  // a search that is resumed goes on where this one was
+    show_progress();
+  }
+  share_of_portfolio_ = kShareOfPortfolio;
+}
+
 /// Collective.
 void Explorer::search() {
   const std::vector<EngineInfo>& engines = runner_.engines();
@@ -333,7 +367,9 @@ void Explorer::search() {
   for (;;) {
     const auto first_ones = first_batches(engines, problem_.demand, options, now_.state.trials);
     const std::size_t done = now_.state.batches;
-    if (done > 0 && (rule_.stop(best_finish_us()) || work_is_done(first_ones.size()))) return;
+    if (done > 0 && rule_.stop(best_finish_us())) return;
+    if (done > 0 && done < first_ones.size()) try_in_more_chunks(first_ones);
+    if (done > 0 && work_is_done(first_ones.size())) return;
     const bool varies = done >= first_ones.size();
     const auto batch = varies ? further_batch(done - first_ones.size()) : first_ones[done];
     if (batch.empty() || (done + 1 == first_ones.size() && is_vain_rerouting(batch))) return;
