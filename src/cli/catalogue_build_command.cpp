@@ -239,10 +239,11 @@ Command catalogue_refresh_command() {
       .positional = "path",
       .notes =
           "The cells of the new fabric stand beside the old ones (rondo catalogue prune --keep removes "
-          "those). What is\nwithin the tolerance there, or as near to its bound as before, stays, timed "
-          "anew; the rest is adapted from\nthe old schedule (sums also from what was found for AllGather, "
-          "backwards or in two halves), or solved where\nthat is not possible. Stops and goes on as rondo "
-          "catalogue build does.\n\n"
+          "those). What is\nwithin the tolerance of its bound there, or of its gap before, stays, timed "
+          "anew; "
+          "the rest is adapted, until it\nis so near, from the old schedule (sums also from what was found "
+          "for AllGather, backwards or in two halves),\nor solved where that is not possible. Stops and goes "
+          "on as rondo catalogue build does.\n\n"
           "Example:\n"
           "  mpirun -n 2 rondo catalogue refresh ndv2 --topology ndv2-2 --degrade 0.05:0.5\n",
       .options = refresh_groups,
