@@ -110,15 +110,15 @@ class CellMaker {
     }
   }
 
-  /// As near to the bound as the older schedule on its own figures, as the catalogue's check has it.
+  /// That ends a search: the older schedule's on its own figures, if that is more than the tolerance.
   double enough_gap() const {
-    const double tolerance = task_.options.tolerance;
-    return task_.older ? greatest_kept_gap(task_.older->gap(), tolerance) : tolerance;
+    return std::max(task_.options.tolerance, task_.older ? task_.older->gap() : 0.0);
   }
 
+  /// What is there already may be farther by the tolerance, as the catalogue's check has it.
   bool serves_as_before(const Replayed* older) const {
     if (cell_.is_refused() || older == nullptr || !older->schedule) return false;
-    return cell_.gap() <= enough_gap();
+    return cell_.gap() <= greatest_kept_gap(task_.older->gap(), task_.options.tolerance);
   }
 
   /// Sums for one GPU each from what spreads, backwards; for several, from both in two halves.
