@@ -94,6 +94,12 @@ Collective read_collective(const std::string& name) {
   }
 }
 
+void check_prices(const PricesCertificate& prices) {
+  check_finite("lower_bound.certificate.from_us", prices.from_us);
+  check_finite("lower_bound.certificate.until_us", prices.until_us);
+  check_finite("lower_bound.certificate.price", prices.price);
+}
+
 void check_lower_bound(const LowerBound& bound) {
   check_finite("lower_bound.us", bound.us);
   if (const auto* cut = std::get_if<CutCertificate>(&bound.certificate)) {
@@ -106,10 +112,13 @@ void check_lower_bound(const LowerBound& bound) {
   if (const auto* time_cut = std::get_if<TimeCutCertificate>(&bound.certificate)) {
     check_finite("lower_bound.certificate.alpha_us", time_cut->alpha_us);
   }
-  if (const auto* prices = std::get_if<PricesCertificate>(&bound.certificate)) {
-    check_finite("lower_bound.certificate.from_us", prices->from_us);
-    check_finite("lower_bound.certificate.until_us", prices->until_us);
-    check_finite("lower_bound.certificate.price", prices->price);
+  if (const auto* prices = std::get_if<PricesCertificate>(&bound.certificate)) check_prices(*prices);
+  if (const auto* joint = std::get_if<JointCutsCertificate>(&bound.certificate)) {
+    check_prices(joint->prices);
+    for (const WeightedTimeCut& cut : joint->cuts) {
+      check_finite("lower_bound.certificate.cuts.weight", cut.weight);
+      check_finite("lower_bound.certificate.cuts.alpha_us", cut.alpha_us);
+    }
   }
   if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&bound.certificate)) {
     check_finite("lower_bound.certificate.times_us", knowledge->times_us);

@@ -2,11 +2,10 @@
 
 #include <cmath>
 #include <utility>
-#include <variant>
 
+#include "certificate_json.hpp"
 #include "column_checks.hpp"
-#include "metric_columns.hpp"
-#include "overloaded.hpp"
+#include "ragged_columns.hpp"
 #include "rondo/io/bound_files.hpp"
 #include "rondo/io/json_object.hpp"
 #include "schedule_columns.hpp"
@@ -14,14 +13,6 @@
 
 namespace rondo {
 namespace {
-
-RaggedColumn read_lists(const JsonObject& object, const char* key) {
-  RaggedColumn column{.index = {0}};
-  const Json& lists = object.array(key);
-  for (std::size_t i = 0; i < lists.size(); ++i)
-    column.add_row(integers_of(lists[i], element_place(object.place_of(key), i)));
-  return column;
-}
 
 /// Lists of the same lengths as those of `sources`.
 void read_source_times(const JsonObject& object, ChunkColumns& chunks) {
@@ -79,181 +70,11 @@ SendColumns read_sends(const JsonObject& object, int version) {
   return sends;
 }
 
-Json list_to_json(std::span<const std::int64_t> list) {
-  return std::vector<std::int64_t>(list.begin(), list.end());
-}
-
-MetricCertificate read_metric(const JsonObject& object) {
-  object.check_keys({"kind", "length", "from_us", "data", "shares"});
-  MetricColumns columns{.length = object.numbers("length")};
-  if (object.has("from_us")) columns.from_us = object.numbers("from_us");
-  if (object.has("data")) {
-    object.for_each_object("data", [&](const JsonObject& datum, std::size_t) {
-      datum.check_keys({"source", "destinations"});
-      columns.source.push_back(datum.integer("source"));
-      columns.destinations.add_row(datum.integers("destinations"));
-    });
-  }
-  if (object.has("shares")) {
-    const JsonObject shares(object.at("shares"), object.place_of("shares"));
-    shares.check_keys({"datum", "destination", "place", "length"});
-    columns.datum = shares.integers("datum");
-    columns.destination = shares.integers("destination");
-    columns.place = shares.integers("place");
-    columns.share = shares.numbers("length");
-  }
-  return to_metric(columns);
-}
-
-Json metric_to_json(const MetricCertificate& metric) {
-  const MetricColumns columns = columns_of(metric);
-  Json json{{"kind", "metric"}, {"length", columns.length}};
-  if (columns.from_us.empty()) return json;
-  json["from_us"] = columns.from_us;
-  Json data = Json::array();
-  for (std::size_t d = 0; d < columns.source.size(); ++d)
-    data.push_back(
-        {{"source", columns.source[d]}, {"destinations", list_to_json(columns.destinations.row(d))}});
-  json["data"] = std::move(data);
-  json["shares"] = {{"datum", columns.datum},
-                    {"destination", columns.destination},
-                    {"place", columns.place},
-                    {"length", columns.share}};
-  return json;
-}
-
-template <class Id>
-std::vector<Id> to_ids(const std::vector<std::int64_t>& numbers) {
-  std::vector<Id> ids;
-  for (const std::int64_t number : numbers) ids.emplace_back(static_cast<std::int32_t>(number));
-  return ids;
-}
-
-KnowledgeCertificate read_knowledge(const JsonObject& object) {
-  const bool backwards = object.has("source");
-  const char* gpu = backwards ? "source" : "destination";
-  const char* others = backwards ? "destinations" : "sources";
-  object.check_keys({"kind", gpu, others, "sets", "times_us"});
-  KnowledgeCertificate knowledge{.gpu = GpuId(static_cast<std::int32_t>(object.integer(gpu))),
-                                 .sources = to_ids<GpuId>(object.integers(others)),
-                                 .sets = {},
-                                 .times_us = object.numbers("times_us"),
-                                 .backwards = backwards};
-  const RaggedColumn sets = read_lists(object, "sets");
-  for (std::size_t i = 0; i + 1 < sets.index.size(); ++i) {
-    const auto row = sets.row(i);
-    knowledge.sets.push_back(to_ids<NodeId>({row.begin(), row.end()}));
-  }
-  return knowledge;
-}
-
-Json knowledge_to_json(const KnowledgeCertificate& knowledge) {
-  Json sources = Json::array();
-  for (const GpuId g : knowledge.sources) sources.push_back(g.value);
-  Json sets = Json::array();
-  for (const std::vector<NodeId>& set : knowledge.sets) {
-    Json nodes = Json::array();
-    for (const NodeId n : set) nodes.push_back(n.value);
-    sets.push_back(std::move(nodes));
-  }
-  return Json{{"kind", "knowledge"},
-              {knowledge.backwards ? "source" : "destination", knowledge.gpu.value},
-              {knowledge.backwards ? "destinations" : "sources", std::move(sources)},
-              {"sets", std::move(sets)},
-              {"times_us", knowledge.times_us}};
-}
-
-Certificate read_certificate(const JsonObject& object) {
-  const std::string kind = object.text("kind");
-  if (kind == "latency") {
-    object.check_keys({"kind", "source", "destination"});
-    return LatencyCertificate{.source = GpuId(static_cast<std::int32_t>(object.integer("source"))),
-                              .destination = GpuId(static_cast<std::int32_t>(object.integer("destination")))};
-  }
-  if (kind == "cut") {
-    object.check_keys({"kind", "nodes", "bytes"});
-    return CutCertificate{.nodes = to_ids<NodeId>(object.integers("nodes")), .bytes = object.number("bytes")};
-  }
-  if (kind == "metric") return read_metric(object);
-  if (kind == "partition") {
-    object.check_keys({"kind", "part", "side"});
-    PartitionCertificate partition;
-    for (const std::int64_t part : object.integers("part", {.least = -1}))
-      partition.part.push_back(static_cast<int>(part));
-    const std::string side = object.text("side");
-    if (side != "enter" && side != "leave")
-      object.refuse(fmt::format("side is '{}'; it has to be enter or leave", side));
-    partition.enter = side == "enter";
-    return partition;
-  }
-  if (kind == "time_cut") {
-    const bool backwards = object.has("source");
-    const char* gpu = backwards ? "source" : "destination";
-    object.check_keys({"kind", gpu, "alpha_us"});
-    return TimeCutCertificate{.gpu = GpuId(static_cast<std::int32_t>(object.integer(gpu))),
-                              .alpha_us = object.numbers("alpha_us"),
-                              .backwards = backwards};
-  }
-  if (kind == "prices") {
-    object.check_keys({"kind", "from_us", "until_us", "place", "price"});
-    PricesCertificate prices{.from_us = object.numbers("from_us"),
-                             .until_us = object.number("until_us"),
-                             .place = {},
-                             .price = object.numbers("price")};
-    for (const std::int64_t place : object.integers("place"))
-      prices.place.push_back(static_cast<std::int32_t>(place));
-    return prices;
-  }
-  if (kind == "knowledge") return read_knowledge(object);
-  object.refuse(fmt::format(
-      "kind is '{}'; it has to be latency, cut, metric, partition, time_cut, prices or knowledge", kind));
-}
-
 LowerBound read_lower_bound(const JsonObject& object) {
   object.check_keys({"us", "certificate"});
   return {
       .us = object.number("us"),
       .certificate = read_certificate(JsonObject(object.at("certificate"), object.place_of("certificate")))};
-}
-
-Json certificate_to_json(const Certificate& certificate) {
-  return std::visit(
-      Overloaded{[](const LatencyCertificate& latency) {
-                   return Json{{"kind", "latency"},
-                               {"source", latency.source.value},
-                               {"destination", latency.destination.value}};
-                 },
-                 [](const CutCertificate& cut) {
-                   Json nodes = Json::array();
-                   for (const NodeId n : cut.nodes) nodes.push_back(n.value);
-                   return Json{{"kind", "cut"}, {"nodes", std::move(nodes)}, {"bytes", cut.bytes}};
-                 },
-                 [](const MetricCertificate& metric) { return metric_to_json(metric); },
-                 [](const PartitionCertificate& partition) {
-                   return Json{{"kind", "partition"},
-                               {"part", partition.part},
-                               {"side", partition.enter ? "enter" : "leave"}};
-                 },
-                 [](const TimeCutCertificate& cut) {
-                   return Json{{"kind", "time_cut"},
-                               {cut.backwards ? "source" : "destination", cut.gpu.value},
-                               {"alpha_us", cut.alpha_us}};
-                 },
-                 [](const PricesCertificate& prices) {
-                   return Json{{"kind", "prices"},
-                               {"until_us", prices.until_us},
-                               {"from_us", prices.from_us},
-                               {"place", prices.place},
-                               {"price", prices.price}};
-                 },
-                 [](const KnowledgeCertificate& knowledge) { return knowledge_to_json(knowledge); }},
-      certificate);
-}
-
-Json lists_to_json(const RaggedColumn& column) {
-  Json lists = Json::array();
-  for (std::size_t i = 0; i + 1 < column.index.size(); ++i) lists.push_back(list_to_json(column.row(i)));
-  return lists;
 }
 
 Json held_to_json(const HeldColumns& held) {

@@ -436,6 +436,48 @@ def prices_over_time(cases):
                   prices(passed, 14.5, [0.0, 2.0, 12.0, 13.0], [2], [1.0]))
 
 
+def joint_cuts(cases):
+    """10 us from GPU 0 to 1 and 2 over a switch that does not copy, 1 us a link. What leaves link 0 before T - 4 may be passed on
+    and counts for both; before T - 2 it counts for one: 2 (T - 4) + 2 < 2 x 10."""
+    def star(**keys):
+        fabric = Fabric(3)
+        fabric.switch(**{"multicast": False, **keys})
+        for g in range(3):
+            fabric.link(g, 3, 1.0, 1.0)
+        for g in range(3):
+            fabric.link(3, g, 1.0, 1.0)
+        return fabric
+
+    def joint(asked, until, us=None, begins=None, place=(0, 6), price=(2.0, 1.0), passed=None, key="destination", weight=1.0, **keys):
+        passed = until - 2 if passed is None else passed
+        cuts = [{key: 1, "weight": weight, "alpha_us": [0.0, until, passed, 0.0]}, {key: 2, "weight": 1.0, "alpha_us": [0.0, passed, until, 0.0]}]
+        return schedule(*asked, bound=(us or until, {
+            "kind": "joint_cuts", "from_us": begins or [0.0, until - 4, until - 2], "until_us": until,
+            "place": list(place), "price": list(price), "cuts": cuts, **keys}))
+    sends = [send(0, 0, 0, 10), send(0, 4, 1, 10), send(0, 1, 12, 10), send(0, 5, 13, 10)]
+    asked = (star(), [chunk(0, [1, 2])], sends, 24.0)
+    cases.valid("certificate-joint-cuts", joint(asked, 12.99))
+    cases.valid("certificate-joint-cuts-weaker", joint(asked, 12.5))
+    cases.invalid("certificate-joint-cuts-too-late", "certificate", joint(asked, 13.0))
+    cases.invalid("certificate-joint-cuts-overstated", "certificate", joint(asked, 12.99, us=13.0))
+    cases.invalid("certificate-joint-cuts-that-pay-too-little", "certificate", joint(asked, 12.99, price=(1.9, 1.0)))
+    cases.invalid("certificate-joint-cuts-of-a-short-period", "certificate", joint(asked, 12.99, begins=[0.0, 8.9, 10.99]))
+    cases.invalid("certificate-joint-cuts-that-open-late", "certificate", joint(asked, 12.99, passed=11.1))
+    cases.invalid("certificate-joint-cuts-of-a-negative-weight", "format", joint(asked, 12.99, weight=-1.0))
+    cases.invalid("certificate-joint-cuts-of-no-kind", "format", joint(asked, 12.99, key="gpu"))
+    cases.invalid("certificate-joint-cuts-with-more", "format", joint(asked, 12.99, bytes=1.0))
+    cases.invalid("certificate-joint-cuts-where-a-switch-copies", "certificate", joint(
+        (star(multicast=True), [chunk(0, [1, 2])], sends, 24.0), 12.99))
+    # The same sums backwards: GPUs 1 and 2 to GPU 0, whose link is number 3.
+    added = [send(0, 2, 0, 10, transfer=0), send(0, 4, 1, 10, 1, transfer=0), send(0, 1, 12, 10, transfer=1), send(0, 3, 13, 10, 1, transfer=1)]
+    summed = (star(), [total([0, 1, 2], [0])], added, 24.0)
+    cases.valid("certificate-joint-cuts-of-sources", joint(summed, 12.99, place=(3, 9), key="source"))
+    cases.invalid("certificate-joint-cuts-of-sources-too-late", "certificate", joint(summed, 13.0, place=(3, 9), key="source"))
+    cases.invalid("certificate-joint-cuts-of-sources-of-multicast", "certificate", joint(asked, 12.99, key="source"))
+    cases.invalid("certificate-joint-cuts-where-a-switch-adds", "certificate", joint(
+        (star(reduce=True), [total([0, 1, 2], [0])], added, 24.0), 12.99, place=(3, 9), key="source"))
+
+
 def knowledge_by_when(cases):
     """A message costs 1 us on each link of three GPUs around a switch; 1 KB takes a thousandth of that."""
     def star(**keys):
@@ -605,6 +647,7 @@ def certificates(cases):
         bound=(10 + 0.5, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
     time_cuts(cases)
     prices_over_time(cases)
+    joint_cuts(cases)
     knowledge_by_when(cases)
     knowledge_of_messages_on_one_link(cases)
     metrics_with_periods(cases)

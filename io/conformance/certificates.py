@@ -9,6 +9,7 @@ from collections import defaultdict
 from fractions import Fraction
 
 from schedule_file import Invalid, check_keys, equal, index, number
+from timed_cuts import TIMED_PRICES, TOLERANCE, TimedPrices, bytes_that_start_open, fail, joint_cuts_bound
 
 
 def close(a, b):
@@ -88,10 +89,6 @@ def check_demand(s):
 
 
 # Certificates (FORMATS.md 3).
-
-def fail(sentence):
-    raise Invalid("certificate", sentence)
-
 
 def distances(s, origins, lengths=None, backwards=False):
     """One a node: the least sum of `lengths` (one a link; absent: latencies) from an origin, or to one."""
@@ -388,19 +385,7 @@ def time_cut_bound(s, certificate):
     alpha = [Fraction(number(x, "certificate: alpha_us")) for x in certificate["alpha_us"]]
     if len(alpha) != len(s.nodes):
         fail(f"{len(alpha)} times for {len(s.nodes)} nodes")
-    sums = all(chunk.reduce and len(chunk.destinations) == 1 and not chunk.held for chunk in s.chunks)
-    pairs = all(len(chunk.destinations) == 1 and len(chunk.sources) == 1 for chunk in s.chunks)
-    if backwards and (not (sums or pairs) or any(link.steps for link in s.links)):
-        fail("a time cut of a source is for data or sums with one destination each, without steps")
-    amount = Fraction(0)
-    for chunk in s.chunks:
-        if backwards:
-            separated = gpu in chunk.sources and chunk.destinations[0] != gpu and alpha[s.node_of_gpu[chunk.destinations[0]]] == 0
-        else:
-            homes = [chunk.holders(bit) for bit in range(chunk.full.bit_length())]
-            separated = gpu in chunk.destinations and any(
-                home and all(alpha[s.node_of_gpu[g]] <= (0 if g in chunk.told else chunk.ready[g]) for g in home) for home in homes)
-        amount += Fraction(chunk.bytes) if separated else 0
+    amount = bytes_that_start_open(s, gpu, alpha, backwards)
     if amount == 0:
         fail(f"nothing that GPU {gpu} {'has for others' if backwards else 'wants'} starts at open nodes alone")
     windows = {}
@@ -424,40 +409,10 @@ def time_cut_bound(s, certificate):
 
 def prices_bound(s, certificate):
     """In exact fractions: what bytes pay at least to be there in time, against what links can earn by then."""
-    check_keys(certificate, "certificate", {"kind", "from_us", "until_us", "place", "price"},
-               {"from_us", "until_us", "place", "price"})
-    begins = [Fraction(number(x, "certificate: from_us")) for x in certificate["from_us"]]
-    end = Fraction(number(certificate["until_us"], "certificate: until_us"))
-    places, values = certificate["place"], [Fraction(number(x, "certificate: price")) for x in certificate["price"]]
-    if not begins or begins[0] != 0 or any(a >= b for a, b in zip(begins, begins[1:] + [end])):
-        fail("periods have to begin at 0, to ascend and to end at until_us")
-    if any(link.steps for link in s.links):
-        fail("prices over time prove nothing where bandwidths change")
+    check_keys(certificate, "certificate", TIMED_PRICES, TIMED_PRICES)
     if any(len(chunk.sources) != 1 or len(chunk.destinations) != 1 for chunk in s.chunks):
         fail("prices over time are for data with one source and one destination each")
-    count, periods = len(s.links), len(begins)
-    rows = count + len(s.groups)
-    if len(places) != len(values) or any(value < 0 for value in values):
-        fail("there has to be a price that is not negative for each place")
-    for place, before in zip(places, [-1] + places):
-        if index(place, periods * rows, "certificate: place") <= before:
-            fail("places have to ascend")
-    # All are halves of halves: whole numbers of one small unit.
-    unit = max((value.denominator for value in values), default=1)
-    price, earned = defaultdict(int), Fraction(0)
-    for place, value in zip(places, values):
-        period, row = divmod(place, rows)
-        members = [l for l in ([row] if row < count else s.groups[row - count][1]) if not s.links[l].closed]
-        if not members:
-            continue
-        gbps = s.links[row].bandwidth if row < count else s.groups[row - count][2]
-        for l in members:
-            price[period, l] += int(value * unit)
-        earned += value * 1000 * Fraction(gbps) * ((begins + [end])[period + 1] - begins[period])
-
-    def later(period, us):
-        time = begins[period] + Fraction(us)
-        return None if time >= end else bisect.bisect_right(begins, time) - 1
+    prices = TimedPrices(s, certificate)
     leaving = defaultdict(list)  # behind a message cost, which is the second part of a place
     waits = defaultdict(set)
     for l, link in enumerate(s.links):
@@ -472,27 +427,25 @@ def prices_bound(s, certificate):
             paid, period, place = heapq.heappop(queue)
             if paid > best[period, place]:
                 continue
-            steps = [(0, period + 1 if period + 1 < periods else None, place)]
+            steps = [(0, period + 1 if period + 1 < prices.count else None, place)]
             if place[1] == 0:
-                steps += [(0, later(period, message), (place[0], message)) for message in waits[place[0]] if message > 0]
-            steps += [(price[period, l], later(period, s.links[l].latency), (s.links[l].dst, 0)) for l in leaving[place]]
+                steps += [(0, prices.later(period, message), (place[0], message)) for message in waits[place[0]] if message > 0]
+            steps += [(prices.of[period, l], prices.later(period, s.links[l].latency), (s.links[l].dst, 0)) for l in leaving[place]]
             for cost, then, to in steps:
                 if then is not None and paid + cost < best.get((then, to), math.inf):
                     best[then, to] = paid + cost
                     heapq.heappush(queue, (paid + cost, then, to))
-        return {place[0]: paid for (period, place), paid in best.items() if period == periods - 1 and place[1] == 0}
+        return {place[0]: paid for (period, place), paid in best.items() if period == prices.count - 1 and place[1] == 0}
     known, paid = {}, Fraction(0)
     for chunk in s.chunks:
         source, destination = chunk.sources[0], s.node_of_gpu[chunk.destinations[0]]
-        start = (s.node_of_gpu[source], bisect.bisect_right(begins, Fraction(chunk.ready[source])) - 1)
+        start = (s.node_of_gpu[source], prices.period_at(Fraction(chunk.ready[source])))
         if start not in known:
             known[start] = least_payments(start[0], start[1])
         if destination not in known[start]:
-            return [float(end)]  # nothing gets there in time
-        paid += Fraction(chunk.bytes) * Fraction(known[start][destination], unit)
-    if paid <= 0 or earned > paid * (1 + Fraction(1, 10 ** 12)):
-        fail(f"links can earn {float(earned)}, and bytes have to pay {float(paid)} only")
-    return [float(end)]
+            return [float(prices.end)]  # nothing gets there in time
+        paid += Fraction(chunk.bytes) * Fraction(known[start][destination], prices.unit)
+    return prices.bound(paid, TOLERANCE)
 
 
 def ascending(values, end, what):
@@ -665,7 +618,8 @@ def check_bound(s, finish):
     check_keys(s.bound, "lower_bound", {"us", "certificate"}, {"us", "certificate"})
     claimed = number(s.bound["us"], "lower_bound: us")
     kinds = {"latency": latency_bound, "cut": cut_bound, "metric": metric_bound, "partition": partition_bound,
-             "time_cut": time_cut_bound, "prices": prices_bound, "knowledge": knowledge_bound}
+             "time_cut": time_cut_bound, "prices": prices_bound, "knowledge": knowledge_bound,
+             "joint_cuts": joint_cuts_bound}
     try:
         kind = s.bound["certificate"]["kind"]
         if kind not in kinds:

@@ -11,6 +11,7 @@
 
 #include "congestion_prices.hpp"
 #include "rondo/bounds/cuts.hpp"
+#include "rondo/bounds/joint_cuts.hpp"
 #include "rondo/bounds/knowledge.hpp"
 #include "rondo/bounds/partitions.hpp"
 #include "rondo/bounds/prices.hpp"
@@ -179,6 +180,22 @@ void add_time_cut(const Instance& instance, const Symmetry& symmetry, double lat
   if (found) bounds.push_back(std::move(*found));
 }
 
+/// The symmetry of the links alone is not always one of what they share.
+Symmetry symmetry_of_all(const Instance& instance, const Symmetry& of_links, bool use_symmetry) {
+  const Topology& topology = *instance.topology;
+  return use_symmetry && !topology.shared_bandwidth().empty() ? find_symmetry(topology, instance.demand)
+                                                              : of_links;
+}
+
+void add_joint_cuts(const Instance& instance, const Toolbox& tools, const Symmetry& of_links,
+                    bool use_symmetry, const Deadline& deadline, std::vector<LowerBound>& bounds) {
+  if (!tools.simplex || !can_join_cuts(*instance.topology, instance.demand)) return;
+  auto found =
+      find_joint_cuts(*instance.topology, instance.demand, symmetry_of_all(instance, of_links, use_symmetry),
+                      *tools.simplex, best_of(bounds), deadline);
+  if (found) bounds.push_back(std::move(*found));
+}
+
 void add_knowledge(const Instance& instance, const Symmetry& symmetry, const Deadline& deadline,
                    std::vector<LowerBound>& bounds) {
   const Topology& topology = *instance.topology;
@@ -187,16 +204,14 @@ void add_knowledge(const Instance& instance, const Symmetry& symmetry, const Dea
   if (found) bounds.push_back(std::move(*found));
 }
 
-/// Where latency matters, or links share bandwidth, which a metric does not know; the symmetry of the links
-/// alone is not always one of what they share.
+/// Where latency matters, or links share bandwidth, which a metric does not know.
 void add_prices(const Instance& instance, const Toolbox& tools, const Symmetry& of_links, bool use_symmetry,
                 double latency_us, const Deadline& deadline, std::vector<LowerBound>& bounds) {
   const double best_us = std::ranges::max(bounds, {}, &LowerBound::us).us;
   const Topology& topology = *instance.topology;
   const bool shares = !topology.shared_bandwidth().empty();
   if (latency_us <= kLeastShareOfLatency * best_us && !shares) return;
-  const bool other = use_symmetry && shares;
-  const Symmetry symmetry = other ? find_symmetry(topology, instance.demand) : of_links;
+  const Symmetry symmetry = symmetry_of_all(instance, of_links, use_symmetry);
   auto found = find_prices(topology, instance.demand, symmetry, tools.column_master, best_us, deadline);
   if (found) bounds.push_back(std::move(*found));
 }
@@ -286,6 +301,7 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
   add_time_cut(instance, symmetry, latency_us, deadline, found.all);
   if (instance.demand.is_unicast() && !found.all.empty())
     add_prices(instance, tools, symmetry, use_symmetry, latency_us, deadline, found.all);
+  if (!found.all.empty()) add_joint_cuts(instance, tools, symmetry, use_symmetry, deadline, found.all);
   if (!found.all.empty()) add_knowledge(instance, symmetry, deadline, found.all);
 
   if (found.all.empty()) {

@@ -44,20 +44,37 @@ std::size_t PriceGrid::period_later(std::size_t period, double us) const {
 }
 
 PriceGrid price_grid(const std::vector<double>& delays_us, double until_us, std::size_t most_periods) {
-  const std::vector<double> sums = least_sums(delays_us, until_us, most_periods / 2);
   std::vector<std::pair<double, char>> begins;
-  for (const double sum : sums) begins.emplace_back(sum, 0);
-  for (const double sum : sums) {
+  for (const double sum : least_sums(delays_us, until_us, most_periods / 2)) {
+    begins.emplace_back(sum, 0);
     if (sum > 0 && sum < until_us) begins.emplace_back(until_us - sum, 1);
   }
+  return grid_of(std::move(begins), until_us, kEqual);
+}
+
+PriceGrid grid_of(std::vector<std::pair<double, char>> begins, double until_us, double equal) {
   std::ranges::sort(begins);
   PriceGrid grid{.from_us = {}, .moves_with_end = {}, .until_us = until_us};
   for (const auto& [us, moves] : begins) {
-    if (!grid.from_us.empty() && us - grid.from_us.back() < kEqual * until_us) continue;
+    if (!grid.from_us.empty() && us - grid.from_us.back() < equal * until_us) continue;
     grid.from_us.push_back(us);
     grid.moves_with_end.push_back(moves);
   }
   return grid;
+}
+
+PriceGrid moved(const PriceGrid& grid, double by_us) {
+  for (std::size_t period = 0; period < grid.size(); ++period) {
+    if (grid.growth(period) < 0)
+      by_us = std::min(by_us, grid.length_us(period) - kPriceRounding * grid.until_us);
+  }
+  PriceGrid later = grid;
+  if (by_us <= 0) return later;
+  later.until_us += by_us;
+  for (std::size_t period = 0; period < grid.size(); ++period) {
+    if (grid.moves_with_end[period]) later.from_us[period] += by_us;
+  }
+  return later;
 }
 
 double message_us_of(const Topology& topology, const Link& link) {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "price_grid.hpp"
+#include "priced_rows.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
@@ -20,10 +20,8 @@ namespace {
 constexpr int kMostEnds = 24;
 /// Of the bound: what a step has to gain.
 constexpr double kLeastMove = 1e-6;
-/// By this much the first end is later than what is proven, and every end earlier than where prices cease to
-/// prove it: rounding.
+/// By this much the first end is later than what is proven.
 constexpr double kFirstGain = 1e-6;
-constexpr double kRounding = 1e-11;
 constexpr std::size_t kMostPeriods = 24;
 /// With fewer there is little to gain.
 constexpr std::size_t kLeastPeriods = 6;
@@ -34,13 +32,6 @@ constexpr double kColumnsGap = 1e-6;
 constexpr double kMostWork = 2e7;
 /// Pricings of a flow that there has to be work for.
 constexpr double kLeastPricings = 60;
-
-/// What rows of the flow stand for in each period: links or groups that are alike.
-struct AlikeRows {
-  std::vector<std::size_t> rows;  ///< of PricesCertificate
-  std::vector<LinkId> links;      ///< of all of them, those of several groups so many times
-  double GBps = 0;                ///< of all
-};
 
 /// Of data that origins send which are alike: that of one of them.
 struct AlikeOrigins {
@@ -58,8 +49,8 @@ class PricesSearch {
         make_master_(make_master),
         deadline_(deadline),
         delays_us_(delays_of(topology)),
+        rows_(topology, symmetry),
         communicator_(make_local_communicator()) {
-    join_rows(symmetry);
     join_origins(symmetry);
     number_places();
   }
@@ -74,11 +65,10 @@ class PricesSearch {
       const PriceGrid grid = price_grid(delays_us_, us, periods);
       const auto prices = prices_at(grid, step == 0);
       if (!prices) break;
-      const double gain_us = std::min(us, newton_step(grid, *prices));
+      const double gain_us = std::min(us, rows_.newton_step(grid, prices->of_row, prices->payments));
       if (prices->payments > 1) {
-        keep(certificate(grid, prices->of_row));
-        const PriceGrid later = moved(grid, gain_us);
-        keep(certificate(later, prices->of_row));
+        keep(rows_.certificate(grid, prices->of_row));
+        keep(rows_.certificate(moved(grid, gain_us), prices->of_row));
         early = {us, prices->payments};
       } else {
         late = {us, prices->payments};
@@ -112,29 +102,6 @@ class PricesSearch {
     std::vector<double> of_row;  ///< period by period; what rows earn sums to 1
     double payments = 0;
   };
-
-  void join_rows(const Symmetry& symmetry) {
-    std::map<int, AlikeRows> of_orbit;
-    for (std::size_t l = 0; l < topology_.num_links(); ++l) {
-      AlikeRows& alike = of_orbit[symmetry.link_orbit[l]];
-      alike.rows.push_back(l);
-      alike.links.emplace_back(l);
-      alike.GBps += topology_.links()[l].bandwidth_GBps;
-    }
-    std::map<std::pair<double, std::vector<int>>, AlikeRows> of_groups;
-    for (std::size_t i = 0; i < topology_.shared_bandwidth().size(); ++i) {
-      const SharedBandwidth& group = topology_.shared_bandwidth()[i];
-      std::vector<int> orbits;
-      for (const LinkId l : group.links) orbits.push_back(symmetry.link_orbit[l.index()]);
-      std::ranges::sort(orbits);
-      AlikeRows& alike = of_groups[{group.bandwidth_GBps, std::move(orbits)}];
-      alike.rows.push_back(topology_.num_links() + i);
-      alike.links.insert(alike.links.end(), group.links.begin(), group.links.end());
-      alike.GBps += group.bandwidth_GBps;
-    }
-    for (auto& [orbit, alike] : of_orbit) rows_.push_back(std::move(alike));
-    for (auto& [key, alike] : of_groups) rows_.push_back(std::move(alike));
-  }
 
   void join_origins(const Symmetry& symmetry) {
     std::map<int, std::set<GpuId>> origins_of_orbit;
@@ -201,7 +168,7 @@ class PricesSearch {
         if (arrival < periods)
           flow.graph.arcs.push_back({node(period, tail_of_link_[l]), node(arrival, link.dst.index())});
       }
-      for (const AlikeRows& alike : rows_) {
+      for (const AlikeRows& alike : rows_.all()) {
         CapacityRow row{{}, alike.GBps * kBytesPerUsPerGBps * grid.length_us(period)};
         for (const LinkId l : alike.links) {
           if (arc_of[l.index()] >= 0) row.arcs.push_back(arc_of[l.index()]);
@@ -248,53 +215,6 @@ class PricesSearch {
     return Prices{solution.row_price, solution.bound};
   }
 
-  /// By how much later the end may be until the links earn as much as the bytes have to pay, with periods
-  /// that change in length alone; below 0 where they earn too much.
-  double newton_step(const PriceGrid& grid, const Prices& prices) const {
-    double growth = 0;
-    for (std::size_t period = 0; period < grid.size(); ++period) {
-      double earned = 0;
-      for (std::size_t r = 0; r < rows_.size(); ++r)
-        earned += prices.of_row[period * rows_.size() + r] * rows_[r].GBps * kBytesPerUsPerGBps;
-      growth += earned * grid.growth(period);
-    }
-    const double step_us = growth > 0 ? (prices.payments - 1) / growth : grid.until_us;
-    return step_us - kRounding * grid.until_us;
-  }
-
-  /// The same periods with an end that is so much later, as far as none of them vanishes.
-  PriceGrid moved(const PriceGrid& grid, double by_us) const {
-    for (std::size_t period = 0; period < grid.size(); ++period) {
-      if (grid.growth(period) < 0)
-        by_us = std::min(by_us, grid.length_us(period) - kRounding * grid.until_us);
-    }
-    PriceGrid later = grid;
-    if (by_us <= 0) return later;
-    later.until_us += by_us;
-    for (std::size_t period = 0; period < grid.size(); ++period) {
-      if (grid.moves_with_end[period]) later.from_us[period] += by_us;
-    }
-    return later;
-  }
-
-  PricesCertificate certificate(const PriceGrid& grid, const std::vector<double>& price) const {
-    const std::size_t all_rows = topology_.num_links() + topology_.shared_bandwidth().size();
-    std::map<std::size_t, double> at;
-    for (std::size_t period = 0; period < grid.size(); ++period) {
-      for (std::size_t r = 0; r < rows_.size(); ++r) {
-        const double value = price[period * rows_.size() + r];
-        if (value <= 0) continue;
-        for (const std::size_t row : rows_[r].rows) at[period * all_rows + row] = value;
-      }
-    }
-    PricesCertificate prices{.from_us = grid.from_us, .until_us = grid.until_us, .place = {}, .price = {}};
-    for (const auto& [place, value] : at) {
-      prices.place.push_back(static_cast<std::int32_t>(place));
-      prices.price.push_back(value);
-    }
-    return prices;
-  }
-
   void keep(PricesCertificate prices) {
     if (prices.until_us <= proven_us_) return;
     try {
@@ -311,8 +231,8 @@ class PricesSearch {
   const MakeColumnMaster& make_master_;
   const Deadline& deadline_;
   std::vector<double> delays_us_;
+  PricedRows rows_;
   std::unique_ptr<Communicator> communicator_;
-  std::vector<AlikeRows> rows_ = {};
   std::vector<AlikeOrigins> origins_ = {};
   std::size_t num_places_ = 0;
   std::vector<std::size_t> tail_of_link_ = {};

@@ -58,6 +58,10 @@ struct Summary {
   std::string operator()(const PricesCertificate& c) const {
     return fmt::format("prices of links in {} periods", c.from_us.size());
   }
+  std::string operator()(const JointCutsCertificate& c) const {
+    return fmt::format("{} time cuts that share the links, in {} periods", c.cuts.size(),
+                       c.prices.from_us.size());
+  }
   std::string operator()(const KnowledgeCertificate& c) const {
     return fmt::format("what GPU {} can {} of {} GPUs by when, in {} steps", c.gpu.value,
                        c.backwards ? "be rid of, for each" : "have", c.sources.size(), c.times_us.size() - 1);

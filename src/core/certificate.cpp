@@ -23,16 +23,19 @@ double bytes_entering(const Topology& topology, const Demand& demand, const std:
   return bytes;
 }
 
+bool differs_in_latency(const Topology& topology, const SharedBandwidth& group) {
+  const double latency_us = topology.link(group.links.front()).latency_us;
+  return std::ranges::any_of(group.links,
+                             [&](LinkId l) { return topology.link(l).latency_us != latency_us; });
+}
+
 /// The transposed problem without what would keep it from being one, which weakens no bound: ready times, and
 /// shared bandwidth of links whose latencies differ.
 Topology transposed_links(const Topology& topology) {
   if (topology.shared_bandwidth().empty()) return transposed(topology);
   TopologyData data = topology.data();
-  std::erase_if(data.shared_bandwidth, [&](const SharedBandwidth& group) {
-    const double latency_us = topology.link(group.links.front()).latency_us;
-    return std::ranges::any_of(group.links,
-                               [&](LinkId l) { return topology.link(l).latency_us != latency_us; });
-  });
+  std::erase_if(data.shared_bandwidth,
+                [&](const SharedBandwidth& group) { return differs_in_latency(topology, group); });
   return transposed(Topology(std::move(data)));
 }
 
@@ -77,6 +80,14 @@ double bound(const Topology& topology, const Demand& demand, const Certificate& 
     return bound_of_gpu(topology, demand, *time_cut);
   if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate))
     return bound_of_gpu(topology, demand, *knowledge);
+  if (const auto* joint = std::get_if<JointCutsCertificate>(&certificate)) {
+    // Prices number the groups, of which the transposed problem would have fewer.
+    const auto differs = [&](const SharedBandwidth& group) { return differs_in_latency(topology, group); };
+    if (joint->backwards && std::ranges::any_of(topology.shared_bandwidth(), differs))
+      certificates::refuse_certificate(
+          "joint cuts of sources prove nothing where links of a group differ in latency");
+    return bound_of_gpu(topology, demand, *joint);
+  }
   if (demand.kind() == DemandKind::reduction) {
     if (topology.has_bandwidth_steps())
       certificates::refuse_certificate("a cut or metric of sums proves nothing where bandwidth changes");
@@ -95,8 +106,8 @@ double bound(const Topology& topology, const Demand& demand, const Certificate& 
 }  // namespace
 
 std::string certificate_kind(const Certificate& certificate) {
-  static constexpr const char* kNames[] = {"latency",  "cut",    "metric",   "partition",
-                                           "time_cut", "prices", "knowledge"};
+  static constexpr const char* kNames[] = {"latency",  "cut",    "metric",    "partition",
+                                           "time_cut", "prices", "knowledge", "joint_cuts"};
   return kNames[certificate.index()];
 }
 

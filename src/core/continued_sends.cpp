@@ -53,6 +53,8 @@ class SwitchPairing {
     }
     if (demand_ != nullptr) pair_by_pace(leaving);
     pair_all(leaving, Wanted::any);
+    const auto adds = [](const Send& each) { return each.op == SendOp::reduce; };
+    if (demand_ == nullptr && std::ranges::none_of(sends, adds)) untangle();
     if (topology.has_adding_switches()) add_up();
   }
 
@@ -175,6 +177,89 @@ class SwitchPairing {
       pace_[index(section)] = pace_with(is_new ? Pace{} : pace_[index(section)], out);
     }
     return true;
+  }
+
+  /// The sends that `last` continues, itself first.
+  std::vector<int> chain(int last) const {
+    std::vector<int> sends;
+    for (int s = last; s >= 0; s = continued_[index(s)]) sends.push_back(s);
+    return sends;
+  }
+  /// Whether it comes through a switch twice, which no transfer has a reason to: of some that pass a switch
+  /// at one instant without numbers, two were taken for each other.
+  bool is_tangled(int last) const {
+    std::vector<NodeId> nodes;
+    for (int s = last; s >= 0; s = continued_[index(s)]) {
+      if (std::ranges::find(nodes, dst(s)) != nodes.end()) return true;
+      nodes.push_back(dst(s));
+    }
+    return false;
+  }
+  double slowest_GBps(int last) const {
+    double GBps = topology_.link(send(last).link).bandwidth_GBps;
+    for (const int s : chain(last)) GBps = std::min(GBps, topology_.link(send(s).link).bandwidth_GBps);
+    return GBps;
+  }
+
+  void untangle() {
+    std::vector<int> tangled;
+    for (int s = 0; s < static_cast<int>(sends_.size()); ++s) {
+      if (continued_[index(s)] >= 0 && topology_.is_gpu(dst(s)) && is_tangled(s)) tangled.push_back(s);
+    }
+    if (tangled.empty()) return;
+    std::unordered_map<std::uint64_t, std::vector<int>> leaving;  // of chunk and switch
+    std::vector<std::vector<int>> onward(sends_.size());
+    for (int s = 0; s < static_cast<int>(sends_.size()); ++s) {
+      if (continued_[index(s)] < 0) continue;
+      leaving[key(s, src(s))].push_back(s);
+      onward[index(continued_[index(s)])].push_back(s);
+    }
+    for (const int last : tangled) {
+      const std::vector<int> ways = chain(last);
+      for (const int s : ways) {
+        if (continued_[index(s)] < 0 || !is_tangled(last)) break;
+        for (const int other : leaving[key(s, src(s))]) {
+          if (exchange_if_better(s, other, onward)) break;
+        }
+      }
+    }
+    for (int s = 0; s < static_cast<int>(sends_.size()); ++s) {
+      if (continued_[index(s)] >= 0) first_send_[index(s)] = chain(s).back();
+    }
+  }
+
+  /// Two that leave a switch continue each what the other has, if fewer are tangled then and none may be
+  /// faster or slower by it.
+  bool exchange_if_better(int a, int b, std::vector<std::vector<int>>& onward) {
+    const int before_a = continued_[index(a)];
+    const int before_b = continued_[index(b)];
+    const Forwarding forwarding = topology_.node(src(a)).forwarding;
+    if (before_a == before_b || !can_continue(send(before_a), send(b), forwarding) ||
+        !can_continue(send(before_b), send(a), forwarding))
+      return false;
+    // Without latency one may carry on the other.
+    const auto carries_on = [&](int last, int first) { return std::ranges::count(chain(last), first) > 0; };
+    if (carries_on(before_a, b) || carries_on(before_b, a)) return false;
+    std::vector<int> ends = {a, b};
+    for (std::size_t i = 0; i < ends.size(); ++i)
+      ends.insert(ends.end(), onward[index(ends[i])].begin(), onward[index(ends[i])].end());
+    std::vector<double> slowest_GBps_before;
+    for (const int end : ends) slowest_GBps_before.push_back(slowest_GBps(end));
+    const auto count = [&] { return std::ranges::count_if(ends, [&](int end) { return is_tangled(end); }); };
+    const auto tangled_before = count();
+    const auto exchange = [&] {
+      std::ranges::replace(onward[index(continued_[index(a)])], a, b);
+      std::ranges::replace(onward[index(continued_[index(b)])], b, a);
+      std::swap(continued_[index(a)], continued_[index(b)]);
+    };
+    exchange();
+    bool is_alike = true;
+    for (std::size_t i = 0; i < ends.size(); ++i)
+      is_alike =
+          is_alike && (!onward[index(ends[i])].empty() || slowest_GBps(ends[i]) == slowest_GBps_before[i]);
+    if (is_alike && count() < tangled_before) return true;
+    exchange();
+    return false;
   }
 
   /// What enters an adding switch and is continued by nothing joins the first send of its chunk that it could

@@ -135,13 +135,18 @@ Certificate Subfabric::certificate_inside(const Certificate& certificate) const 
     return inside;
   }
   if (const auto* time_cut = std::get_if<TimeCutCertificate>(&certificate)) {
-    check_range("times", time_cut->alpha_us.size(), node_inside_.size());
-    TimeCutCertificate inside{
-        .gpu = place_in(members_, time_cut->gpu), .alpha_us = {}, .backwards = time_cut->backwards};
-    for (const NodeId n : node_outside_) inside.alpha_us.push_back(time_cut->alpha_us[n.index()]);
-    return inside;
+    return TimeCutCertificate{.gpu = place_in(members_, time_cut->gpu),
+                              .alpha_us = times_inside(time_cut->alpha_us),
+                              .backwards = time_cut->backwards};
   }
   if (const auto* prices = std::get_if<PricesCertificate>(&certificate)) return prices_inside(*prices);
+  if (const auto* joint = std::get_if<JointCutsCertificate>(&certificate)) {
+    JointCutsCertificate inside{
+        .prices = prices_inside(joint->prices), .cuts = {}, .backwards = joint->backwards};
+    for (const WeightedTimeCut& cut : joint->cuts)
+      inside.cuts.push_back({place_in(members_, cut.gpu), cut.weight, times_inside(cut.alpha_us)});
+    return inside;
+  }
   if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate))
     return knowledge_inside(*knowledge);
   const auto& partition = std::get<PartitionCertificate>(certificate);
@@ -184,14 +189,20 @@ Certificate Subfabric::certificate_of_whole(const Certificate& certificate) cons
     return whole;
   }
   if (const auto* time_cut = std::get_if<TimeCutCertificate>(&certificate)) {
-    TimeCutCertificate whole{.gpu = members_[time_cut->gpu.index()],
-                             .alpha_us = std::vector<double>(node_inside_.size(), 0.0),
-                             .backwards = time_cut->backwards};
-    for (std::size_t n = 0; n < node_outside_.size(); ++n)
-      whole.alpha_us[node_outside_[n].index()] = time_cut->alpha_us[n];
-    return whole;
+    return TimeCutCertificate{.gpu = members_[time_cut->gpu.index()],
+                              .alpha_us = times_of_whole(time_cut->alpha_us),
+                              .backwards = time_cut->backwards};
   }
   if (const auto* prices = std::get_if<PricesCertificate>(&certificate)) return prices_of_whole(*prices);
+  if (const auto* joint = std::get_if<JointCutsCertificate>(&certificate)) {
+    JointCutsCertificate whole{
+        .prices = prices_of_whole(joint->prices), .cuts = joint->cuts, .backwards = joint->backwards};
+    for (WeightedTimeCut& cut : whole.cuts) {
+      cut.gpu = members_[cut.gpu.index()];
+      cut.alpha_us = times_of_whole(cut.alpha_us);
+    }
+    return whole;
+  }
   if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate)) {
     KnowledgeCertificate whole = *knowledge;
     whole.gpu = members_[knowledge->gpu.index()];
@@ -206,6 +217,19 @@ Certificate Subfabric::certificate_of_whole(const Certificate& certificate) cons
   for (std::size_t n = 0; n < node_outside_.size(); ++n)
     whole.part[node_outside_[n].index()] = partition.part[n];
   return whole;
+}
+
+std::vector<double> Subfabric::times_inside(const std::vector<double>& alpha_us) const {
+  check_range("times", alpha_us.size(), node_inside_.size());
+  std::vector<double> inside_us;
+  for (const NodeId n : node_outside_) inside_us.push_back(alpha_us[n.index()]);
+  return inside_us;
+}
+
+std::vector<double> Subfabric::times_of_whole(const std::vector<double>& alpha_us) const {
+  std::vector<double> whole_us(node_inside_.size(), 0.0);
+  for (std::size_t n = 0; n < node_outside_.size(); ++n) whole_us[node_outside_[n].index()] = alpha_us[n];
+  return whole_us;
 }
 
 std::vector<NodeId> Subfabric::nodes_inside(const std::vector<NodeId>& nodes) const {

@@ -119,6 +119,7 @@ Certificate transposed(Certificate certificate) {
     time_cut->backwards = !time_cut->backwards;
   if (auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate))
     knowledge->backwards = !knowledge->backwards;
+  if (auto* joint = std::get_if<JointCutsCertificate>(&certificate)) joint->backwards = !joint->backwards;
   return certificate;
 }
 

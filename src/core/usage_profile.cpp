@@ -18,11 +18,12 @@ double UsageProfile::room_from(double start_us, double occupied_us, double amoun
   const double limit = capacity_ * (1 + kProfileRounding) - amount;
   if (limit < 0) return std::numeric_limits<double>::infinity();
   start_us = std::max(start_us, forgotten_us_);
+  double end_us = start_us + occupied_us;
+  double slack = time_slack_us(end_us);
+  auto behind = std::ranges::lower_bound(steps_, end_us - slack, {}, &Step::from_us);
   for (;;) {
-    const double end_us = start_us + occupied_us;
-    const double slack = time_slack_us(end_us);
     // The last step in the way decides.
-    auto step = std::ranges::lower_bound(steps_, end_us - slack, {}, &Step::from_us);
+    auto step = behind;
     double until_us = step == steps_.end() ? std::numeric_limits<double>::infinity() : step->from_us;
     while (step != steps_.begin() && until_us > start_us + slack && (step - 1)->used <= limit) {
       --step;
@@ -30,6 +31,9 @@ double UsageProfile::room_from(double start_us, double occupied_us, double amoun
     }
     if (step == steps_.begin() || until_us <= start_us + slack) return start_us;
     start_us = until_us;
+    end_us = start_us + occupied_us;
+    slack = time_slack_us(end_us);
+    while (behind != steps_.end() && behind->from_us < end_us - slack) ++behind;
   }
 }
 

@@ -123,6 +123,20 @@ std::string words_of(const ProvenSchedule& proven, const PricesCertificate& pric
       count_of(prices.from_us.size(), "period"), short_number(proven.lower_bound->us));
 }
 
+std::string words_of(const ProvenSchedule& proven, const JointCutsCertificate& joint) {
+  std::set<GpuId> gpus;
+  for (const WeightedTimeCut& cut : joint.cuts) gpus.insert(cut.gpu);
+  return fmt::format(
+      "For each of {} to have all it wants by {} us, data must pass in time from where it is at first to "
+      "where "
+      "it would be missing. A switch that does not copy passes each byte on to one place, so that the {} of "
+      "the "
+      "certificate share what links can carry by then; its prices, for {}, show that they need more.{}",
+      count_of(gpus.size(), "GPU"), short_number(proven.lower_bound->us), count_of(joint.cuts.size(), "cut"),
+      count_of(joint.prices.from_us.size(), "period"),
+      joint.backwards ? " (Here all of it with time run backwards: the GPUs are sources.)" : "");
+}
+
 std::string words_of(const ProvenSchedule& proven, const KnowledgeCertificate& knowledge) {
   const std::string gpu = node_label(proven.topology, proven.topology.node_of(knowledge.gpu));
   const std::string mirrored =

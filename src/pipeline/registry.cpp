@@ -62,8 +62,8 @@ std::optional<EngineInfo> sketched_engine(const std::string& name, std::shared_p
 }
 
 Toolbox make_toolbox() {
-  return {all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master,
-          make_cadical_solver()};
+  return {all_formulations(),     make_clp_solver(),     make_cbc_solver(),
+          make_clp_column_master, make_cadical_solver(), make_clp_solver()};
 }
 
 }  // namespace rondo

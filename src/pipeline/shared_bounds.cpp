@@ -32,6 +32,12 @@ auto members_of(SameAs<PricesCertificate> auto& c) {
 auto members_of(SameAs<KnowledgeCertificate> auto& c) {
   return std::tie(c.gpu, c.sources, c.sets, c.times_us, c.backwards);
 }
+auto members_of(SameAs<WeightedTimeCut> auto& c) {
+  return std::tie(c.gpu, c.weight, c.alpha_us);
+}
+auto members_of(SameAs<JointCutsCertificate> auto& c) {
+  return std::tie(c.prices, c.cuts, c.backwards);
+}
 
 namespace {
 
@@ -62,8 +68,11 @@ LowerBound read(MessageReader& message) {
     case 5:
       message.read(bound.certificate.emplace<5>());
       break;
-    default:
+    case 6:
       message.read(bound.certificate.emplace<6>());
+      break;
+    default:
+      message.read(bound.certificate.emplace<7>());
   }
   return bound;
 }

@@ -36,6 +36,9 @@ PROBLEMS = [
     "--policy orbits-constant --concurrency 2 --chunks 1",
     f"--topology {FAST_UPLINKS} --collective allgather --size 6MB --engine list --policy rarest-fitting --chunks 2",
     "--topology dgx1 --collective reduce_scatter --size 8MB --improve-work 1e5",
+    # In its switches many sums pass at one instant; its bound is one of joint cuts.
+    "--topology fat_tree:leaves=4,gpus=4,spines=2 --collective reduce_scatter --size 64KB --engine list --policy soonest "
+    "--chunks 4 --improve-work 0",
     "--topology mesh:dims=2x3 --collective allreduce --size 6MB",
     "--topology star:chassis=4,gpus=1 --collective allreduce --size 4MB --engine spanning",
     "--topology MESSAGES --collective allgather --size 64KB --improve-work 1e5",

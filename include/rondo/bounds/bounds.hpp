@@ -30,9 +30,10 @@ struct Bounds {
 /// metric: the duals of the steady-state flow, or the prices of a balanced routing where the flow was too
 /// large to be solved; for data with several destinations beside others a metric with periods: the duals of
 /// a packing of Steiner trees; for sums that several want partitions; at last a time cut, if it proves more
-/// than all these, and so knowledge where messages cost. For sums for one GPU each all this is done on the
-/// transposed problem, which `steady` is then of. Past the limits' seconds weaker bounds do. Throws
-/// Error(bad_data) where nothing has to move. Collective where tools.on_all_ranks.
+/// than all these, and so joint cuts where not all switches copy and knowledge where messages cost. For sums
+/// for one GPU each all this is done on the transposed problem, which `steady` is then of. Past the limits'
+/// seconds weaker bounds do. Throws Error(bad_data) where nothing has to move. Collective where
+/// tools.on_all_ranks.
 Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_symmetry = true,
                     const SolveLimits& limits = {});
 

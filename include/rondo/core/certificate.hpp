@@ -84,6 +84,27 @@ struct PricesCertificate {
   std::vector<double> price;        ///< one a place, >= 0; 0 elsewhere
 };
 
+/// One of the time cuts that are taken together.
+struct WeightedTimeCut {
+  GpuId gpu;
+  double weight = 0;             ///< >= 0
+  std::vector<double> alpha_us;  ///< as of TimeCutCertificate
+
+  friend bool operator==(const WeightedTimeCut&, const WeightedTimeCut&) = default;
+};
+
+/// Time cuts of several GPUs that share the links, for fabrics where not all switches copy: what passes such
+/// a switch serves but one of those that it leads to. Prices over time pay for it: a byte on its way between
+/// places that may copy, over such switches alone, pays at least the weights of the time cuts that it takes
+/// it through, from open to closed. If these, each times what has to pass, are as much as links can earn, no
+/// schedule ends earlier (FORMATS.md 3).
+struct JointCutsCertificate {
+  PricesCertificate prices;  ///< until_us is the bound
+  std::vector<WeightedTimeCut> cuts;
+  /// For demand of kind unicast or reduction: what the GPUs have for others, in the transposed problem.
+  bool backwards = false;
+};
+
 /// What GPUs can have by when, where messages cost: what `gpu` wants of the sources named doubles only as
 /// often as messages follow one another. Until the last of the times it cannot have all of it (FORMATS.md 3).
 struct KnowledgeCertificate {
@@ -95,8 +116,9 @@ struct KnowledgeCertificate {
   bool backwards = false;
 };
 
-using Certificate = std::variant<LatencyCertificate, CutCertificate, MetricCertificate, PartitionCertificate,
-                                 TimeCutCertificate, PricesCertificate, KnowledgeCertificate>;
+using Certificate =
+    std::variant<LatencyCertificate, CutCertificate, MetricCertificate, PartitionCertificate,
+                 TimeCutCertificate, PricesCertificate, KnowledgeCertificate, JointCutsCertificate>;
 
 /// A time before which no schedule of the demand can end, in any number of chunks.
 struct LowerBound {
@@ -104,7 +126,7 @@ struct LowerBound {
   Certificate certificate;
 };
 
-/// "latency", "cut", "metric", "partition", "time_cut", "prices", "knowledge".
+/// "latency", "cut", "metric", "partition", "time_cut", "prices", "knowledge", "joint_cuts".
 std::string certificate_kind(const Certificate& certificate);
 
 /// Bytes that must leave S. Unicast: every pair that crosses. Else a contribution counts once: data if all
@@ -115,9 +137,9 @@ double bytes_leaving(const Topology& topology, const Demand& demand, const std::
 
 /// Derives the bound (us) from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one
 /// equation in T, solved in closed form). Where bandwidth changes, a link's bytes are the integral over time.
-/// Shared bandwidth, message costs and ready times are left out of account, which never overstates; a time
-/// cut and prices alone count them, and knowledge counts the last two. Demand of kind reduction: what the
-/// certificate proves of the transposed problem, a latency pair, a time cut and knowledge of a destination
+/// Shared bandwidth, message costs and ready times are left out of account, which never overstates; time
+/// cuts and prices alone count them, and knowledge counts the last two. Demand of kind reduction: what the
+/// certificate proves of the transposed problem, a latency pair, time cuts and knowledge of a destination
 /// apart. Links that no GPU of S reaches carry nothing and are left out. Throws Error(bad_data) when the
 /// certificate does not hold: a pair that exchanges nothing, ids out of range, no byte to leave S or other
 /// bytes than stated (1e-9 relative), no link out of S that leads to all who want some data, a length that is

@@ -36,6 +36,8 @@ class Subfabric {
   /// Those that are there. Throws Error(bad_data) for one that `whole` does not have.
   std::vector<NodeId> nodes_inside(const std::vector<NodeId>& nodes) const;
   KnowledgeCertificate knowledge_inside(const KnowledgeCertificate& knowledge) const;
+  std::vector<double> times_inside(const std::vector<double>& alpha_us) const;
+  std::vector<double> times_of_whole(const std::vector<double>& alpha_us) const;
   PricesCertificate prices_inside(const PricesCertificate& prices) const;
   PricesCertificate prices_of_whole(const PricesCertificate& prices) const;
 

@@ -70,6 +70,7 @@ struct Toolbox {
   std::shared_ptr<const Solver> milp;
   MakeColumnMaster column_master = nullptr;
   std::shared_ptr<const SatSolver> sat = nullptr;
+  std::shared_ptr<const Solver> simplex = nullptr;  ///< for small linear programs, on this rank alone
   LpMethod method = LpMethod::by_size;
   /// Collective, where it is there: the steady-state flow by Dantzig-Wolfe columns over all ranks.
   std::function<FlowByColumns(const Instance&)> flow_by_columns = nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "kinds.hpp"
 #include "rondo/core/error.hpp"
@@ -70,6 +71,44 @@ double ready_of_holder(const Contribution& part, GpuId holder) {
   const auto sources = part.all_sources();
   const auto at = std::ranges::lower_bound(sources, holder) - sources.begin();
   return part.source_ready_us[static_cast<std::size_t>(at)];
+}
+
+void check_opening(const Topology& topology, GpuId gpu, const std::vector<double>& alpha_us) {
+  if (!gpu.valid() || gpu.index() >= topology.num_gpus()) {
+    refuse_certificate(
+        fmt::format("GPU {} does not exist; GPUs are 0 to {}", gpu.value, topology.num_gpus() - 1));
+  }
+  if (alpha_us.size() != topology.num_nodes()) {
+    refuse_certificate(fmt::format("the time cut has {} times; the fabric has {} nodes", alpha_us.size(),
+                                   topology.num_nodes()));
+  }
+  for (std::size_t n = 0; n < alpha_us.size(); ++n) {
+    if (!(alpha_us[n] >= 0) || !std::isfinite(alpha_us[n])) {
+      refuse_certificate(
+          fmt::format("node {} opens at {} us; times are finite and not negative", n, alpha_us[n]));
+    }
+  }
+}
+
+long double bytes_that_start_open(const Topology& topology, const Demand& demand, GpuId gpu,
+                                  const std::vector<double>& alpha_us) {
+  const auto is_open = [&](const Contribution& part, GpuId holder) {
+    return alpha_us[topology.node_of(holder).index()] <= ready_of_holder(part, holder);
+  };
+  const auto all_open = [&](const Contribution& part, std::span<const GpuId> holders) {
+    return !holders.empty() && std::ranges::all_of(holders, [&](GpuId g) { return is_open(part, g); });
+  };
+  const auto starts_open = [&](const Contribution& part) {
+    const auto sources = part.all_sources();
+    if (!part.reduce) return all_open(part, sources);
+    if (part.held.empty()) return std::ranges::any_of(sources, [&](GpuId g) { return is_open(part, g); });
+    return std::ranges::any_of(sources, [&](GpuId g) { return all_open(part, holders_of(part, g)); });
+  };
+  long double bytes = 0;
+  for (const Contribution& part : demand.contributions()) {
+    if (std::ranges::binary_search(part.destinations, gpu) && starts_open(part)) bytes += part.bytes;
+  }
+  return bytes;
 }
 
 bool has_to_leave(const Topology& topology, const Contribution& part, const std::vector<char>& inside) {

@@ -28,6 +28,8 @@ double bound(const Topology& topology, const Demand& demand, const PartitionCert
 /// Of a destination: `backwards` is not looked at.
 double bound(const Topology& topology, const Demand& demand, const TimeCutCertificate& cut);
 double bound(const Topology& topology, const Demand& demand, const PricesCertificate& prices);
+/// Of destinations; where it is `backwards` this is the transposed problem.
+double bound(const Topology& topology, const Demand& demand, const JointCutsCertificate& joint);
 /// Of a destination; of one that is `backwards` this is the transposed problem.
 double bound(const Topology& topology, const Demand& demand, const KnowledgeCertificate& knowledge);
 
@@ -51,6 +53,12 @@ bool for_everybody(const Topology& topology, const Contribution& part);
 std::vector<GpuId> holders_of(const Contribution& part, GpuId source);
 /// When one of them has it; what is told to be held of a sum, from 0 on.
 double ready_of_holder(const Contribution& part, GpuId holder);
+/// Refuses a GPU that does not exist and times that are not one a node, finite and not negative.
+void check_opening(const Topology& topology, GpuId gpu, const std::vector<double>& alpha_us);
+/// Of what `gpu` wants, the bytes that nobody has before it is open there: of a sum, once, if that is so of
+/// the data of one source. Node v is open from alpha(v) on.
+long double bytes_that_start_open(const Topology& topology, const Demand& demand, GpuId gpu,
+                                  const std::vector<double>& alpha_us);
 /// Whether some of what makes up `part` is held in S alone and wanted outside, so that all its bytes have to
 /// leave S.
 bool has_to_leave(const Topology& topology, const Contribution& part, const std::vector<char>& inside);

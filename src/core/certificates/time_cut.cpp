@@ -33,33 +33,11 @@ struct Piece {
 class Check {
  public:
   Check(const Topology& topology, const TimeCutCertificate& cut) : topology_(topology), cut_(cut) {
-    if (!cut.gpu.valid() || cut.gpu.index() >= topology.num_gpus()) {
-      refuse_certificate(
-          fmt::format("GPU {} does not exist; GPUs are 0 to {}", cut.gpu.value, topology.num_gpus() - 1));
-    }
-    if (cut.alpha_us.size() != topology.num_nodes()) {
-      refuse_certificate(fmt::format("the time cut has {} times; the fabric has {} nodes",
-                                     cut.alpha_us.size(), topology.num_nodes()));
-    }
-    for (std::size_t n = 0; n < cut.alpha_us.size(); ++n) {
-      if (!(cut.alpha_us[n] >= 0) || !std::isfinite(cut.alpha_us[n])) {
-        refuse_certificate(
-            fmt::format("node {} opens at {} us; times are finite and not negative", n, cut.alpha_us[n]));
-      }
-    }
+    check_opening(topology, cut.gpu, cut.alpha_us);
     if (!(bound_us() > 0)) refuse_certificate("the GPU is open from 0 us on; that proves nothing");
   }
 
   double bound_us() const { return alpha(topology_.node_of(cut_.gpu)); }
-
-  /// Of what the GPU wants, the bytes that nobody has before it is open there; a sum once.
-  Wide separated_bytes(const Demand& demand) const {
-    Wide bytes = 0;
-    for (const Contribution& part : demand.contributions()) {
-      if (std::ranges::binary_search(part.destinations, cut_.gpu) && starts_open(part)) bytes += part.bytes;
-    }
-    return bytes;
-  }
 
   /// Bytes that links can take from open to closed. Any assignment of links to groups is right; here the
   /// groups that hold back most of what their links would carry come first, whatever their order.
@@ -97,21 +75,6 @@ class Check {
 
  private:
   double alpha(NodeId n) const { return cut_.alpha_us[n.index()]; }
-
-  bool is_open(const Contribution& part, GpuId holder) const {
-    return alpha(topology_.node_of(holder)) <= ready_of_holder(part, holder);
-  }
-
-  /// Whether some of what makes up `part` is open wherever it is at first.
-  bool starts_open(const Contribution& part) const {
-    const auto all_open = [&](const std::vector<GpuId>& holders) {
-      return !holders.empty() && std::ranges::all_of(holders, [&](GpuId g) { return is_open(part, g); });
-    };
-    const auto sources = part.all_sources();
-    if (!part.reduce) return std::ranges::all_of(sources, [&](GpuId g) { return is_open(part, g); });
-    if (part.held.empty()) return std::ranges::any_of(sources, [&](GpuId g) { return is_open(part, g); });
-    return std::ranges::any_of(sources, [&](GpuId g) { return all_open(holders_of(part, g)); });
-  }
 
   /// Where a transfer begins no byte leaves before its message cost is over.
   Window window_of(const Link& link) const {
@@ -177,7 +140,7 @@ class Check {
 
 double bound(const Topology& topology, const Demand& demand, const TimeCutCertificate& cut) {
   const Check check(topology, cut);
-  const Wide separated = check.separated_bytes(demand);
+  const Wide separated = bytes_that_start_open(topology, demand, cut.gpu, cut.alpha_us);
   if (!(separated > 0)) {
     refuse_certificate(fmt::format(
         "nothing that GPU {} wants is with open GPUs alone when they first have it", cut.gpu.value));

@@ -27,6 +27,11 @@ TEST(ScheduleHdf5, RoundTripKeepsEveryBit) {
   with_source.lower_bound->certificate = TimeCutCertificate{GpuId{1}, {0, 1.0 / 7, 0, 0}, true};
   ProvenSchedule with_prices = example_schedule();
   with_prices.lower_bound = LowerBound{1.0 / 7, PricesCertificate{{0, 0.1}, 1.0 / 7, {2, 7}, {1.0 / 3, 0.1}}};
+  ProvenSchedule with_joint_cuts = example_schedule();
+  with_joint_cuts.lower_bound = LowerBound{
+      1.0 / 7, JointCutsCertificate{{{0, 0.1}, 1.0 / 7, {2, 7}, {1.0 / 3, 0.1}},
+                                    {{GpuId{1}, 1.0 / 3, {0, 0.1, 1}}, {GpuId{0}, 1, {0.3, 0, 0.2}}},
+                                    true}};
   ProvenSchedule with_knowledge = example_schedule();
   with_knowledge.lower_bound = LowerBound{
       1.0 / 7, KnowledgeCertificate{
@@ -37,8 +42,8 @@ TEST(ScheduleHdf5, RoundTripKeepsEveryBit) {
   ProvenSchedule without_bound = uneven_schedule();
   without_bound.lower_bound.reset();
   for (const ProvenSchedule& proven :
-       {example_schedule(), with_cut, with_metric, with_time_cut, with_source, with_prices, with_knowledge,
-        with_its_source, without_bound, newest_schedule()}) {
+       {example_schedule(), with_cut, with_metric, with_time_cut, with_source, with_prices, with_joint_cuts,
+        with_knowledge, with_its_source, without_bound, newest_schedule()}) {
     write_schedule_hdf5(folder / "schedule.h5", proven, kDigest);
     const ProvenSchedule read = read_schedule_hdf5(folder / "schedule.h5");
     // JSON keeps every bit as well, and shows where two schedules differ.

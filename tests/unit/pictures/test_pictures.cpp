@@ -207,6 +207,10 @@ TEST(Words, TellResultAndCertificate) {
             std::string::npos);
   proven.lower_bound = LowerBound{5, PricesCertificate{{0, 1, 2}, 5, {0}, {1}}};
   EXPECT_NE(pictures::certificate_words(proven).find("prices for 3 periods."), std::string::npos);
+  proven.lower_bound =
+      LowerBound{5, JointCutsCertificate{{{0, 1, 2}, 5, {0}, {1}}, {{GpuId{0}, 1, {}}, {GpuId{0}, 2, {}}}}};
+  EXPECT_NE(pictures::certificate_words(proven).find("For each of 1 GPU to have all it wants by 5 us"),
+            std::string::npos);
   proven.lower_bound = LowerBound{5, KnowledgeCertificate{GpuId(2), {GpuId(0)}, {}, {0, 2, 5}}};
   EXPECT_NE(pictures::certificate_words(proven).find("before 5 us c cannot have all."), std::string::npos);
   proven.lower_bound.reset();

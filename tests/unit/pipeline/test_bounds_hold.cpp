@@ -19,7 +19,10 @@ namespace {
 std::shared_ptr<const Topology> random_fabric(Random& random) {
   const std::size_t gpus = 4 + random.below(3);
   std::vector<Node> nodes(gpus);
-  if (random.unit() < 0.4) nodes.push_back(network_switch());
+  if (random.unit() < 0.4) {
+    nodes.push_back(network_switch());
+    nodes.back().multicast = random.unit() < 0.5;
+  }
   const bool has_costs = random.unit() < 0.2;
   constexpr std::array kGBps = {5.0, 12.5, 25.0, 50.0};
   std::vector<Link> links;

@@ -253,6 +253,7 @@ TEST(Certificate, NamesItsKind) {
   EXPECT_EQ(certificate_kind(PartitionCertificate{}), "partition");
   EXPECT_EQ(certificate_kind(TimeCutCertificate{}), "time_cut");
   EXPECT_EQ(certificate_kind(PricesCertificate{}), "prices");
+  EXPECT_EQ(certificate_kind(JointCutsCertificate{}), "joint_cuts");
   EXPECT_EQ(certificate_kind(KnowledgeCertificate{}), "knowledge");
 }
 
