@@ -152,9 +152,9 @@ def joint_cuts_bound(s, certificate):
                     continue
                 seen.add((n, since, first, last))
             else:
-                if there >= earliest.get(n, math.inf):
+                if there >= earliest.get((n, last), math.inf):
                     continue
-                earliest[n] = there
+                earliest[n, last] = there
             for l, to in leaving[n]:
                 begin = there + message(n, l)
                 for period in range(prices.period_at(begin), prices.count):

@@ -5,6 +5,7 @@
 #include <queue>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "rondo/model/linear_model.hpp"
 
@@ -46,7 +47,7 @@ void PlaceWays::search(const PriceGrid& grid, const std::vector<double>& cost, N
   };
   steps_.clear();
   std::set<std::tuple<NodeId, double, double, double>> seen;
-  std::map<NodeId, double> earliest_us;
+  std::map<std::pair<NodeId, double>, double> earliest_us;
   std::priority_queue<Label, std::vector<Label>, std::greater<>> open;
   const auto take = [&](LinkId l, std::size_t period, Label label) {
     const Link& link = topology_.link(l);
@@ -80,7 +81,7 @@ void PlaceWays::search(const PriceGrid& grid, const std::vector<double>& cost, N
     if (is_exact) {
       if (!seen.emplace(label.at, label.since_us, label.first_from_us, label.first_until_us).second) continue;
     } else {
-      const auto [known, is_new] = earliest_us.try_emplace(label.at, label.from_us);
+      const auto [known, is_new] = earliest_us.try_emplace({label.at, label.first_until_us}, label.from_us);
       if (!is_new && known->second <= label.from_us) continue;
       known->second = label.from_us;
     }

@@ -234,7 +234,8 @@ class SwitchPairing {
     const int before_a = continued_[index(a)];
     const int before_b = continued_[index(b)];
     const Forwarding forwarding = topology_.node(src(a)).forwarding;
-    if (before_a == before_b || !can_continue(send(before_a), send(b), forwarding) ||
+    if (forwarding != Forwarding::cut_through || before_a == before_b ||
+        !can_continue(send(before_a), send(b), forwarding) ||
         !can_continue(send(before_b), send(a), forwarding))
       return false;
     // Without latency one may carry on the other.

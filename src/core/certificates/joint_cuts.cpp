@@ -100,8 +100,9 @@ class JointCheck {
   /// By Dijkstra's search over the switches that pass on.
   void check_ways_from(NodeId from, double cost_us) {
     std::set<std::tuple<NodeId, double, double, double>> seen;
-    // Of what may be kept and pays no less, only what is earlier can be taken by more cuts.
-    std::map<NodeId, double> earliest_us;
+    // Of what may be kept, started before the same time and pays no less, only what is earlier can be taken
+    // by more cuts.
+    std::map<std::pair<NodeId, double>, double> earliest_us;
     std::priority_queue<Label, std::vector<Label>, std::greater<>> labels;
     const auto take = [&](LinkId l, std::size_t period, Label label) {
       const Link& link = topology_.link(l);
@@ -136,7 +137,7 @@ class JointCheck {
         if (!seen.emplace(label.at, label.since_us, label.first_from_us, label.first_until_us).second)
           continue;
       } else {
-        const auto [known, is_new] = earliest_us.try_emplace(label.at, label.from_us);
+        const auto [known, is_new] = earliest_us.try_emplace({label.at, label.first_until_us}, label.from_us);
         if (!is_new && known->second <= label.from_us) continue;
         known->second = label.from_us;
       }

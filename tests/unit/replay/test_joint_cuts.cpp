@@ -108,6 +108,13 @@ TEST(JointCuts, KnowMessageCostsAndSwitchesThatKeep) {
   for (int g = 0; g < 3; ++g) keeping.link(g, store, 1, 1);
   for (int g = 0; g < 3; ++g) keeping.link(store, g, 1, 1);
   EXPECT_EQ(sound_bound_of(keeping.build(), spread(topology), both_cuts(12.99)), 12.99);
+  // What is passed on later than the first of it: from GPU 1 on, open from 2 us on, to GPU 2.
+  JointCutsCertificate apart = both_cuts(12.99);
+  apart.cuts[0].alpha_us[2] = apart.cuts[1].alpha_us[1] = 2;
+  apart.prices.from_us[1] = 1;
+  apart.prices.price = {2, 2};
+  expect_refused(keeping.build(), spread(topology), apart, "pays 0 on its way from node 1");
+  expect_refused(star(), spread(topology), apart, "pays 0 on its way from node 1");
 }
 
 TEST(JointCuts, OfAGroupWithoutRelaysAreThoseOfItsPart) {
