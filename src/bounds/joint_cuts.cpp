@@ -1,19 +1,16 @@
 #include "rondo/bounds/joint_cuts.hpp"
 
 #include <algorithm>
-#include <map>
-#include <numeric>
-#include <set>
-#include <tuple>
 #include <utility>
 
 #include "joint_program.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/graph/digraph.hpp"
 
 namespace rondo {
 namespace {
 
+/// Beyond, setting up the program takes seconds: all pairs of nodes are looked at.
+constexpr std::size_t kMostJointNodes = 320;
 /// Ends tried.
 constexpr int kMostJointEnds = 16;
 /// Of the bound: the first step, by how much steps grow, and what one has to gain.
@@ -99,7 +96,7 @@ bool can_join_cuts(const Topology& topology, const Demand& demand) {
 std::optional<LowerBound> find_joint_cuts(const Topology& topology, const Demand& demand,
                                           const Symmetry& symmetry, const Solver& solver, double least_us,
                                           const Deadline& deadline) {
-  if (!can_join_cuts(topology, demand)) return std::nullopt;
+  if (!can_join_cuts(topology, demand) || topology.num_nodes() > kMostJointNodes) return std::nullopt;
   return JointCutsSearch(topology, demand, symmetry, solver, least_us, deadline).run();
 }
 
