@@ -126,6 +126,15 @@ Symmetry find_symmetry(const Topology& topology, const Demand& demand) {
   return find_symmetry(topology, demand_pattern(demand));
 }
 
+std::vector<int> pair_orbits(const Symmetry& symmetry, std::size_t nodes) {
+  UnionFind pairs(nodes * nodes);
+  for (const Permutation& generator : symmetry.generators) {
+    for (std::size_t p = 0; p < nodes * nodes; ++p)
+      pairs.unite(p, generator.node[p / nodes].index() * nodes + generator.node[p % nodes].index());
+  }
+  return pairs.numbered();
+}
+
 Symmetry trivial_symmetry(const Topology& topology) {
   return {{}, UnionFind(topology.num_nodes()).numbered(), UnionFind(topology.num_links()).numbered()};
 }

@@ -96,9 +96,9 @@ void JointProgram::start(double us) {
   add_first_cuts();
 }
 
-/// Those of fewest links.
+/// Those of fewest links, one for each pair of places and period.
 void JointProgram::add_first_ways() {
-  add_ways({.grid = grid_, .of_row = {}, .cuts = {}});
+  add_ways(std::vector<double>(grid_.size() * topology_.num_links(), 1), {}, kMostFirstLinks + 1, -kInfinity);
 }
 
 void JointProgram::add_first_cuts() {
@@ -231,52 +231,48 @@ std::optional<JointProgram::Solved> JointProgram::solve_program() {
   return solved;
 }
 
-/// Without prices one for each pair of places and period, else those that pay too little, the one that does
-/// most for each. Returns whether there are some.
+/// Those that pay too little. Returns whether there are some.
 bool JointProgram::add_ways(const JointPrices& prices) {
-  const bool first = prices.of_row.empty();
-  std::vector<double> cost(grid_.size() * topology_.num_links(), 0);
+  std::vector<double> cost;
   for (std::size_t period = 0; period < grid_.size(); ++period) {
-    for (std::size_t l = 0; l < topology_.num_links(); ++l) {
-      double& of_link = cost[period * topology_.num_links() + l];
-      if (first) of_link = 1;
-      for (const auto& [row, times] : rows_of_link_[l])
-        if (!first) of_link += times * prices.of_row[period * rows_.size() + row];
+    for (const auto& rows : rows_of_link_) {
+      double& of_link = cost.emplace_back(0);
+      for (const auto& [row, times] : rows) of_link += times * prices.of_row[period * rows_.size() + row];
     }
   }
-  struct Weighted {
-    const Opening* opening;
-    double weight;
-  };
-  std::vector<Weighted> all;
+  std::vector<WeightedOpening> openings;
   double whole = 0;
   for (const auto& [number, weight] : prices.cuts) {
     for (const Opening& opening : cuts_[number].openings)
-      all.push_back({&opening, weight / static_cast<double>(cuts_[number].openings.size())});
+      openings.push_back({&opening, weight / static_cast<double>(cuts_[number].openings.size())});
     whole += weight;
   }
+  return add_ways(cost, openings, whole, kLeastLack * whole);
+}
+
+bool JointProgram::add_ways(const std::vector<double>& cost, const std::vector<WeightedOpening>& openings,
+                            double most_cost, double least_lack) {
   std::map<NodeId, std::set<NodeId>> looked_at;
   for (const auto& orbit : pairs_) looked_at[orbit.front().first].insert(orbit.front().second);
   bool is_new = false;
   for (const auto& [from, ends] : looked_at) {
     for (const double message_us : ways_.message_costs_us(from)) {
       std::map<std::pair<NodeId, std::size_t>, std::pair<double, Column>> best;  // by end and first period
-      ways_.search(
-          grid_, cost, from, message_us, first ? kMostFirstLinks + 1 : whole, [&](const FoundWay& way) {
-            if (!ends.contains(way.to) || way.arrival_us >= grid_.until_us) return;
-            double lacks = -way.cost;
-            for (const Weighted& cut : all) {
-              if (is_closed(*cut.opening, way.to, way.arrival_us) &&
-                  is_open(*cut.opening, from, message_us, way.until_us))
-                lacks += cut.weight;
-            }
-            if (!first && lacks <= kLeastLack * whole) return;
-            std::vector<TimedStart> starts = ways_.starts(way.step);
-            const auto key = std::pair(way.to, starts.front().period);
-            const auto known = best.find(key);
-            if (known != best.end() && known->second.first >= lacks) return;
-            best[key] = {lacks, {from, way.to, message_us, std::move(starts), way.until_us, way.arrival_us}};
-          });
+      ways_.search(grid_, cost, from, message_us, most_cost, [&](const FoundWay& way) {
+        if (!ends.contains(way.to) || way.arrival_us >= grid_.until_us) return;
+        double lacks = -way.cost;
+        for (const WeightedOpening& cut : openings) {
+          if (is_closed(*cut.opening, way.to, way.arrival_us) &&
+              is_open(*cut.opening, from, message_us, way.until_us))
+            lacks += cut.weight;
+        }
+        if (lacks <= least_lack) return;
+        std::vector<TimedStart> starts = ways_.starts(way.step);
+        const auto key = std::pair(way.to, starts.front().period);
+        const auto known = best.find(key);
+        if (known != best.end() && known->second.first >= lacks) return;
+        best[key] = {lacks, {from, way.to, message_us, std::move(starts), way.until_us, way.arrival_us}};
+      });
       work_ += kWorkOfStart * static_cast<double>(ways_.work());
       for (auto& [key, way] : best) columns_.push_back(std::move(way.second));
       is_new = is_new || !best.empty();
@@ -366,20 +362,12 @@ PriceGrid JointProgram::later(const JointPrices& found) const {
   for (const auto& [number, weight] : found.cuts) payments += weight * cuts_[number].bytes * unit_bytes_;
   auto [grid, price] = with_seams(found.grid, found.of_row);
   double earned = 0;
-  for (std::size_t period = 0; period < grid.size(); ++period) {
-    for (std::size_t r = 0; r < rows_.size(); ++r) {
-      earned += price[period * rows_.size() + r] * rows_.all()[r].GBps * kBytesPerUsPerGBps *
-                grid.length_us(period);
-    }
-  }
+  for (std::size_t period = 0; period < grid.size(); ++period)
+    earned += rows_.earned_per_us(price, period) * grid.length_us(period);
   earned *= 1 + kPriceMargin;
   for (double& of_row : price) of_row *= (1 + kPriceMargin) / earned;
-  double by_us = rows_.newton_step(grid, price, payments / earned) - kBackOff * grid.until_us;
-  for (std::size_t period = 0; period < found.grid.size(); ++period) {
-    if (found.grid.growth(period) < 0)
-      by_us = std::min(by_us, found.grid.length_us(period) - kSameBegin * grid.until_us);
-  }
-  return moved(found.grid, by_us);
+  const double by_us = rows_.newton_step(grid, price, payments / earned) - kBackOff * grid.until_us;
+  return moved(found.grid, by_us, kSameBegin);
 }
 
 }  // namespace rondo

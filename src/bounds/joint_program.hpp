@@ -54,6 +54,10 @@ class JointProgram {
   };
   /// Per node the period from which on it is open; as many as there are: until the end it is not.
   using Opening = std::vector<std::size_t>;
+  struct WeightedOpening {
+    const Opening* opening;
+    double weight;
+  };
   struct Cut {
     std::size_t target;             ///< of targets_
     double bytes;                   ///< in units
@@ -112,6 +116,11 @@ class JointProgram {
   void remember(const JointPrices& prices);
   std::optional<Solved> solve_program();
   bool add_ways(const JointPrices& prices);
+  /// Of each pair of places and first period the way that lacks most of what openings weigh that it goes
+  /// through, more than `least_lack`, of those that cost less than `most_cost`. Returns whether there are
+  /// some.
+  bool add_ways(const std::vector<double>& cost, const std::vector<WeightedOpening>& openings,
+                double most_cost, double least_lack);
   bool add_minimum_cuts(const Solved& solved);
 
   const Topology& topology_;

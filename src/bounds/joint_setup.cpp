@@ -1,34 +1,21 @@
 #include <map>
-#include <numeric>
 
 #include "joint_program.hpp"
 #include "rondo/graph/digraph.hpp"
+#include "timed_network.hpp"
 
 namespace rondo {
 
-/// Orbits of pairs of places, by joining each with its images.
 void JointProgram::find_pairs(const Symmetry& symmetry) {
   const std::size_t nodes = topology_.num_nodes();
-  std::vector<std::size_t> root(nodes * nodes);
-  std::iota(root.begin(), root.end(), std::size_t{0});
-  const auto find = [&](std::size_t p) {
-    while (root[p] != p) p = root[p] = root[root[p]];
-    return p;
-  };
-  for (const Permutation& generator : symmetry.generators) {
-    for (std::size_t p = 0; p < root.size(); ++p) {
-      const std::size_t a = find(p);
-      const std::size_t b = find(pair(generator.node[p / nodes], generator.node[p % nodes]));
-      root[std::max(a, b)] = std::min(a, b);
-    }
-  }
-  pair_orbit_.assign(root.size(), 0);
-  std::map<std::size_t, std::size_t> number;
-  for (std::size_t p = 0; p < root.size(); ++p) {
+  const std::vector<int> orbits = pair_orbits(symmetry, nodes);
+  pair_orbit_.assign(orbits.size(), 0);
+  std::map<int, std::size_t> number;
+  for (std::size_t p = 0; p < orbits.size(); ++p) {
     const NodeId from{p / nodes};
     const NodeId to{p % nodes};
     if (from == to || !ways_.is_place(from) || !ways_.is_place(to)) continue;
-    const auto [known, is_new] = number.try_emplace(find(p), pairs_.size());
+    const auto [known, is_new] = number.try_emplace(orbits[p], pairs_.size());
     if (is_new) pairs_.emplace_back();
     pairs_[known->second].emplace_back(from, to);
     pair_orbit_[p] = known->second;
@@ -36,9 +23,7 @@ void JointProgram::find_pairs(const Symmetry& symmetry) {
 }
 
 void JointProgram::find_targets(const Symmetry& symmetry) {
-  std::vector<double> delay_us;
-  for (const Link& link : topology_.links())
-    delay_us.push_back(link.latency_us + message_us_of(topology_, link));
+  const std::vector<double> delay_us = TimedNetwork(topology_).delay_us;
   std::map<int, std::size_t> target_of_orbit;
   const auto orbit = [&](GpuId g) { return symmetry.node_orbit[topology_.node_of(g).index()]; };
   for (const Contribution& part : demand_.contributions()) {

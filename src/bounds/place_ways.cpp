@@ -66,7 +66,7 @@ void PlaceWays::search(const PriceGrid& grid, const std::vector<double>& cost, N
     label.step = steps_.size() - 1;
     if (is_place(link.dst))
       return found({link.dst, label.cost, label.first_until_us, label.from_us, label.step});
-    label.links = keeps(link.dst) ? kMostExactLinks + 1 : label.links + 1;
+    label.links = topology_.node(link.dst).stores() ? kMostExactLinks + 1 : label.links + 1;
     if (label.from_us < grid.until_us) open.push(label);
   };
   for (const LinkId l : topology_.out_links(from)) {

@@ -51,8 +51,6 @@ class PlaceWays {
   };
   static constexpr std::size_t kNoStep = static_cast<std::size_t>(-1);
 
-  bool keeps(NodeId n) const { return topology_.node(n).forwarding == Forwarding::store_and_forward; }
-
   const Topology& topology_;
   std::vector<char> is_place_ = {};
   std::vector<Step> steps_ = {};

@@ -63,10 +63,10 @@ PriceGrid grid_of(std::vector<std::pair<double, char>> begins, double until_us, 
   return grid;
 }
 
-PriceGrid moved(const PriceGrid& grid, double by_us) {
+PriceGrid moved(const PriceGrid& grid, double by_us, double least_length) {
   for (std::size_t period = 0; period < grid.size(); ++period) {
     if (grid.growth(period) < 0)
-      by_us = std::min(by_us, grid.length_us(period) - kPriceRounding * grid.until_us);
+      by_us = std::min(by_us, grid.length_us(period) - least_length * grid.until_us);
   }
   PriceGrid later = grid;
   if (by_us <= 0) return later;
@@ -79,8 +79,7 @@ PriceGrid moved(const PriceGrid& grid, double by_us) {
 
 double message_us_of(const Topology& topology, const Link& link) {
   const Node& node = topology.node(link.src);
-  const bool begins = node.kind == NodeKind::gpu || node.forwarding == Forwarding::store_and_forward;
-  return begins ? link.message_us : 0;
+  return node.kind == NodeKind::gpu || node.stores() ? link.message_us : 0;
 }
 
 std::vector<double> delays_of(const Topology& topology) {

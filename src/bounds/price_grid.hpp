@@ -34,10 +34,11 @@ PriceGrid price_grid(const std::vector<double>& delays_us, double until_us, std:
 /// Of begins and whether they move with the end, in any order; those that are apart by less than `equal` of
 /// the end are one.
 PriceGrid grid_of(std::vector<std::pair<double, char>> begins, double until_us, double equal);
-/// The same periods with an end that is so much later, as far as none of them vanishes.
-PriceGrid moved(const PriceGrid& grid, double by_us);
 /// Of the end: by this much earlier than where prices cease to prove it, for rounding.
 inline constexpr double kPriceRounding = 1e-11;
+/// The same periods with an end that is so much later, as far as none becomes shorter than `least_length` of
+/// the end.
+PriceGrid moved(const PriceGrid& grid, double by_us, double least_length = kPriceRounding);
 
 /// What delays bytes on the links: latencies, and message costs where something begins; different and above
 /// 0, ascending.

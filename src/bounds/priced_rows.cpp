@@ -49,15 +49,18 @@ PricesCertificate PricedRows::certificate(const PriceGrid& grid, const std::vect
   return prices;
 }
 
+double PricedRows::earned_per_us(const std::vector<double>& price, std::size_t period) const {
+  double earned = 0;
+  for (std::size_t r = 0; r < rows_.size(); ++r)
+    earned += price[period * rows_.size() + r] * rows_[r].GBps * kBytesPerUsPerGBps;
+  return earned;
+}
+
 double PricedRows::newton_step(const PriceGrid& grid, const std::vector<double>& price,
                                double payments) const {
   double growth = 0;
-  for (std::size_t period = 0; period < grid.size(); ++period) {
-    double earned = 0;
-    for (std::size_t r = 0; r < rows_.size(); ++r)
-      earned += price[period * rows_.size() + r] * rows_[r].GBps * kBytesPerUsPerGBps;
-    growth += earned * grid.growth(period);
-  }
+  for (std::size_t period = 0; period < grid.size(); ++period)
+    growth += earned_per_us(price, period) * grid.growth(period);
   const double step_us = growth > 0 ? (payments - 1) / growth : grid.until_us;
   return step_us - kPriceRounding * grid.until_us;
 }

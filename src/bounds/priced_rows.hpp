@@ -25,6 +25,8 @@ class PricedRows {
   const std::vector<AlikeRows>& all() const { return rows_; }
   /// `price`: period by period, one a row.
   PricesCertificate certificate(const PriceGrid& grid, const std::vector<double>& price) const;
+  /// What all links and groups earn in a microsecond of the period.
+  double earned_per_us(const std::vector<double>& price, std::size_t period) const;
   /// By how much later the end may be until the links earn as much as the bytes have to pay, with periods
   /// that change in length alone, where all they earn now is 1; below 0 where they earn too much.
   double newton_step(const PriceGrid& grid, const std::vector<double>& price, double payments) const;

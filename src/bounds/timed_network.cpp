@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "price_grid.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 
@@ -139,9 +140,7 @@ class RepeatedFlow {
 
 TimedNetwork::TimedNetwork(const Topology& of) : topology(&of) {
   for (const Link& link : of.links()) {
-    const Node& node = of.node(link.src);
-    const bool begins = node.kind == NodeKind::gpu || node.forwarding == Forwarding::store_and_forward;
-    delay_us.push_back(link.latency_us + (begins ? link.message_us : 0));
+    delay_us.push_back(link.latency_us + message_us_of(of, link));
     bytes_per_us.push_back(link.bandwidth_GBps * kBytesPerUsPerGBps);
     if (!link.bandwidth_steps.empty()) is_exact = false;
   }

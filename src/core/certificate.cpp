@@ -23,19 +23,13 @@ double bytes_entering(const Topology& topology, const Demand& demand, const std:
   return bytes;
 }
 
-bool differs_in_latency(const Topology& topology, const SharedBandwidth& group) {
-  const double latency_us = topology.link(group.links.front()).latency_us;
-  return std::ranges::any_of(group.links,
-                             [&](LinkId l) { return topology.link(l).latency_us != latency_us; });
-}
-
 /// The transposed problem without what would keep it from being one, which weakens no bound: ready times, and
 /// shared bandwidth of links whose latencies differ.
 Topology transposed_links(const Topology& topology) {
   if (topology.shared_bandwidth().empty()) return transposed(topology);
   TopologyData data = topology.data();
   std::erase_if(data.shared_bandwidth,
-                [&](const SharedBandwidth& group) { return differs_in_latency(topology, group); });
+                [&](const SharedBandwidth& group) { return uneven_link(topology, group).has_value(); });
   return transposed(Topology(std::move(data)));
 }
 
@@ -82,8 +76,10 @@ double bound(const Topology& topology, const Demand& demand, const Certificate& 
     return bound_of_gpu(topology, demand, *knowledge);
   if (const auto* joint = std::get_if<JointCutsCertificate>(&certificate)) {
     // Prices number the groups, of which the transposed problem would have fewer.
-    const auto differs = [&](const SharedBandwidth& group) { return differs_in_latency(topology, group); };
-    if (joint->backwards && std::ranges::any_of(topology.shared_bandwidth(), differs))
+    const auto is_uneven = [&](const SharedBandwidth& group) {
+      return uneven_link(topology, group).has_value();
+    };
+    if (joint->backwards && std::ranges::any_of(topology.shared_bandwidth(), is_uneven))
       certificates::refuse_certificate(
           "joint cuts of sources prove nothing where links of a group differ in latency");
     return bound_of_gpu(topology, demand, *joint);

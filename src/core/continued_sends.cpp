@@ -188,10 +188,10 @@ class SwitchPairing {
   /// Whether it comes through a switch twice, which no transfer has a reason to: of some that pass a switch
   /// at one instant without numbers, two were taken for each other.
   bool is_tangled(int last) const {
-    std::vector<NodeId> nodes;
     for (int s = last; s >= 0; s = continued_[index(s)]) {
-      if (std::ranges::find(nodes, dst(s)) != nodes.end()) return true;
-      nodes.push_back(dst(s));
+      for (int before = continued_[index(s)]; before >= 0; before = continued_[index(before)]) {
+        if (dst(before) == dst(s)) return true;
+      }
     }
     return false;
   }

@@ -18,15 +18,6 @@ Collective reverse_of(Collective collective) {
   return Collective::custom;
 }
 
-/// A shared figure limits rates at one instant of the links' near ends; backwards it would be one of their
-/// far ends, which is another one where latencies differ. A link whose latency is not the first one's.
-std::optional<LinkId> uneven_link(const Topology& topology, const SharedBandwidth& group) {
-  const double latency_us = topology.link(group.links.front()).latency_us;
-  const auto uneven =
-      std::ranges::find_if(group.links, [&](LinkId l) { return topology.link(l).latency_us != latency_us; });
-  return uneven == group.links.end() ? std::nullopt : std::optional(*uneven);
-}
-
 void check_groups(const Topology& topology) {
   for (const SharedBandwidth& group : topology.shared_bandwidth()) {
     const std::optional<LinkId> uneven = uneven_link(topology, group);
@@ -45,6 +36,13 @@ bool is_late(const Contribution& part) {
 }
 
 }  // namespace
+
+std::optional<LinkId> uneven_link(const Topology& topology, const SharedBandwidth& group) {
+  const double latency_us = topology.link(group.links.front()).latency_us;
+  const auto uneven =
+      std::ranges::find_if(group.links, [&](LinkId l) { return topology.link(l).latency_us != latency_us; });
+  return uneven == group.links.end() ? std::nullopt : std::optional(*uneven);
+}
 
 bool is_transposable(const Topology& topology, const Demand& demand) {
   return !topology.has_bandwidth_steps() && std::ranges::none_of(demand.contributions(), is_late) &&

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "rondo/core/certificate.hpp"
@@ -11,6 +12,11 @@
 /// spread from a GPU along a tree, sums come together along it. So what makes and bounds schedules of
 /// multicast demand does so for sums for one GPU each (TACCL, section 5.3; FORMATS.md 3, Combining).
 namespace rondo {
+
+/// A link of the group whose latency is not the first one's: a shared figure limits rates at one instant of
+/// the links' near ends; backwards it would be one of their far ends, which is another one where latencies
+/// differ.
+std::optional<LinkId> uneven_link(const Topology& topology, const SharedBandwidth& group);
 
 /// Whether backwards is the same: bandwidth does not change, nothing is ready later than at 0, the links of
 /// each group have one latency. Of the topology and the demand transposed() then throws nothing of the kind.

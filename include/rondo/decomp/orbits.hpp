@@ -65,6 +65,8 @@ Symmetry find_symmetry(const Topology& topology, const DemandPattern& pattern,
                        const std::vector<int>& label = {});
 Symmetry find_symmetry(const Topology& topology, const Demand& demand);
 inline constexpr std::size_t kMaxSymmetryLinks = 400'000;
+/// Per pair of nodes, from x nodes + to, its orbit: pairs that some element takes to one another.
+std::vector<int> pair_orbits(const Symmetry& symmetry, std::size_t nodes);
 /// The identity alone.
 Symmetry trivial_symmetry(const Topology& topology);
 

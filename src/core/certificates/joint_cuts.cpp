@@ -37,8 +37,6 @@ class JointCheck {
         refuse_certificate(fmt::format("GPU {} is open from {} us on; it has to be closed until {}",
                                        cut.gpu.value, opens_us, joint.prices.until_us));
       }
-    }
-    for (const WeightedTimeCut& cut : joint.cuts) {
       weights_.push_back(cut.weight);
       all_weights_ += cut.weight;
     }
@@ -52,7 +50,8 @@ class JointCheck {
     for (std::size_t n = 0; n < topology_.num_nodes(); ++n) {
       if (!is_place_[n]) continue;
       std::set<double> costs_us;
-      for (const LinkId l : topology_.out_links(NodeId(n))) costs_us.insert(message_us(topology_.link(l)));
+      for (const LinkId l : topology_.out_links(NodeId(n)))
+        costs_us.insert(message_us_at_start(topology_, topology_.link(l)));
       for (const double cost_us : costs_us) check_ways_from(NodeId(n), cost_us);
     }
   }
@@ -90,13 +89,6 @@ class JointCheck {
     }
   }
 
-  /// Where transfers begin.
-  double message_us(const Link& link) const {
-    const Node& node = topology_.node(link.src);
-    const bool begins = node.kind == NodeKind::gpu || node.forwarding == Forwarding::store_and_forward;
-    return begins ? link.message_us : 0;
-  }
-
   /// By Dijkstra's search over the switches that pass on.
   void check_ways_from(NodeId from, double cost_us) {
     std::set<std::tuple<NodeId, double, double, double>> seen;
@@ -121,11 +113,11 @@ class JointCheck {
       label.at = link.dst;
       if (label.paid >= all_weights_) return;
       if (is_place_[link.dst.index()]) return check_way(from, cost_us, label);
-      label.links = keeps(link.dst) ? kMostExactLinks + 1 : label.links + 1;
+      label.links = topology_.node(link.dst).stores() ? kMostExactLinks + 1 : label.links + 1;
       if (label.from_us < joint_.prices.until_us) labels.push(label);
     };
     for (const LinkId l : topology_.out_links(from)) {
-      if (message_us(topology_.link(l)) != cost_us) continue;
+      if (message_us_at_start(topology_, topology_.link(l)) != cost_us) continue;
       for (std::size_t period = 0; period < prices_.num_periods(); ++period)
         take(l, period, {0, from, 0, 0, joint_.prices.until_us, 0, 0});
     }
@@ -141,19 +133,17 @@ class JointCheck {
         if (!is_new && known->second <= label.from_us) continue;
         known->second = label.from_us;
       }
+      const double until_us =
+          is_exact ? sum_rounded_up(label.first_until_us, label.since_us) : joint_.prices.until_us;
       for (const LinkId l : topology_.out_links(label.at)) {
         Label next = label;
-        next.from_us = sum_rounded_down(label.from_us, message_us(topology_.link(l)));
-        const double until_us =
-            is_exact ? sum_rounded_up(label.first_until_us, label.since_us) : joint_.prices.until_us;
+        next.from_us = sum_rounded_down(label.from_us, message_us_at_start(topology_, topology_.link(l)));
         for (std::size_t period = prices_.period_at(next.from_us);
              period < prices_.num_periods() && prices_.from_us(period) < until_us; ++period)
           take(l, period, next);
       }
     }
   }
-
-  bool keeps(NodeId n) const { return topology_.node(n).forwarding == Forwarding::store_and_forward; }
 
   /// Refuses where, at some start, what takes the way weighs more than it pays.
   void check_way(NodeId from, double cost_us, const Label& label) {

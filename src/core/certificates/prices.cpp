@@ -58,13 +58,12 @@ class PricesCheck {
     std::map<std::pair<std::size_t, double>, std::size_t> behind;
     for (std::size_t l = 0; l < topology_.num_links(); ++l) {
       const Link& link = topology_.links()[l];
-      const Node& node = topology_.node(link.src);
-      const bool begins = node.kind == NodeKind::gpu || node.forwarding == Forwarding::store_and_forward;
+      const double message_us = message_us_at_start(topology_, link);
       std::size_t place = link.src.index();
-      if (begins && link.message_us > 0) {
-        const auto [known, is_new] = behind.try_emplace({place, link.message_us}, count);
+      if (message_us > 0) {
+        const auto [known, is_new] = behind.try_emplace({place, message_us}, count);
         if (is_new) {
-          delays_[place].push_back({count++, link.message_us});
+          delays_[place].push_back({count++, message_us});
           ways_.emplace_back();
           delays_.emplace_back();
         }

@@ -78,15 +78,14 @@ class Check {
 
   /// Where a transfer begins no byte leaves before its message cost is over.
   Window window_of(const Link& link) const {
-    const Node& node = topology_.node(link.src);
-    const bool begins = node.kind == NodeKind::gpu || node.forwarding == Forwarding::store_and_forward;
+    const double message_us = message_us_at_start(topology_, link);
     const Wide opens = alpha(link.src);
-    const Wide before = Wide{link.latency_us} + (begins ? link.message_us : 0);
+    const Wide before = Wide{link.latency_us} + message_us;
     // First the difference, which is exact where the two are near each other.
     const Wide length = (Wide{alpha(link.dst)} - opens) - before;
     if (!(length > 0)) return {};
     const Wide outwards = 4 * std::numeric_limits<Wide>::epsilon() * (alpha(link.dst) + opens + before);
-    const Wide from = opens + (begins ? link.message_us : 0);
+    const Wide from = opens + message_us;
     return {from - outwards, from + length + outwards};
   }
 

@@ -94,7 +94,7 @@ TEST(JointCuts, KnowMessageCostsAndSwitchesThatKeep) {
   for (int g = 0; g < 3; ++g) costly.link(g, center, 1, 1, 2);
   for (int g = 0; g < 3; ++g) costly.link(center, g, 1, 1);
   const Topology topology = costly.build();
-  // GPU 1 is open for 2 from T - 4 on; of link 0, [2, T - 6) pays double and [2, T - 2) once: T = 14 + ...
+  // GPU 1 is open for GPU 2 from T - 4 on; link 0 pays twice in [2, T - 6), once until T - 2: 2 T - 12 < 20.
   JointCutsCertificate joint = both_cuts(15.99);
   joint.prices.from_us = {0, 2, 9.99, 13.99};
   joint.prices.place = {6, 12};
@@ -147,8 +147,7 @@ TEST(JointCuts, AreFoundNearlyToTheLastDigit) {
   EXPECT_EQ(sound_bound_of(topology, spread(topology), found->certificate), found->us);
   EXPECT_FALSE(found_cuts(topology, spread(topology), 13));
   EXPECT_FALSE(found_cuts(star(1, 1, true), spread(topology), 1));
-  // A leaf with two GPUs behind links of other speeds, from several sources: no more than the cuts one by
-  // one.
+  // From all to all: 20 us into each GPU, and 2 us on the way.
   const Demand all = make_demand(Collective::allgather, 30 * kUs, 3, 1);
   const auto of_all = found_cuts(topology, all, 20);
   ASSERT_TRUE(of_all);
