@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "rondo/core/index.hpp"
 
@@ -22,6 +23,14 @@ bool may_be_copied(const Topology& topology, const Hop& hop, const Hop& copy) {
     if (hop.links[i].us_per_byte != copy.links[i].us_per_byte) return false;
   }
   return true;
+}
+
+bool enters_again(const Topology& topology, const Hop& hop, std::size_t first_link, const Hop& other) {
+  return std::ranges::any_of(std::span(hop.links).subspan(first_link), [&](const HopLink& part) {
+    const NodeId to = topology.link(part.link).dst;
+    return std::ranges::any_of(other.links,
+                               [&](const HopLink& taken) { return topology.link(taken.link).dst == to; });
+  });
 }
 
 CopyTrees::CopyTrees(const TransferPlan& plan, const PlanSpace& space, const std::vector<char>& alone)

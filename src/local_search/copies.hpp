@@ -35,6 +35,10 @@ std::size_t links_in_common(const Hop& a, const Hop& b);
 /// Whether switches can copy to the end of `copy` what goes over `hop`, at the same rate.
 bool may_be_copied(const Topology& topology, const Hop& hop, const Hop& copy);
 
+/// Whether both hops enter some switch or GPU, `hop` with a link from `first_link` on: what a tree carries in
+/// once it may not carry in again, over whatever link and whenever.
+bool enters_again(const Topology& topology, const Hop& hop, std::size_t first_link, const Hop& other);
+
 /// Originals and copies of a plan, in any order.
 class CopyTrees {
  public:

@@ -87,18 +87,14 @@ class Copying {
   bool same_tree(int other, std::size_t i) const {
     return original_of(plan_.transfers, index(other)) == original_of(plan_.transfers, i);
   }
-  /// Whether the links that the hop does not share with transfer `other` are new to its tree.
+  /// Whether the hop enters nothing that the tree of transfer `other` enters, once it has left that transfer.
   bool fits(int other, int h) const {
     const Hop& hop = space_.hops[index(h)];
     const std::size_t common = links_in_common(space_.hop(plan_.transfers[index(other)]), hop);
     const int original = original_of(plan_.transfers, index(other));
     return std::ranges::none_of(of_chunk_[plan_.transfers[index(other)].chunk.index()], [&](int member) {
-      if (original_of(plan_.transfers, index(member)) != original) return false;
-      const auto& taken = space_.hop(plan_.transfers[index(member)]).links;
-      return std::ranges::any_of(taken, [&](const HopLink& part) {
-        return std::find_if(hop.links.begin() + static_cast<std::ptrdiff_t>(common), hop.links.end(),
-                            [&](const HopLink& own) { return own.link == part.link; }) != hop.links.end();
-      });
+      return original_of(plan_.transfers, index(member)) == original &&
+             enters_again(*space_.topology, hop, common, space_.hop(plan_.transfers[index(member)]));
     });
   }
 

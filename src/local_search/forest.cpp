@@ -31,7 +31,8 @@ Forest::Forest(const TransferPlan& plan, const PlanSpace& space)
       price_(space.topology->num_links(), 0),
       hop_price_(space.hops.size(), 0),
       bringer_(space.into.size(), kNobody),
-      options_(space.into.size()) {
+      options_(space.into.size()),
+      refused_(space.hops.size()) {
   for (std::size_t h = 0; h < space.hops.size(); ++h)
     out_of_[space.hops[h].src.index()].push_back(static_cast<int>(h));
   const CopyTrees copies(plan, space);
@@ -116,7 +117,8 @@ void Forest::offer_hop(int h, double held_from_us) {
   Option& option = options_[hop.dst.index()];
   const double later_us = hop.duration_us(bytes_) + dearness_ * hop_price_[index(h)];
   if (held_from_us + later_us >= option.cost_us) return;
-  const double start = timetable_.earliest_start(hop, bytes_, held_from_us);
+  const double until = option.cost_us - later_us;
+  const double start = timetable_.earliest_start(hop, bytes_, held_from_us, 0, until + time_slack_us(until));
   if (start + later_us >= option.cost_us) return;
   option = {start + later_us, {h, bringer_[hop.src.index()], -1, 0, start, start + hop.duration_us(bytes_)}};
 }
@@ -131,23 +133,22 @@ void Forest::offer_copy(int h, int position) {
   const double arrival = sent.start_us + hop.duration_us(bytes_);
   const double cost = arrival + dearness_ * price_of_hop(hop, first_link, bytes_);
   if (cost >= option.cost_us) return;
-  if (timetable_.earliest_start(hop, bytes_, sent.start_us, first_link) >
-      sent.start_us + time_slack_us(sent.start_us))
-    return;
+  // While a tree grows, links only fill, and branches of one tree often offer the same.
+  Refusal& refusal = refused_[index(h)];
+  if (refusal == Refusal{sent.start_us, first_link}) return;
   const int original = sent.copy_of < 0 ? position : sent.copy_of;
-  if (!enters_anew(hop, first_link, original)) return;
+  if (!timetable_.is_free(hop, bytes_, sent.start_us, first_link) ||
+      !enters_anew(hop, first_link, original)) {
+    refusal = {sent.start_us, first_link};
+    return;
+  }
   option = {cost, {h, sent.cause, original, first_link, sent.start_us, arrival}};
 }
 
-/// A switch that the chunk is in already it may not enter once more.
 bool Forest::enters_anew(const Hop& hop, std::size_t first_link, int original) const {
-  const auto end_of = [&](const HopLink& part) { return space_.topology->link(part.link).dst; };
   return std::ranges::none_of(growing_, [&](const Branch& branch) {
-    if (&branch != &growing_[index(original)] && branch.copy_of != original) return false;
-    return std::ranges::any_of(std::span(hop.links).subspan(first_link), [&](const HopLink& part) {
-      return std::ranges::any_of(hop_of(branch).links,
-                                 [&](const HopLink& taken) { return end_of(taken) == end_of(part); });
-    });
+    const bool is_of_tree = &branch == &growing_[index(original)] || branch.copy_of == original;
+    return is_of_tree && enters_again(*space_.topology, hop, first_link, hop_of(branch));
   });
 }
 
@@ -165,7 +166,7 @@ void Forest::grow_from_branch(int position) {
   }
 }
 
-/// The links of its best option are taken by now.
+/// The links of its best option are taken by now, or the tree has come to where they lead.
 void Forest::look_again(GpuId to) {
   options_[to.index()].cost_us = kInfinity;
   for (const int h : space_.into[to.index()]) {
@@ -187,6 +188,7 @@ void Forest::grow(std::size_t chunk, double dearness) {
   dearness_ = dearness;
   price_hops(bytes_);
   growing_.clear();
+  std::ranges::fill(refused_, Refusal{});
   std::ranges::fill(bringer_, kNobody);
   for (Option& option : options_) option.cost_us = kInfinity;
   bringer_[space_.demand.origin(c).index()] = kOrigin;
@@ -198,8 +200,8 @@ void Forest::grow(std::size_t chunk, double dearness) {
       if (to == bringer_.size() || options_[g].cost_us < options_[to].cost_us) to = g;
     }
     const Branch next = options_[to].branch;
-    const double room = timetable_.earliest_start(hop_of(next), bytes_, next.start_us, next.first_link);
-    if (room > next.start_us + time_slack_us(next.start_us)) {
+    const bool is_new = next.copy_of < 0 || enters_anew(hop_of(next), next.first_link, next.copy_of);
+    if (!is_new || !timetable_.is_free(hop_of(next), bytes_, next.start_us, next.first_link)) {
       look_again(GpuId{to});
       continue;
     }

@@ -30,6 +30,11 @@ constexpr double kLeastLeft = 0.25;
 constexpr double kEasyTransfers = 4e4;
 constexpr double kTriesOfFirst = 1000;
 constexpr double kShareOfRace = 0.25;
+/// Where the search begins with replanting, and nothing was searched before, starts tell little: the race is
+/// between that of at most kFewReplanted transfers, which is replanted and split in turn, and that of at most
+/// kMostReplanted.
+constexpr double kFewReplanted = 6e3;
+constexpr double kShareOfReplantingRace = 0.35;
 /// A level ends after this many tries in a row without a counting success, or after kMostTries tries. A
 /// success counts if it closes kShareOfGap of the gap, or removes kShareOfPressure of the pressure in as
 /// many tries as the least streams make.
@@ -92,8 +97,13 @@ class Improver {
                         finish_us() <= kAtLeast * least_us_;
       const bool enough = no_more_rounds || state_.level_tries >= kMostTries || spent() >= state_.level_end;
       const bool level_ends = last_level ? idle || no_more_rounds : idle || enough;
-      if (state_.race != Race::none && (level_ends || spent() >= state_.race_end)) {
-        state_.race == Race::first ? race_second() : end_race();
+      const bool is_replanted = from_coarse_ && state_.replanting == ReplantingTurn::none;
+      if (state_.race != Race::none && (level_ends || is_replanted || spent() >= state_.race_end)) {
+        if (state_.race == Race::second) {
+          end_race();
+        } else if (!is_replanted || spent() >= state_.race_end || !next_level()) {
+          race_second();
+        }
       } else if (!level_ends && state_.replanting == ReplantingTurn::next) {
         play_replanting_round();
       } else if (!level_ends) {
@@ -257,27 +267,30 @@ class Improver {
   }
 
   bool begin() {
-    double most_easy = std::min(kEasyTransfers, task_.work_limit / kTriesOfFirst);
-    if (replants_) most_easy = std::min(most_easy, kMostReplanted);
-    const ImprovementTask::Start* first = starts_.first(most_easy);
+    const double easy = from_coarse_ ? kFewReplanted : replants_ ? kMostReplanted : kEasyTransfers;
+    const ImprovementTask::Start* first =
+        starts_.first(std::min(easy, task_.work_limit / kTriesOfFirst), from_coarse_);
     if (!first) return false;
     const double start_s = kSecondsPerTransferOfStart * transfers(first->chunks);
     if (time_ * task_.time_limit_s + start_s > task_.time_limit_s && task_.time_limit_s > 0) return false;
     if (double{kTriesPerRound} * transfers(first->chunks) > task_.work_limit) return false;
     if (!take(*first)) return false;
-    if (first != starts_.first(kEasyTransfers)) begin_race(Race::first);
+    if (first != second_start()) begin_race(Race::first);
     return true;
   }
 
+  const ImprovementTask::Start* second_start() const {
+    return starts_.first(from_coarse_ ? kMostReplanted : kEasyTransfers, from_coarse_);
+  }
   void begin_race(Race turn) {
     state_.race = turn;
-    state_.race_end = spent_after(kShareOfRace);
+    state_.race_end = spent_after(from_coarse_ ? kShareOfReplantingRace : kShareOfRace);
   }
   void race_second() {
     rival_ = {std::exchange(state_, {}), std::move(incumbent_.plan)};
     space_ = space_of(state_);
     begin_race(Race::second);
-    if (!take(*starts_.first(kEasyTransfers))) end_race();
+    if (!take(*second_start())) end_race();
   }
   /// The earlier one goes on; of two that end together the one in more chunks.
   void end_race() {
@@ -314,7 +327,8 @@ class Improver {
       TransferPlan split = split_in_halves(incumbent_.plan, halves);
       if (!ends_in_time([&] { split = justified(placed_forward(split, halves, starts_of(split)), halves); }))
         return false;
-      const bool earlier = closes_gap(split.quality);
+      const bool replants = from_coarse_ && transfers(2 * state_.chunks) <= kMostReplanted;
+      const bool earlier = closes_gap(split.quality) || (replants && split.quality.finish_us <= finish_us());
       if (!(start && start->finish_us < split.quality.finish_us) && earlier) {
         return enter_level(std::move(halves), std::move(split));
       }
@@ -387,6 +401,7 @@ class Improver {
   double try_share_ = 0;  ///< of the time limit, that a try took for each transfer
   PlanSpace space_;
   const bool replants_ = may_replant(space_);
+  const bool from_coarse_ = replants_ && passes_switches(space_) && !task_.is_kept;
   std::size_t hops_of_fabric_ = 0;
   double least_us_ = 0;  ///< the least finish time in as many whole chunks as the plan's
   ImprovementState state_;

@@ -52,18 +52,34 @@ double InsertionTimetable::earliest_changing_start(const Hop& hop, double bytes,
   return t;
 }
 
-double InsertionTimetable::first_room(LinkId link, double start_us, double occupied_us) const {
+double InsertionTimetable::first_room(LinkId link, double start_us, double occupied_us,
+                                      double until_us) const {
   const std::vector<Interval>& taken = taken_[link.index()];
   const double slack = time_slack_us(start_us + occupied_us);
   auto next = std::ranges::partition_point(
       taken, [&](const Interval& interval) { return interval.end_us <= start_us + slack; });
-  for (; next != taken.end() && next->start_us < start_us + occupied_us - slack; ++next)
+  for (; next != taken.end() && next->start_us < start_us + occupied_us - slack && start_us <= until_us;
+       ++next)
     start_us = next->end_us;
   return start_us;
 }
 
+bool InsertionTimetable::is_free(const Hop& hop, double bytes, double start_us,
+                                 std::size_t first_link) const {
+  if (hop.changes) return earliest_changing_start(hop, bytes, start_us) <= start_us + time_slack_us(start_us);
+  const std::span<const HopLink> links = std::span(hop.links).subspan(first_link);
+  return std::ranges::all_of(links, [&](const HopLink& part) {
+    const double start = start_us + offset_us(hop, part, bytes);
+    const double occupied = part.occupied_us(bytes);
+    const double latest = start + time_slack_us(start);
+    if (!account_.is_shared(part.link) && first_room(part.link, start, occupied, start) > latest)
+      return false;
+    return account_.room_from(part, links, start, occupied) <= latest;
+  });
+}
+
 double InsertionTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us,
-                                          std::size_t first_link) const {
+                                          std::size_t first_link, double until_us) const {
   if (hop.changes) return earliest_changing_start(hop, bytes, not_before_us);
   const std::span<const HopLink> links = std::span(hop.links).subspan(first_link);
   double t = not_before_us;
@@ -73,12 +89,14 @@ double InsertionTimetable::earliest_start(const Hop& hop, double bytes, double n
       const double offset = offset_us(hop, part, bytes);
       const double occupied = part.occupied_us(bytes);
       const double start = t + offset;
-      const double alone = account_.is_shared(part.link) ? start : first_room(part.link, start, occupied);
+      const double alone =
+          account_.is_shared(part.link) ? start : first_room(part.link, start, occupied, until_us + offset);
       const double room = account_.room_from(part, links, alone, occupied);
       if (!std::isfinite(room)) return room;
       if (room > start + time_slack_us(start)) {
         t = room - offset;
         moved = true;
+        if (t > until_us) return t;
       }
     }
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "rondo/core/hops.hpp"
@@ -15,6 +16,7 @@ namespace rondo {
 class InsertionTimetable {
  public:
   using Reading = RateAccount::Reading;
+  static constexpr double kNoEnd = std::numeric_limits<double>::infinity();
 
   /// `finish_us`: from where time runs backwards, which matters where bandwidth changes.
   InsertionTimetable(const Topology& topology, Reading reading, int concurrency = kAnyConcurrency,
@@ -22,8 +24,12 @@ class InsertionTimetable {
 
   /// The earliest start >= `not_before_us` of a chunk of `bytes` over `hop`; infinity where a group's shared
   /// bandwidth is below what the hop needs, or a link stays down. Unless bandwidth changes, only the links
-  /// from `first_link` on count: those before carry the chunk already, and switches copy it.
-  double earliest_start(const Hop& hop, double bytes, double not_before_us, std::size_t first_link = 0) const;
+  /// from `first_link` on count: those before carry the chunk already, and switches copy it. Where that is
+  /// after `until_us`, some time after it may be returned instead.
+  double earliest_start(const Hop& hop, double bytes, double not_before_us, std::size_t first_link = 0,
+                        double until_us = kNoEnd) const;
+  /// Whether that is `start_us` itself.
+  bool is_free(const Hop& hop, double bytes, double start_us, std::size_t first_link) const;
   void reserve(const Hop& hop, double bytes, double start_us, std::size_t first_link = 0);
   /// Takes back a reservation, of a hop whose bandwidth never changes.
   void release(const Hop& hop, double bytes, double start_us, std::size_t first_link = 0);
@@ -51,7 +57,8 @@ class InsertionTimetable {
   ChangingUse changing(const Hop& hop, double bytes, double start_us) const;
   double earliest_changing_start(const Hop& hop, double bytes, double not_before_us) const;
   void take(const HopLink& part, double start_us, double end_us);
-  double first_room(LinkId link, double start_us, double occupied_us) const;
+  /// Past `until_us` it is not looked for.
+  double first_room(LinkId link, double start_us, double occupied_us, double until_us = kNoEnd) const;
 
   const Topology& topology_;
   Reading reading_;

@@ -159,13 +159,20 @@ class ForwardPass {
         const Hop& hop = space_.hops[index(h)];
         if (!may_be_copied(*space_.topology, taken, hop)) continue;
         const std::size_t first_link = links_in_common(taken, hop);
+        const int original = original_of(placed_.transfers, index(other));
         const double start = before.start_us;
-        if (timetable_.earliest_start(hop, bytes, start, first_link) > start + time_slack_us(start)) continue;
-        look(Path{h, before.cause, start, start + hop.duration_us(bytes),
-                  original_of(placed_.transfers, index(other)), first_link},
+        if (!timetable_.is_free(hop, bytes, start, first_link)) continue;
+        if (!enters_anew(t.chunk, hop, first_link, original)) continue;
+        look(Path{h, before.cause, start, start + hop.duration_us(bytes), original, first_link},
              price_of(t, h, first_link));
       }
     }
+  }
+  bool enters_anew(ChunkId chunk, const Hop& hop, std::size_t first_link, int original) const {
+    return std::ranges::none_of(leaving_[chunk.index()], [&](int member) {
+      return original_of(placed_.transfers, index(member)) == original &&
+             enters_again(*space_.topology, hop, first_link, space_.hop(placed_.transfers[index(member)]));
+    });
   }
   /// Calls `look(hop, bringer, earliest possible arrival)` for every other hop to the same GPU whose source
   /// holds the chunk, now or later.

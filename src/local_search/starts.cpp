@@ -39,7 +39,7 @@ void Starts::recall(const std::vector<RestartFind>& finds) {
   }
 }
 
-const Starts::Start* Starts::first(double most_easy) const {
+const Starts::Start* Starts::first(double most_easy, bool even_later) const {
   const Start* first = nullptr;
   for (const Start& start : all_) {
     const double transfers = transfers_of(task_, start.chunks);
@@ -48,8 +48,8 @@ const Starts::Start* Starts::first(double most_easy) const {
     // Of data with one destination, more chunks at an equal finish are nothing but more work.
     const bool is_preferred = !task_.demand.is_unicast() || (first && start.finish_us < first->finish_us);
     if (fits && (!first || (is_easy && is_preferred))) first = &start;
-    // Starts in more chunks than the best one are no better.
-    if (start.finish_us <= finish_us_) break;
+    // In most searches starts in more chunks than the best one are no better.
+    if (start.finish_us <= finish_us_ && !even_later) break;
   }
   return first;
 }

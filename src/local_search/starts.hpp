@@ -28,8 +28,9 @@ class Starts {
   double finish_us() const { return finish_us_; }
   const Start& last() const { return all_.back(); }
 
-  /// The one to begin with where as many transfers are easy; null: none.
-  const Start* first(double most_easy) const;
+  /// The one to begin with where as many transfers are easy; null: none. `even_later`: starts in more chunks
+  /// than the best one are no worse for ending later.
+  const Start* first(double most_easy, bool even_later) const;
   /// In more chunks and earlier, where there is time for those; null: none.
   const Start* better_in_more_chunks(int chunks, double finish_us,
                                      const std::function<bool(int chunks)>& has_time) const;

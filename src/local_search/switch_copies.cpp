@@ -31,8 +31,7 @@ SwitchCopies::Branch SwitchCopies::soonest(ChunkId chunk, GpuId to,
       if (arrival_us >= best.arrival_us) continue;
       const std::size_t first_link = branches_at(trees[t], h);
       if (first_link == 0) continue;
-      const double room_us = timetable.earliest_start(hop(h), bytes, start_us, first_link);
-      if (room_us > start_us + time_slack_us(start_us)) continue;
+      if (!timetable.is_free(hop(h), bytes, start_us, first_link)) continue;
       best = {h, first_link, start_us, arrival_us, t};
     }
   }
@@ -45,17 +44,9 @@ std::size_t SwitchCopies::branches_at(const Tree& tree, int h) const {
     const std::size_t common = links_in_common(hop(other), hop(h));
     if (common > first_link && may_be_copied(*space_.topology, hop(other), hop(h))) first_link = common;
   }
-  const auto& links = hop(h).links;
-  for (std::size_t i = first_link; i < links.size(); ++i) {
-    for (const int other : tree.hops) {
-      // A switch that the chunk is in already it may not enter once more.
-      const auto is_same_end = [&](const HopLink& part) {
-        return space_.topology->link(part.link).dst == space_.topology->link(links[i].link).dst;
-      };
-      if (std::ranges::any_of(hop(other).links, is_same_end)) return 0;
-    }
-  }
-  return first_link;
+  const bool again = std::ranges::any_of(
+      tree.hops, [&](int other) { return enters_again(*space_.topology, hop(h), first_link, hop(other)); });
+  return again ? 0 : first_link;
 }
 
 void SwitchCopies::begin(ChunkId chunk, int h, double start_us) {

@@ -13,6 +13,7 @@
 #include "last_resort.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/local_search/improvement.hpp"
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
 #include "step_rules.hpp"
@@ -48,6 +49,11 @@ bool has_rates(const Schedule& schedule) {
   return std::ranges::any_of(schedule.sends, &Send::has_rate);
 }
 
+bool replanting_follows(const Problem& problem) {
+  return may_improve(problem) && problem.options.improve_work > 0 &&
+         begins_with_replanting(*problem.topology, problem.demand);
+}
+
 /// What one rank keeps of the best candidate it has worked on.
 struct BestOfRank {
   std::size_t trial = kNoTrial;
@@ -66,7 +72,12 @@ class Explorer {
  public:
   Explorer(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
            bool deals)
-      : problem_(problem), runner_(runner), rule_(rule), context_(context), deals_(deals) {}
+      : problem_(problem),
+        runner_(runner),
+        rule_(rule),
+        context_(context),
+        deals_(deals),
+        budget_(kWorkBudget * (replanting_follows(problem) ? kShareBeforeReplanting : 1)) {}
 
   Exploration run();
 
@@ -107,6 +118,7 @@ class Explorer {
   StopRule& rule_;
   const RunContext& context_;
   const bool deals_;
+  const double budget_;  ///< work of all candidates where no limit is asked for
   SearchSnapshot now_;
   ExpectedSeconds expected_seconds_;
   std::size_t trials_of_checkpoint_ = 0;
@@ -286,9 +298,9 @@ bool Explorer::work_is_done(std::size_t num_first_batches) {
     return state.work >= kLargeWork && !options.gap && !options.time_limit_s;
   const int enough_rounds = problem_.topology->has_message_costs() ? kIdleRoundsOfMessages : kIdleRounds;
   const bool idle = state.idle_batches >= enough_rounds &&
-                    (state.trials.size() >= kEnoughCandidates || state.work >= kWorkBudget / 3);
+                    (state.trials.size() >= kEnoughCandidates || state.work >= budget_ / 3);
   if (options.time_limit_s && !(improves && idle)) return false;
-  if (!idle && state.work < kWorkBudget * (options.gap && !improves ? 10 : 1)) return false;
+  if (!idle && state.work < budget_ * (options.gap && !improves ? 10 : 1)) return false;
   if (options.gap && !improves) rule_.hit("work");
   return true;
 }
@@ -365,7 +377,7 @@ void Explorer::search() {
   Checkpoints& checkpoints = context_.checkpoints();
   bool is_kept = true;  // nothing is lost if this ends now
   for (;;) {
-    const auto first_ones = first_batches(engines, problem_.demand, options, now_.state.trials);
+    const auto first_ones = first_batches(engines, problem_.demand, options, now_.state.trials, budget_);
     const std::size_t done = now_.state.batches;
     if (done > 0 && rule_.stop(best_finish_us())) return;
     if (done > 0 && done < first_ones.size()) try_in_more_chunks(first_ones);

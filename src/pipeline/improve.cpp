@@ -160,6 +160,7 @@ Candidate LocalSearch::candidate_of(const ImprovementOrigin& origin) const {
 void LocalSearch::run() {
   const SolveOptions& options = problem_.options;
   ImprovementTask task{*problem_.topology, problem_.demand, rule_.bound().us, options.seed, starts()};
+  task.is_kept = is_adapted(problem_);
   task.known_us = best_.found.schedule->finish_us;
   task.concurrency = options.concurrency;
   task.most_chunks = most_chunks_of_improvement(problem_.demand, options);

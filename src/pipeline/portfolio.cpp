@@ -130,7 +130,7 @@ int count_of_scouts(const EngineInfo& engine, const Demand& demand, const std::v
 /// Of the engines that make schedules from nothing.
 std::vector<std::vector<Candidate>> batches_anew(const std::vector<EngineInfo>& engines, const Demand& demand,
                                                  const SolveOptions& options,
-                                                 const std::vector<Trial>& trials) {
+                                                 const std::vector<Trial>& trials, double budget) {
   std::vector<std::vector<Candidate>> batches;
   double work = 0;
   std::vector<std::vector<int>> counts;
@@ -139,7 +139,7 @@ std::vector<std::vector<Candidate>> batches_anew(const std::vector<EngineInfo>& 
     counts.push_back(chunk_counts_of(engine, demand, options));
     most_counts = std::max(most_counts, counts.back().size());
   }
-  for (std::size_t i = 0; i < most_counts && work < kWorkBudget / 2; ++i) {
+  for (std::size_t i = 0; i < most_counts && work < budget / 2; ++i) {
     batches.emplace_back();
     for (std::size_t e = 0; e < engines.size(); ++e) {
       if (i >= counts[e].size() || engines[e].only_chunks > 0) continue;
@@ -157,7 +157,7 @@ std::vector<std::vector<Candidate>> batches_anew(const std::vector<EngineInfo>& 
   if (!demand.is_unicast() || options.chunks > 0) return batches;
   // Where pairs share links by thirds, whole chunks fill them in such numbers alone.
   const int most = chunk_counts(demand, options).back();
-  for (int chunks = 3; chunks <= most && work < kWorkBudget / 2; chunks *= 2) {
+  for (int chunks = 3; chunks <= most && work < budget / 2; chunks *= 2) {
     const Demand split = demand.with_chunks(chunks);
     batches.emplace_back();
     for (std::size_t e = 0; e < engines.size(); ++e) {
@@ -226,7 +226,7 @@ std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo
   if (!scouts.empty() && scouts_follow) batches.push_back(std::move(scouts));
   const double of_rerouting = kReroutingOverListing * of_kept.back().front().work;
   if (of_kept.size() > 1 && scouts_follow) {
-    std::vector<std::vector<Candidate>> quick = batches_anew(engines, demand, options, {});
+    std::vector<std::vector<Candidate>> quick = batches_anew(engines, demand, options, {}, kWorkBudget);
     quick.erase(end_of_work(quick, of_rerouting), quick.end());
     std::erase_if(quick, &std::vector<Candidate>::empty);
     quick.push_back(of_kept.back());
@@ -243,10 +243,10 @@ std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo
 
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options,
-                                                  const std::vector<Trial>& trials) {
+                                                  const std::vector<Trial>& trials, double budget) {
   if (const EngineInfo* kept = engine_of_kept(engines))
     return batches_of_kept(engines, *kept, demand, options, trials);
-  return batches_anew(engines, demand, options, trials);
+  return batches_anew(engines, demand, options, trials, budget);
 }
 
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,

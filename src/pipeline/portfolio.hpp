@@ -29,13 +29,21 @@ struct Trial {
   bool improvable = false;  ///< the engine tells the moves
 };
 
-/// One batch a chunk count, or several where candidates are much work, ascending until half the budget is
+/// Without a time limit the search ends at so much estimated work (ten times as many where a gap is asked
+/// for), or after so many rounds in a row that found nothing better, once there were enough candidates or a
+/// third of the work.
+inline constexpr double kWorkBudget = 2.5e6;
+/// The share of it that is enough where local search begins with replanting: that is told little by starts.
+inline constexpr double kShareBeforeReplanting = 0.3;
+
+/// One batch a chunk count, or several where candidates are much work, ascending until half of `budget` is
 /// planned: every engine with all of its policies, or with as many as are affordable, those that did best in
 /// `trials`. Unicast demand is tried in 3, 6, 12, ... chunks then, with the best policy of each engine. Their
 /// number and their chunk counts do not depend on `trials`.
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options,
-                                                  const std::vector<Trial>& trials);
+                                                  const std::vector<Trial>& trials,
+                                                  double budget = kWorkBudget);
 
 /// What is tried after `trials`, in round 1, 2, ...: every engine's best policy with the next larger number
 /// of chunks, and the best (engine, chunks) pairs so far, with every policy and a fresh seed. Empty when
@@ -59,10 +67,6 @@ Candidate restart_candidate(const std::vector<EngineInfo>& engines, const Demand
                             const SolveOptions& options, const std::vector<Trial>& trials, int chunks,
                             std::size_t variant);
 
-/// Without a time limit the search ends at so much estimated work (ten times as many where a gap is asked
-/// for), or after so many rounds in a row that found nothing better, once there were enough candidates or a
-/// third of the work.
-inline constexpr double kWorkBudget = 2.5e6;
 /// No further seeds are tried once so much has been spent: they would cost more than they bring.
 inline constexpr double kLargeWork = 4e6;
 inline constexpr int kIdleRounds = 3;

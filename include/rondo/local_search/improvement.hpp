@@ -33,6 +33,7 @@ struct ImprovementTask {
     std::optional<std::size_t> variant = {};  ///< of a restart
   };
   std::vector<Start> starts = {};
+  bool is_kept = false;  ///< the best start was searched before, and is the one to begin with
   double known_us = std::numeric_limits<double>::infinity();  ///< finish time that others have reached
   int concurrency = kAnyConcurrency;                          ///< transfers at a time on a link of a GPU
   int most_chunks = 1;  ///< that plans may be split into; a start may have more

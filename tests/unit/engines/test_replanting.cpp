@@ -164,6 +164,71 @@ TEST(Replanting, SparesLinksThatLatencyLeavesIdle) {
   EXPECT_NEAR(found->quality.finish_us, 13.5, 1e-3);
 }
 
+/// GPUs 0 and 3 at switch p, GPUs 1 and 2 at switch q; from p to q directly or over switch r, 1 GB/s and 0.5
+/// us a link. GPU 0 sends 4e3 bytes; over q they could be at GPU 2 from 1 us on.
+struct TwoWays {
+  Topology topology = [] {
+    std::vector<Node> nodes(4);
+    for (const char* name : {"p", "q", "r"}) nodes.push_back({.kind = NodeKind::switch_, .name = name});
+    std::vector<Link> links;
+    for (const auto& [from, to] : {std::pair{0, 4},
+                                   {4, 5},
+                                   {4, 6},
+                                   {6, 5},
+                                   {5, 1},
+                                   {5, 2},
+                                   {1, 5},
+                                   {2, 5},
+                                   {5, 4},
+                                   {4, 0},
+                                   {3, 4},
+                                   {4, 3}})
+      links.push_back({NodeId{from}, NodeId{to}, 1, to == 1 ? 0.9 : 0.5});
+    return Topology{TopologyData{"two ways", "", nodes, links, {}}};
+  }();
+  Demand demand{
+      Collective::custom,
+      4.8e3,
+      4,
+      {{GpuId{0}, 4e3, {GpuId{1}, GpuId{2}, GpuId{3}}}, {GpuId{1}, 0.8e3, {GpuId{0}, GpuId{2}, GpuId{3}}}},
+      1};
+  PlanSpace space = make_plan_space(topology, demand);
+  /// Until 1.3 us the link from q to GPU 2 carries this one, so that q cannot copy the other one; by r that
+  /// would be there at 1.5 us, but what is in q once comes in no second time.
+  TransferPlan of_gpu_1{{{ChunkId{1}, hop(1, 2), -1, -1, 0},
+                         {ChunkId{1}, hop(1, 0), -1, -1, 20},
+                         {ChunkId{1}, hop(1, 3), -1, -1, 30}}};
+
+  TwoWays() {
+    space.add(make_hop(topology, std::vector<LinkId>{LinkId{0}, LinkId{2}, LinkId{3}, LinkId{5}}));
+  }
+  int hop(int from, int to) const { return space.hops_between(GpuId{from}, GpuId{to}).front(); }
+};
+
+TEST(Justification, CopiesIntoNoSwitchTwice) {
+  const TwoWays ways;
+  TransferPlan plan = ways.of_gpu_1;
+  for (const int to : {3, 1, 2}) plan.transfers.push_back({ChunkId{0}, ways.hop(0, to)});
+  const TransferPlan placed =
+      placed_forward(plan, ways.space, {0, 6, 7, 1, 2, 3}, {.free = {0, 0, 0, 0, 1, 1}, .may_copy = true});
+  const ReplayResult replayed = replay(ways.topology, ways.demand, schedule_of(placed, ways.space).sends);
+  ASSERT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_DOUBLE_EQ(replayed.finish_us, 9.5);  // after the first one has left GPU 0
+}
+
+TEST(Forest, CopiesIntoNoSwitchTwice) {
+  const TwoWays ways;
+  TransferPlan plan = ways.of_gpu_1;
+  for (const int to : {1, 2, 3})
+    plan.transfers.push_back({ChunkId{0}, ways.hop(0, to), -1, -1, 40.0 + 4 * to});
+  ASSERT_TRUE(Forest::applies(ways.space));
+  Forest forest(plan, ways.space);
+  forest.take_out(0);
+  // To GPU 3 at 5 us. To GPU 2 not at 5.8 then, so that r is next, 6 us. To GPU 1 at 5.9 us, over q.
+  forest.grow(0, 0);
+  EXPECT_DOUBLE_EQ(forest.ends_us(0), 9.5);
+}
+
 TEST(Replanting, IsForDataThatAllWantAndSoonestWhereSwitchesAre) {
   const Topology mesh = generate_topology("mesh", {{"dims", "3x3"}});
   const PlanSpace plain = make_plan_space(mesh, make_demand(Collective::allgather, 1e3, 9, 1));
