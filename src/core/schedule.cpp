@@ -13,4 +13,13 @@ void canonicalise(Schedule& schedule) {
   std::stable_sort(schedule.sends.begin(), schedule.sends.end(), comes_before);
 }
 
+void delay(Schedule& schedule, double by_us) {
+  for (Send& send : schedule.sends) {
+    send.start_us += by_us;
+    send.end_us += by_us;
+    send.arrival_us += by_us;
+  }
+  canonicalise(schedule);
+}
+
 }  // namespace rondo

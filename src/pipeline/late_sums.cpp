@@ -115,12 +115,7 @@ class LateSums {
   /// where bandwidth does not change.
   void offer_later(const SynthesisResult& found, const Demand& demand) {
     Schedule later = found.proven.schedule;
-    const double by_us = latest_sources(demand).front().second;
-    for (Send& send : later.sends) {
-      send.start_us += by_us;
-      send.end_us += by_us;
-      send.arrival_us += by_us;
-    }
+    delay(later, latest_sources(demand).front().second);
     offer(found, demand, "later", std::move(later));
   }
 

@@ -44,6 +44,23 @@ TEST(Retiming, KeepsTransfersThroughSwitchesTogether) {
   EXPECT_EQ(finish_of(topology, demand, retimed({topology, sends}, topology, demand)), 3);
 }
 
+// Two starts differ by a rounding error, which is gone 300 us later: they stand as files ask for it, by
+// links.
+TEST(Retiming, SortsDelayedSendsThatNowStartTogether) {
+  const double sum_us = 0.1 + 0.2;
+  ASSERT_LT(0.3, sum_us);
+  ASSERT_EQ(0.3 + 300, sum_us + 300);
+  Schedule schedule{{send(0, 1, 0.3, 1.3, 2.3), send(1, 0, sum_us, 1.3, 2.3)}};
+  delay(schedule, 300);
+  EXPECT_EQ(schedule.sends[0].link, LinkId{0});
+  EXPECT_EQ(schedule.sends[1].link, LinkId{1});
+  for (const Send& sent : schedule.sends) {
+    EXPECT_EQ(sent.start_us, 300.3);
+    EXPECT_EQ(sent.end_us, 301.3);
+    EXPECT_EQ(sent.arrival_us, 302.3);
+  }
+}
+
 // Textbook sums around a ring of four: 6 steps of a quarter each, on links half as fast twice as long.
 TEST(Retiming, TimesSumsOnOtherFigures) {
   const auto ring = one_way_ring(4);
