@@ -51,7 +51,13 @@ class SwitchPairing {
       }
       if (!topology.is_gpu(dst(s))) entering_[key(s, dst(s))].push_back(s);
     }
-    if (demand_ != nullptr) pair_by_pace(leaving);
+    // What begins in the same pass as it goes on is known too late to be preferred: none gets a second one
+    // before.
+    if (demand_ != nullptr) {
+      pair_by_pace(leaving);
+    } else {
+      pair_all(leaving, Wanted::nothing_continues);
+    }
     pair_all(leaving, Wanted::any);
     const auto adds = [](const Send& each) { return each.op == SendOp::reduce; };
     if (demand_ == nullptr && std::ranges::none_of(sends, adds)) untangle();
@@ -164,7 +170,7 @@ class SwitchPairing {
       // What is added up goes on together, on however many links: all of them continue the first that enters.
       const bool is_added = send(in).op == SendOp::reduce && topology_.node(at).reduce &&
                             topology_.node(at).forwarding == Forwarding::cut_through;
-      if (!may_be_wanted(in, out, wanted)) continue;
+      if (!is_added && !may_be_wanted(in, out, wanted)) continue;
       if (best < 0 || (!is_added && is_better(in, best, out))) best = in;
     }
     if (best < 0) return false;

@@ -91,6 +91,29 @@ TEST(Transfers, GoOnAtTheirRateThroughACutThroughSwitch) {
   EXPECT_EQ(transfers_of(topology, demand, sends).continued, (std::vector<int>{-1, -1, 1, 0}));
 }
 
+// Without latency all five sends start at once. What comes from GPU 1 over two switches goes on to GPU 3,
+// though what comes from GPU 0 is known earlier: the second switch does not copy.
+TEST(Transfers, EachGoOnThroughASwitchThatTheyReachAtOneInstant) {
+  Fabric fabric(4);
+  const int first = fabric.cut_through();
+  const int second = fabric.cut_through(false);
+  fabric.link(0, second);
+  fabric.link(second, 2);
+  fabric.link(second, 3);
+  fabric.link(1, first);
+  fabric.link(first, second);
+  const Topology topology = fabric.build();
+  Contribution both = part(0, kUs, {2, 3});
+  both.sources = gpus({0, 1});
+  const Demand demand = custom(topology, {both});
+  std::vector<Send> sends;
+  for (int link = 0; link < 5; ++link) sends.push_back(send(0, link, 0, 1, 1));
+  ASSERT_TRUE(replay(topology, demand, sends).valid());
+  const Transfers transfers = transfers_of(topology, demand, sends);
+  EXPECT_EQ(transfers.continued, (std::vector<int>{-1, 0, 4, -1, 3}));
+  EXPECT_EQ(rows(transfers), (Rows{{0, 2, 0, 1, 0, 1, -1}, {1, 3, 0, 1, 3, 2, -1}}));
+}
+
 TEST(Transfers, OfWhatContinuesNothingAreNone) {
   const Topology topology = star(kCutThrough);
   const Demand demand = custom(topology, {part(0, kUs, {1})});
