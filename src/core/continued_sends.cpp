@@ -51,8 +51,8 @@ class SwitchPairing {
       }
       if (!topology.is_gpu(dst(s))) entering_[key(s, dst(s))].push_back(s);
     }
-    // What begins in the same pass as it goes on is known too late to be preferred: none gets a second one
-    // before.
+    // Each goes on once before any goes on twice, also where that it goes on is found late: without latency
+    // all begin at once.
     if (demand_ != nullptr) {
       pair_by_pace(leaving);
     } else {

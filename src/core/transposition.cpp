@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "rondo/core/error.hpp"
+#include "rondo/core/replay.hpp"
 #include "rondo/core/transfers.hpp"
 
 namespace rondo {
@@ -29,6 +31,24 @@ void check_groups(const Topology& topology) {
                     group.name, group.links.front().value, topology.link(group.links.front()).latency_us,
                     uneven->value, topology.link(*uneven).latency_us));
   }
+}
+
+/// Of sends that bring a chunk to a switch at one instant, where it is stored and copied, the first alone: it
+/// serves all that leave then. Backwards what meets there becomes one sum, which leaves on one link.
+std::vector<Send> one_a_meeting(const Topology& topology, const Demand& demand, std::vector<Send> sends) {
+  std::ranges::stable_sort(sends, {}, &Send::arrival_us);
+  std::map<std::pair<ChunkId, NodeId>, double> latest_us;
+  std::erase_if(sends, [&](const Send& send) {
+    const NodeId at = topology.link(send.link).dst;
+    if (!topology.node(at).stores() || !topology.node(at).multicast || demand.contribution(send.chunk).reduce)
+      return false;
+    const auto [latest, is_new] = latest_us.try_emplace({send.chunk, at}, send.arrival_us);
+    if (!is_new && times_equal(latest->second, send.arrival_us)) return true;
+    latest->second = send.arrival_us;
+    return false;
+  });
+  std::ranges::stable_sort(sends, comes_before);
+  return sends;
 }
 
 bool is_late(const Contribution& part) {
@@ -92,7 +112,8 @@ Demand transposed(const Demand& demand) {
 
 std::vector<Send> reversed_in_time(const Topology& transposed_topology, const Demand& transposed_demand,
                                    const std::vector<Send>& sends, double finish_us) {
-  Schedule backwards{pruned(transposed_topology, transposed_demand, sends)};
+  Schedule backwards{pruned(transposed_topology, transposed_demand,
+                            one_a_meeting(transposed_topology, transposed_demand, sends))};
   // Which of the sums that meet in a switch are added has to be said.
   number_transfers(transposed_topology, transposed_demand, backwards.sends);
   for (Send& send : backwards.sends) {

@@ -63,6 +63,25 @@ TEST(Transposition, RunsAChainBackwards) {
   expect_finish(topology, sums, backwards, 5);
 }
 
+// GPU 0 sends a chunk twice at once to a switch that stores it and copies to 1 and 2, each from another of
+// the two: backwards the sum of both leaves the switch once.
+TEST(Transposition, WhatEntersAStoringSwitchTwiceLeavesItOnceBackwards) {
+  Fabric fabric(3);
+  const int hub = fabric.store_and_forward(0, false, true);
+  fabric.link(hub, 0);
+  fabric.link(hub, 0);
+  fabric.link(1, hub);
+  fabric.link(2, hub);
+  const Topology topology = fabric.build();
+  const Demand sums = custom(topology, {rondo::sum_of({1, 2}, kUs, {0})});
+  const std::vector<Send> sends = {send(0, 0, 0, 1, 1), send(0, 1, 0, 1, 1), send(0, 2, 1, 2, 2),
+                                   send(0, 3, 1, 2, 2)};
+  ASSERT_TRUE(replay(transposed(topology), transposed(sums), sends).valid());
+  const std::vector<Send> backwards = reversed_in_time(transposed(topology), transposed(sums), sends, 2);
+  EXPECT_EQ(backwards.size(), 3U);
+  expect_finish(topology, sums, backwards, 2);
+}
+
 // A switch copies 0's chunk to 1 and 2: backwards it adds theirs, in one numbered transfer.
 TEST(Transposition, ASwitchThatCopiesAddsBackwards) {
   Fabric fabric(3);
