@@ -36,12 +36,13 @@ void check_groups(const Topology& topology) {
 /// Of sends that bring a chunk to a switch at one instant, where it is stored and copied, the first alone: it
 /// serves all that leave then. Backwards what meets there becomes one sum, which leaves on one link.
 std::vector<Send> one_a_meeting(const Topology& topology, const Demand& demand, std::vector<Send> sends) {
+  const auto stores_and_copies = [](const Node& node) { return node.stores() && node.multicast; };
+  if (std::ranges::none_of(topology.nodes(), stores_and_copies)) return sends;
   std::ranges::stable_sort(sends, {}, &Send::arrival_us);
   std::map<std::pair<ChunkId, NodeId>, double> latest_us;
   std::erase_if(sends, [&](const Send& send) {
     const NodeId at = topology.link(send.link).dst;
-    if (!topology.node(at).stores() || !topology.node(at).multicast || demand.contribution(send.chunk).reduce)
-      return false;
+    if (!stores_and_copies(topology.node(at)) || demand.contribution(send.chunk).reduce) return false;
     const auto [latest, is_new] = latest_us.try_emplace({send.chunk, at}, send.arrival_us);
     if (!is_new && times_equal(latest->second, send.arrival_us)) return true;
     latest->second = send.arrival_us;
