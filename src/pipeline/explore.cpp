@@ -50,8 +50,7 @@ bool has_rates(const Schedule& schedule) {
 }
 
 bool replanting_follows(const Problem& problem) {
-  return may_improve(problem) && problem.options.improve_work > 0 &&
-         begins_with_replanting(*problem.topology, problem.demand);
+  return may_improve(problem) && begins_with_replanting(*problem.topology, problem.demand);
 }
 
 /// What one rank keeps of the best candidate it has worked on.
