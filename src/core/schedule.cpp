@@ -13,12 +13,15 @@ void canonicalise(Schedule& schedule) {
   std::stable_sort(schedule.sends.begin(), schedule.sends.end(), comes_before);
 }
 
+void delay(Send& send, double by_us) {
+  send.start_us += by_us;
+  send.end_us += by_us;
+  send.arrival_us += by_us;
+}
+
 void delay(Schedule& schedule, double by_us) {
-  for (Send& send : schedule.sends) {
-    send.start_us += by_us;
-    send.end_us += by_us;
-    send.arrival_us += by_us;
-  }
+  for (Send& send : schedule.sends) delay(send, by_us);
+  schedule.finish_us += by_us;
   canonicalise(schedule);
 }
 

@@ -31,8 +31,7 @@ Forest::Forest(const TransferPlan& plan, const PlanSpace& space)
       price_(space.topology->num_links(), 0),
       hop_price_(space.hops.size(), 0),
       bringer_(space.into.size(), kNobody),
-      options_(space.into.size()),
-      refused_(space.hops.size()) {
+      options_(space.into.size()) {
   for (std::size_t h = 0; h < space.hops.size(); ++h)
     out_of_[space.hops[h].src.index()].push_back(static_cast<int>(h));
   const CopyTrees copies(plan, space);
@@ -133,15 +132,9 @@ void Forest::offer_copy(int h, int position) {
   const double arrival = sent.start_us + hop.duration_us(bytes_);
   const double cost = arrival + dearness_ * price_of_hop(hop, first_link, bytes_);
   if (cost >= option.cost_us) return;
-  // While a tree grows, links only fill, and branches of one tree often offer the same.
-  Refusal& refusal = refused_[index(h)];
-  if (refusal == Refusal{sent.start_us, first_link}) return;
+  if (!timetable_.is_free(hop, bytes_, sent.start_us, first_link)) return;
   const int original = sent.copy_of < 0 ? position : sent.copy_of;
-  if (!timetable_.is_free(hop, bytes_, sent.start_us, first_link) ||
-      !enters_anew(hop, first_link, original)) {
-    refusal = {sent.start_us, first_link};
-    return;
-  }
+  if (!enters_anew(hop, first_link, original)) return;
   option = {cost, {h, sent.cause, original, first_link, sent.start_us, arrival}};
 }
 
@@ -188,7 +181,6 @@ void Forest::grow(std::size_t chunk, double dearness) {
   dearness_ = dearness;
   price_hops(bytes_);
   growing_.clear();
-  std::ranges::fill(refused_, Refusal{});
   std::ranges::fill(bringer_, kNobody);
   for (Option& option : options_) option.cost_us = kInfinity;
   bringer_[space_.demand.origin(c).index()] = kOrigin;

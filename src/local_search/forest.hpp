@@ -85,13 +85,6 @@ class Forest {
   Tree growing_;
   std::vector<int> bringer_;     ///< per GPU
   std::vector<Option> options_;  ///< per GPU: the best one
-  /// Where switches could not copy what goes over a hop.
-  struct Refusal {
-    double start_us = -1;
-    std::size_t first_link = 0;
-    friend bool operator==(const Refusal&, const Refusal&) = default;
-  };
-  std::vector<Refusal> refused_;  ///< per hop: the last one
 };
 
 }  // namespace rondo

@@ -13,7 +13,6 @@
 #include "last_resort.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/local_search/improvement.hpp"
 #include "rondo/parallel/map_parts.hpp"
 #include "rondo/parallel/messages.hpp"
 #include "step_rules.hpp"
@@ -47,10 +46,6 @@ constexpr std::int64_t kMostRoundsInBatch = 6;
 /// Local search plans transfers at the rates of their links alone.
 bool has_rates(const Schedule& schedule) {
   return std::ranges::any_of(schedule.sends, &Send::has_rate);
-}
-
-bool replanting_follows(const Problem& problem) {
-  return may_improve(problem) && begins_with_replanting(*problem.topology, problem.demand);
 }
 
 /// What one rank keeps of the best candidate it has worked on.

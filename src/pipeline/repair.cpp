@@ -139,9 +139,7 @@ std::vector<Send> with_history(const LiveState& state, const RestDemand& demand,
   for (Send send : rest) {
     send.chunk = demand.running[send.chunk.index()];
     send.link = left.before[send.link.index()];
-    send.start_us += state.at_us;
-    send.end_us += state.at_us;
-    send.arrival_us += state.at_us;
+    delay(send, state.at_us);
     if (send.transfer != kNoTransfer) send.transfer += next;
     sends.push_back(send);
   }

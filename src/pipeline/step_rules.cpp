@@ -27,6 +27,10 @@ bool may_improve(const Problem& problem) {
          find_engine_or_auto(problem.options.engine).supports_local_search;
 }
 
+bool replanting_follows(const Problem& problem) {
+  return may_improve(problem) && begins_with_replanting(*problem.topology, problem.demand);
+}
+
 bool may_be_dealt(const Problem& problem, int chunks) {
   const Demand demand = problem.demand.with_chunks(chunks);
   const auto all_want = [&](const Contribution& c) {

@@ -11,6 +11,8 @@ bool works_in_rounds(const Problem& problem);
 bool local_search_applies(const Problem& problem);
 /// Whether local search may follow the engine asked for.
 bool may_improve(const Problem& problem);
+/// Whether local search follows, and begins with replanting.
+bool replanting_follows(const Problem& problem);
 /// Whether transfers may be joined afterwards: messages cost, and --join and --improve-work allow it.
 bool may_join(const Problem& problem);
 

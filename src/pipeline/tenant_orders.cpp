@@ -110,11 +110,7 @@ std::vector<Send> one_behind_another(const Topology& topology, const TenantOrder
         later_us = std::max(later_us, free_us[use] - sends[s].start_us);
     }
     for (std::size_t s = 0; s < sends.size(); ++s) {
-      if (tenant_of[s] != tenant) continue;
-      Send& send = sends[s];
-      send.start_us += later_us;
-      send.end_us += later_us;
-      send.arrival_us += later_us;
+      if (tenant_of[s] == tenant) delay(sends[s], later_us);
     }
     for (std::size_t s = 0; s < sends.size(); ++s) {
       if (tenant_of[s] != tenant) continue;

@@ -112,9 +112,7 @@ void TenantSynthesis::add_mixture_of_parts() {
     std::int32_t largest = -1;
     for (Send send : proven.schedule.sends) {
       send.chunk = ChunkId(send.chunk.value + first);
-      send.start_us += start_us;
-      send.end_us += start_us;
-      send.arrival_us += start_us;
+      delay(send, start_us);
       largest = std::max(largest, send.transfer);
       if (send.transfer != kNoTransfer) send.transfer += next_number;
       sends.push_back(send);

@@ -45,7 +45,9 @@ struct Schedule {
 bool comes_before(const Send& a, const Send& b);
 /// Sorts the sends so.
 void canonicalise(Schedule& schedule);
-/// Moves all sends to `by_us` later and sorts them anew: starts that differ by little may become equal.
+/// Moves it to `by_us` later.
+void delay(Send& send, double by_us);
+/// All of it, and sorts the sends anew: starts that differ by little may become equal.
 void delay(Schedule& schedule, double by_us);
 
 /// A schedule with all that is needed to replay it and to check its bound: the content of `rondo-schedule`
