@@ -8,6 +8,9 @@
 namespace rondo {
 namespace {
 
+/// What ClpModel::status() is where the limit of iterations came first.
+constexpr int kEndedByLimit = 3;
+
 /// Rows first, then blocks; column 0 is theta.
 class ClpColumnMaster final : public ColumnMaster {
  public:
@@ -59,11 +62,13 @@ class ClpColumnMaster final : public ColumnMaster {
     const SolverStop rule(limits);
     ClpStopHandler handler(rule);
     clp_.passInEventHandler(&handler);
+    if (limits.max_iterations >= 0) clp_.setMaximumIterations(as_int(limits.max_iterations));
     clp_.primal(0);
     MasterSolution solution;
     solution.iterations = clp_.numberIterations();
-    if (rule.fired() || clp_.status() != 0) {
-      solution.status = rule.fired() ? SolveStatus::no_solution : SolveStatus::failed;
+    const bool ends_early = rule.fired() || clp_.status() == kEndedByLimit;
+    if (ends_early || clp_.status() != 0) {
+      solution.status = ends_early ? SolveStatus::no_solution : SolveStatus::failed;
       return solution;
     }
     solution.status = SolveStatus::optimal;
