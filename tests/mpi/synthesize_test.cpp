@@ -115,13 +115,14 @@ Demand changed(const Fabric& topology, Collective collective, bool to_tenants) {
 }
 
 TEST(Synthesize, ForSeveralTenants) {
+  const Fabric mesh = generated("mesh", {{"dims", "2x3"}});
   SolveOptions options;
   options.chunks = 2;
   options.improve_work = 2e4;
   for (const Objective objective : {Objective::finish, Objective::weighted}) {
     options.objective = objective;
     const SynthesisResult result =
-        same_on_any_ranks({torus(), changed(torus(), Collective::alltoall, true), options});
+        same_on_any_ranks({mesh, changed(mesh, Collective::alltoall, true), options});
     EXPECT_EQ(result.sharing->tenants.size(), 2U);
   }
 }
