@@ -43,7 +43,7 @@ PROBLEMS = [
     "--topology star:chassis=4,gpus=1 --collective allreduce --size 4MB --engine spanning",
     "--topology MESSAGES --collective allgather --size 64KB --improve-work 1e5",
     "--topology MESSAGES --collective alltoall --size 64KB",
-    "--topology MESSAGES --collective allreduce --size 64KB",
+    "--topology MESSAGES --collective allreduce --size 64KB --improve-work 1e4",
     "--topology STEPS --collective allgather --size 6MB --improve-work 1e5",
     "--topology STEPS --collective alltoall --size 6MB --improve-work 1e4",
     "--topology STEPS --collective allreduce --size 6MB",
@@ -158,7 +158,7 @@ def store(topology):
 def main(commands_in_turn):
     with tempfile.TemporaryDirectory() as folder:
         checks = Checks(commands_in_turn, folder)
-        fabrics = {"MESSAGES": checks.fabric("MESSAGES", "star:chassis=2,gpus=2", add_message_costs),
+        fabrics = {"MESSAGES": checks.fabric("MESSAGES", "star:chassis=2,gpus=3", add_message_costs),
                    "STEPS": checks.fabric("STEPS", "mesh:dims=2x3", add_steps),
                    "GROUPS": checks.fabric("GROUPS", "star:chassis=4,gpus=1", narrow_groups),
                    "STORES": checks.fabric("STORES", "star:chassis=3,gpus=1", store)}
