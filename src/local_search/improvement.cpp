@@ -30,11 +30,9 @@ constexpr double kLeastLeft = 0.25;
 constexpr double kEasyTransfers = 4e4;
 constexpr double kTriesOfFirst = 1000;
 constexpr double kShareOfRace = 0.25;
-/// Where the search begins with replanting, and nothing was searched before, starts tell little: the race is
-/// between that of at most kFewReplanted transfers, which is replanted and split in turn, and that of at most
-/// kMostReplanted.
+/// Where the search begins with replanting, and nothing was searched before, starts tell little: that of at
+/// most kFewReplanted transfers is replanted and split in turn.
 constexpr double kFewReplanted = 6e3;
-constexpr double kShareOfReplantingRace = 0.35;
 /// A level ends after this many tries in a row without a counting success, or after kMostTries tries. A
 /// success counts if it closes kShareOfGap of the gap, or removes kShareOfPressure of the pressure in as
 /// many tries as the least streams make.
@@ -49,9 +47,9 @@ constexpr double kShareOfPressure = 1e-4;
 /// chains as long as so many tries. Where switches do not copy, only plans that are far from the bound are
 /// worth it.
 constexpr double kShareOfReplanting = 0.01;
-constexpr std::size_t kReplantingStreams = 4;
+constexpr std::size_t kReplantingStreams = 2;
 constexpr std::size_t kReplanting = 32;
-constexpr double kMostReplanted = 2e4;  ///< transfers of a plan
+constexpr double kMostReplanted = 8e4;  ///< transfers of a plan
 constexpr double kFar = 1.01;           ///< times the bound
 /// Without switches it waits until so many tries of moves were in vain.
 constexpr std::uint64_t kTriesBeforeReplanting = 16;
@@ -97,15 +95,12 @@ class Improver {
                         finish_us() <= kAtLeast * least_us_;
       const bool enough = no_more_rounds || state_.level_tries >= kMostTries || spent() >= state_.level_end;
       const bool level_ends = last_level ? idle || no_more_rounds : idle || enough;
-      const bool is_replanted = from_coarse_ && state_.replanting == ReplantingTurn::none;
-      if (state_.race != Race::none && (level_ends || is_replanted || spent() >= state_.race_end)) {
-        if (state_.race == Race::second) {
-          end_race();
-        } else if (!is_replanted || spent() >= state_.race_end || !next_level()) {
-          race_second();
-        }
+      if (state_.race != Race::none && (level_ends || spent() >= state_.race_end)) {
+        state_.race == Race::second ? end_race() : race_second();
       } else if (!level_ends && state_.replanting == ReplantingTurn::next) {
         play_replanting_round();
+      } else if (!level_ends && goes_on_replanting()) {
+        state_.splits_in_vain = !next_level();
       } else if (!level_ends) {
         play_round();
         try_share_ = (task_.time_spent() - time_) / in_turn / transfers(state_.chunks);
@@ -267,7 +262,7 @@ class Improver {
   }
 
   bool begin() {
-    const double easy = from_coarse_ ? kFewReplanted : replants_ ? kMostReplanted : kEasyTransfers;
+    const double easy = from_coarse_ ? kFewReplanted : kEasyTransfers;
     const ImprovementTask::Start* first =
         starts_.first(std::min(easy, task_.work_limit / kTriesOfFirst), from_coarse_);
     if (!first) return false;
@@ -275,16 +270,14 @@ class Improver {
     if (time_ * task_.time_limit_s + start_s > task_.time_limit_s && task_.time_limit_s > 0) return false;
     if (double{kTriesPerRound} * transfers(first->chunks) > task_.work_limit) return false;
     if (!take(*first)) return false;
-    if (first != second_start()) begin_race(Race::first);
+    if (!from_coarse_ && first != second_start()) begin_race(Race::first);
     return true;
   }
 
-  const ImprovementTask::Start* second_start() const {
-    return starts_.first(from_coarse_ ? kMostReplanted : kEasyTransfers, from_coarse_);
-  }
+  const ImprovementTask::Start* second_start() const { return starts_.first(kEasyTransfers, false); }
   void begin_race(Race turn) {
     state_.race = turn;
-    state_.race_end = spent_after(from_coarse_ ? kShareOfReplantingRace : kShareOfRace);
+    state_.race_end = spent_after(kShareOfRace);
   }
   void race_second() {
     rival_ = {std::exchange(state_, {}), std::move(incumbent_.plan)};
@@ -307,6 +300,12 @@ class Improver {
     state_.merged += rival.state.merged;
   }
 
+  /// Whether the plan, replanted, is split before single transfers are moved: replanting in more chunks finds
+  /// more.
+  bool goes_on_replanting() {
+    return from_coarse_ && state_.replanting == ReplantingTurn::none && !state_.splits_in_vain &&
+           transfers(2 * state_.chunks) <= kMostReplanted && can_split();
+  }
   bool can_split() {
     const int halves = 2 * state_.chunks;
     return halves <= task_.most_chunks && transfers(halves) <= kMostPlannedTransfers &&

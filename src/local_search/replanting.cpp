@@ -27,7 +27,7 @@ constexpr double kLeastUse = 0.01;
 /// How much full links count beside a us that a chunk is late.
 constexpr double kPressure = 0.02;
 /// Trees that a step takes out, at most, and how many of them are late.
-constexpr std::size_t kMostTrees = 12;
+constexpr std::size_t kMostTrees = 4;
 constexpr std::size_t kMostLate = 3;
 
 /// Beyond it, chains are shorter: growing a tree looks at all hops into its GPUs.
@@ -126,7 +126,7 @@ class Replanting {
     forest_.set_prices(std::move(price));
   }
   std::vector<std::size_t> choose() {
-    const std::size_t count = std::min(forest_.num_trees(), 2 + random_.below(kMostTrees - 2));
+    const std::size_t count = std::min(forest_.num_trees(), 2 + random_.below(kMostTrees - 1));
     std::vector<std::size_t> chosen;
     const auto add = [&](std::size_t chunk) {
       if (std::ranges::find(chosen, chunk) == chosen.end()) chosen.push_back(chunk);
