@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "alike_places.hpp"
 #include "certificates.hpp"
 #include "rondo/core/transposition.hpp"
 
@@ -247,6 +248,32 @@ TEST(Knowledge, RefusesWhatIsNone) {
   refused("ascending from 0", [](auto& c) { c.times_us = {0, NAN}; });
   refused("ascending from 0", [](auto& c) { c.times_us = {0, INFINITY}; });
   refused("wants nothing", [](auto& c) { c.sources = gpus({0}); });
+}
+
+TEST(AlikePlaces, AreThoseOfWhichAllIsAlike) {
+  // GPU 0 is asked about, the others are sources; 4 is the switch.
+  const Demand demand = make_demand(Collective::allgather, 4 * kUs, 4, 1);
+  const auto first_places = [&](const Topology& fabric, const KnowledgeCertificate& certificate) {
+    const certificates::KnowledgePlaces places(fabric, demand, certificate);
+    const certificates::AlikePlaces alike(fabric, places);
+    std::vector<std::size_t> first;
+    for (std::size_t place = 0; place < 4; ++place) first.push_back(alike.first_place(place));
+    return first;
+  };
+  const KnowledgeCertificate of_all = knowledge(0, {1, 2, 3}, {0, 1, 2});
+  EXPECT_EQ(first_places(costly_star(), of_all), (std::vector<std::size_t>{0, 1, 1, 1}));
+  // What GPU 3 has does not count, nor GPU 0's own.
+  EXPECT_EQ(first_places(costly_star(), knowledge(0, {1, 2}, {0, 1, 2})),
+            (std::vector<std::size_t>{0, 1, 1, 0}));
+  // A set tells those in it from the others.
+  EXPECT_EQ(first_places(costly_star(), knowledge(0, {1, 2, 3}, {0, 1, 2}, {{1, 2}})),
+            (std::vector<std::size_t>{0, 1, 1, 3}));
+  // As does a link into one that is slower.
+  Fabric slower(4);
+  const int sw = slower.cut_through(true, false);
+  for (int g = 0; g < 4; ++g) slower.link(g, sw, 1e6, 0, 1);
+  for (int g = 0; g < 4; ++g) slower.link(sw, g, g == 2 ? 5e5 : 1e6, 0, 1);
+  EXPECT_EQ(first_places(slower.build(), of_all), (std::vector<std::size_t>{0, 1, 2, 1}));
 }
 
 }  // namespace
