@@ -1,6 +1,7 @@
 #include "rondo/bounds/prices.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <set>
@@ -211,11 +212,12 @@ class PricesSearch {
     options.gap = kColumnsGap;
     options.enough = decide ? 1 : 0;
     options.max_iterations = static_cast<int>(std::min<double>(kMostMasters, pricings - options.warm_up));
-    options.most_simplex_work = kMostSimplexWork - simplex_work_;
-    options.limits = deadline_.left_of({});
+    const auto work_of_iteration = static_cast<double>(flow.rows.size() + flow.blocks.size());
+    const double iterations = std::ceil((kMostSimplexWork - simplex_work_) / work_of_iteration);
+    options.limits = deadline_.left_of({.max_iterations = static_cast<std::int64_t>(iterations)});
     const ColumnSolution solution = solve_by_columns(flow, options, make_master_, *communicator_);
     work_ += work * static_cast<double>(static_cast<std::size_t>(options.warm_up) + solution.history.size());
-    simplex_work_ += solution.simplex_work;
+    simplex_work_ += work_of_iteration * static_cast<double>(solution.simplex_iterations);
     return Prices{solution.row_price, solution.bound};
   }
 

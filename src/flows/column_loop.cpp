@@ -51,7 +51,7 @@ class ColumnLoop {
       warm_up();
       for (const std::vector<double>& start : options_.start_prices) price(normalised_prices(flow_, start));
     }
-    for (; iteration_ <= options_.max_iterations && has_simplex_work_left() && !is_done() && !stop();
+    for (; iteration_ <= options_.max_iterations && simplex_iterations_left() != 0 && !is_done() && !stop();
          ++iteration_) {
       if (iteration_ % options_.masters_per_state == 0) take_state();
       if (masters_are_slow()) {
@@ -164,9 +164,7 @@ class ColumnLoop {
       SolveLimits limits = options_.limits;
       if (limits.time_limit_s >= 0)
         limits.time_limit_s = std::max(0.0, limits.time_limit_s - clock_.seconds());
-      if (std::isfinite(options_.most_simplex_work))
-        limits.max_iterations = static_cast<std::int64_t>(
-            std::ceil((options_.most_simplex_work - simplex_work()) / simplex_work_of_iteration()));
+      limits.max_iterations = simplex_iterations_left();
       return to_message(master_->solve(limits));
     });
     auto master = from_message<MasterSolution>(answer);
@@ -188,18 +186,18 @@ class ColumnLoop {
   /// done, steps are never begun, and where they are not, little was lost.
   bool masters_are_slow() const {
     if (options_.most_steps == 0 || solution_.first_order_steps > 0) return false;
-    const double of_steps = options_.likely_steps * static_cast<double>(flow_.graph.arcs.size()) *
-                            static_cast<double>(flow_.blocks.size());
-    return kWorkOfIteration * simplex_work() >= of_steps && FirstOrderFlow::bytes(flow_) <= kMostBytesOfSteps;
+    const auto size = [](const auto& all) { return static_cast<double>(all.size()); };
+    const double of_masters = kWorkOfIteration * static_cast<double>(solution_.simplex_iterations) *
+                              (size(flow_.rows) + size(flow_.blocks));
+    const double of_steps = options_.likely_steps * size(flow_.graph.arcs) * size(flow_.blocks);
+    return of_masters >= of_steps && FirstOrderFlow::bytes(flow_) <= kMostBytesOfSteps;
   }
 
-  double simplex_work_of_iteration() const {
-    return static_cast<double>(flow_.rows.size() + flow_.blocks.size());
+  /// -1: any number.
+  std::int64_t simplex_iterations_left() const {
+    const std::int64_t most = options_.limits.max_iterations;
+    return most < 0 ? -1 : std::max<std::int64_t>(0, most - solution_.simplex_iterations);
   }
-  double simplex_work() const {
-    return static_cast<double>(solution_.simplex_iterations) * simplex_work_of_iteration();
-  }
-  bool has_simplex_work_left() const { return simplex_work() < options_.most_simplex_work; }
 
   /// Collective. What the first-order method finds last goes to the master.
   void take_first_order_steps() {
@@ -294,7 +292,6 @@ class ColumnLoop {
                                       : SolveStatus::feasible;
     if (solved) solution_.flow = pool_.flow();
     solution_.row_price = best_price_;
-    solution_.simplex_work = simplex_work();
     return std::move(solution_);
   }
 

@@ -155,22 +155,21 @@ TEST(ColumnLoop, AnInterruptionLeavesTheFlowOfTheWarmUp) {
   EXPECT_GE(solution.theta, solution.bound);
 }
 
-TEST(ColumnLoop, EndsAfterItsWorkOfMasters) {
+TEST(ColumnLoop, EndsAfterItsIterationsOfMasters) {
   const auto world = make_world_communicator();
   const Instance instance = damaged_torus();
   const ConcurrentFlow flow = steady_concurrent_flow(*instance.topology, instance.demand);
   const ColumnSolution whole = solve_by_columns(flow, {}, make_clp_column_master, *world);
   ColumnOptions options;
-  options.most_simplex_work = whole.simplex_work / 2;
+  options.limits.max_iterations = whole.simplex_iterations / 2;
   const ColumnSolution half = solve_by_columns(flow, options, make_clp_column_master, *world);
   EXPECT_EQ(half.status, SolveStatus::feasible);
   EXPECT_GT(half.bound, 0);
   EXPECT_LE(half.bound, whole.theta * (1 + 1e-12));
   EXPECT_GE(half.theta, whole.bound);
-  EXPECT_GT(half.simplex_work, 0);
+  EXPECT_GT(half.simplex_iterations, 0);
   // The last iteration may be one too many.
-  const double one = whole.simplex_work / static_cast<double>(whole.simplex_iterations);
-  EXPECT_LE(half.simplex_work, options.most_simplex_work + one);
+  EXPECT_LE(half.simplex_iterations, options.limits.max_iterations + 1);
 }
 
 /// Options of a loop that leaves its states in `states`, and ends like one that a signal stops once there are

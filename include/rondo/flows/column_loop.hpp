@@ -24,10 +24,7 @@ struct ColumnOptions {
   int most_steps = 0;
   double likely_steps = 1000;
   int max_iterations = 400;  ///< masters
-  /// Iterations of the simplex method in all masters together, for each row and block, beyond which the loop
-  /// ends.
-  double most_simplex_work = kInfinity;
-  SolveLimits limits = {};  ///< seconds and interrupt, of the whole loop
+  SolveLimits limits = {};   ///< seconds, simplex iterations and interrupt, of the whole loop
   /// Row prices that may prove a better bound than those of the warm-up, after which they are tried: one a
   /// row, such as 1 on the links that leave a cut and 0 elsewhere.
   std::vector<std::vector<double>> start_prices = {};
@@ -55,7 +52,6 @@ struct ColumnSolution {
   std::vector<std::vector<ArcLoad>> flow = {};  ///< per block, ascending arcs
   std::vector<ColumnProgress> history = {};     ///< one an iteration
   std::int64_t simplex_iterations = 0;
-  double simplex_work = 0;  ///< as in ColumnOptions::most_simplex_work
   std::int64_t first_order_steps = 0;
   double pricing_s = 0;  ///< wall, of this rank
   double steps_s = 0;
