@@ -24,12 +24,6 @@ double first_ready_us(const Contribution& contribution) {
   return *std::ranges::min_element(contribution.source_ready_us);
 }
 
-double greatest_GBps(const Link& link) {
-  double most = link.bandwidth_GBps;
-  for (const BandwidthStep& step : link.bandwidth_steps) most = std::max(most, step.GBps);
-  return most;
-}
-
 /// Per set of tenants, as bits, the earliest time at which all of them can have ended.
 std::vector<double> earliest_ends(std::span<const WeighedTenant> tenants) {
   const std::size_t num_sets = std::size_t{1} << tenants.size();

@@ -137,6 +137,12 @@ Topology::Topology(TopologyData data) : data_(std::move(data)) {
   }
 }
 
+double greatest_GBps(const Link& link) {
+  double most = link.bandwidth_GBps;
+  for (const BandwidthStep& step : link.bandwidth_steps) most = std::max(most, step.GBps);
+  return most;
+}
+
 void scale_bandwidth(Link& link, double factor) {
   link.bandwidth_GBps *= factor;
   for (BandwidthStep& step : link.bandwidth_steps) step.GBps *= factor;

@@ -127,11 +127,6 @@ class FlowBuilder {
     if (link.bandwidth_steps.empty()) return capacity_of(link.bandwidth_GBps) * (to - from);
     return passing_bytes(link, from * grid_.tau_us, to * grid_.tau_us) / unit_bytes_;
   }
-  double greatest_GBps(const Link& link) const {
-    double GBps = link.bandwidth_GBps;
-    for (const BandwidthStep& step : link.bandwidth_steps) GBps = std::max(GBps, step.GBps);
-    return GBps;
-  }
 
   /// Flow of one origin over an orbit of links in epochs from .. to - 1 of an interval.
   struct Flow {

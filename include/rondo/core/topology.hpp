@@ -116,6 +116,9 @@ class Topology {
   bool limits_relay_memory_ = false;
 };
 
+/// The greatest bandwidth that the link ever has.
+double greatest_GBps(const Link& link);
+
 /// Multiplies a link's bandwidth at all times.
 void scale_bandwidth(Link& link, double factor);
 

@@ -5,8 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "kinds.hpp"
-
 namespace rondo::certificates {
 namespace {
 
@@ -87,7 +85,7 @@ AlikePlaces::Colours AlikePlaces::colours_of_links(const Colours& of_place) cons
     const Link& link = topology_.link(LinkId(l));
     const Origins& origins = places_.origins();
     colours.push_back(
-        numbers.of({of_source[link.src.index()], peak_GBps(link), link.latency_us, link.message_us,
+        numbers.of({of_source[link.src.index()], greatest_GBps(link), link.latency_us, link.message_us,
                     origins.message_us(LinkId(l)), origins.adds(LinkId(l)), places_.feeding(LinkId(l))}));
   }
   return colours;

@@ -22,12 +22,6 @@ double checked_time(double us) {
   return us;
 }
 
-double peak_GBps(const Link& link) {
-  double GBps = link.bandwidth_GBps;
-  for (const BandwidthStep& step : link.bandwidth_steps) GBps = std::max(GBps, step.GBps);
-  return GBps;
-}
-
 std::vector<double> latencies(const Topology& topology) {
   std::vector<double> result;
   result.reserve(topology.num_links());

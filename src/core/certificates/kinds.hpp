@@ -38,8 +38,6 @@ double bound(const Topology& topology, const Demand& demand, const KnowledgeCert
 /// Returns `us`; refuses infinity, which links that stay down give.
 double checked_time(double us);
 
-/// The greatest bandwidth that the link ever has.
-double peak_GBps(const Link& link);
 /// Per link.
 std::vector<double> latencies(const Topology& topology);
 std::vector<NodeId> gpu_nodes(const Topology& topology);

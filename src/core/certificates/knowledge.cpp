@@ -222,7 +222,7 @@ class Knowledge {
     starts_.push_back({last, have_before(last, begun_at_last)});
     work_ += starts_.size();
     // What a message costs a link whose rates change is not told.
-    return carried_until_.most(starts_, Wide{certificates::peak_GBps(link)} * kBytesPerUsPerGBps,
+    return carried_until_.most(starts_, Wide{greatest_GBps(link)} * kBytesPerUsPerGBps,
                                topology_.has_bandwidth_steps() ? 0 : message_us,
                                backwards_ ? 0 : link.message_us, first.tightest);
   }
