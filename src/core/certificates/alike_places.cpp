@@ -47,13 +47,16 @@ AlikePlaces::AlikePlaces(const Topology& topology, const KnowledgePlaces& places
 }
 
 AlikePlaces::Colours AlikePlaces::colours_at_first() const {
-  Numbers<std::tuple<std::vector<std::pair<double, double>>, Colours, Colours, Wide, std::size_t>> numbers;
+  Numbers<std::tuple<std::vector<std::pair<double, double>>, Colours, Colours, Wide, std::size_t, bool>>
+      numbers;
   Colours colours;
   for (std::size_t p = 0; p < places_.number(); ++p) {
     const KnowledgePlaces::Place& place = places_[p];
-    // Each set is one of its own.
-    const std::size_t set = p < topology_.num_nodes() ? 0 : p;
-    colours.push_back(numbers.of({place.at_first, place.within, place.fed_by, place.delay_us, set}));
+    // Each set is one of its own, and a switch that transfers pass no place at all.
+    const bool is_node = p < topology_.num_nodes();
+    const bool is_passed = is_node && places_.origins().is_passed(NodeId(p));
+    colours.push_back(
+        numbers.of({place.at_first, place.within, place.fed_by, place.delay_us, is_node ? 0 : p, is_passed}));
   }
   return colours;
 }

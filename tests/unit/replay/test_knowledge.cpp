@@ -250,6 +250,18 @@ TEST(Knowledge, RefusesWhatIsNone) {
   refused("wants nothing", [](auto& c) { c.sources = gpus({0}); });
 }
 
+TEST(Knowledge, OfGpusThatOnlySendBehindASwitchOfALowerNumber) {
+  // GPUs 0 and 1, nodes 1 and 2, send over the switch, node 0, to GPU 2; a message costs 1 us on each link.
+  TopologyData data{.name = "sending", .nodes = std::vector<Node>(4)};
+  data.nodes[0] = {.kind = NodeKind::switch_, .multicast = true, .forwarding = Forwarding::cut_through};
+  for (const int n : {1, 2}) data.links.push_back({NodeId{n}, NodeId{0}, 1e6, 0, 1});
+  data.links.push_back({NodeId{0}, NodeId{3}, 1e6, 0, 1});
+  const Topology fabric(data);
+  const Demand demand(Collective::custom, 2 * kUs, 3, {part(0, kUs, {2}), part(1, kUs, {2})}, 1);
+  expect_tight(fabric, demand, knowledge(2, {1}, {0, 1}));
+  expect_tight(fabric, demand, knowledge(2, {0, 1}, {0, 1, 2}));
+}
+
 TEST(AlikePlaces, AreThoseOfWhichAllIsAlike) {
   // GPU 0 is asked about, the others are sources; 4 is the switch.
   const Demand demand = make_demand(Collective::allgather, 4 * kUs, 4, 1);
