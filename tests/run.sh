@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the packages, builds the release with warnings as errors and runs all tests. May be run again, from any folder.
-#   --sanitize   afterwards builds with the address and undefined-behaviour sanitizers and runs the tests of one rank there
+#   --sanitize   also builds with the address and undefined-behaviour sanitizers, beside the tests, and runs the tests of one rank there
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -17,23 +17,43 @@ cores=$(env -u OMP_NUM_THREADS nproc)  # nproc goes by that variable, which is 1
 . "$root/jobs/mpi_env.sh"
 cd "$root"
 summaries=$(mktemp)
-trap 'rm -f "$summaries"' EXIT
+compiled=$(mktemp)
+compiler=
+finish() {
+  [ -z "$compiler" ] || kill -- "-$compiler" 2>/dev/null || true
+  rm -f "$summaries" "$compiled"
+}
+trap finish EXIT
 
-# build_and_test PRESET TARGET [ctest options...]: ends the script when something fails; keeps ctest's closing lines.
-build_and_test() {
-  local preset=$1 target=$2 log status=0
-  shift 2
-  log=build/$preset/ctest.log
+build() {  # PRESET TARGET
   # GCC warns of what is not there once it instruments; the release build is the judge of warnings.
-  cmake --preset "$preset" -DRONDO_WARNINGS_AS_ERRORS=$([ "$preset" = release ] && echo ON || echo OFF)
-  cmake --build --preset "$preset" --target "$target"
+  cmake --preset "$1" -DRONDO_WARNINGS_AS_ERRORS=$([ "$1" = release ] && echo ON || echo OFF)
+  cmake --build --preset "$1" --target "$2"
+}
+# run_tests PRESET [ctest options...]: ends the script when something fails; keeps ctest's closing lines.
+run_tests() {
+  local preset=$1 log status=0
+  shift
+  log=build/$preset/ctest.log
   # Two more at a time than there are cores: many tests wait for processes that they have started or killed.
   ctest --preset "$preset" --parallel $((cores + 2)) --no-tests=error "$@" | tee "$log" || status=$?
   { echo "== ctest, preset $preset"; sed -n '/tests passed/,$p' "$log"; } >> "$summaries"
   [ "$status" -eq 0 ] || { cat "$summaries"; exit "$status"; }
 }
 
-build_and_test release all
-# Long: whole searches, a minute and a half each under the sanitizers; what they call the other tests call as well.
-[ $sanitize = no ] || build_and_test sanitize unit_tests --label-exclude 'cli|mpi|slurm|soak|long'
+build release all
+if [ $sanitize = yes ]; then
+  # Takes what the tests leave of the cores while they wait: a third of both.
+  set -m  # a process group, to end all of it
+  nice -n 19 bash -ec "$(declare -f build); build sanitize unit_tests" > "$compiled" 2>&1 &
+  compiler=$!
+  set +m
+fi
+run_tests release
+if [ $sanitize = yes ]; then
+  wait "$compiler" || { cat "$compiled"; exit 1; }
+  compiler=
+  # Long: whole searches, a minute and a half each under the sanitizers; what they call the other tests call as well.
+  run_tests sanitize --label-exclude 'cli|mpi|slurm|soak|long'
+fi
 cat "$summaries"

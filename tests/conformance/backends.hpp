@@ -18,6 +18,10 @@ class SolverSuite : public ::testing::TestWithParam<std::shared_ptr<const Solver
   const Solver& solver() const { return *GetParam(); }
   /// How far a value of this size may be off.
   double within(double value = 0) const { return solver().tolerance() * (1 + std::abs(value)); }
+  static void expect_stopped(const Solution& solution) {
+    EXPECT_TRUE(solution.status == SolveStatus::no_solution || solution.status == SolveStatus::feasible)
+        << to_string(solution.status);
+  }
 };
 
 using Backends = std::vector<std::shared_ptr<const Solver>>;
