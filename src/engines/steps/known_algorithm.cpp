@@ -309,7 +309,7 @@ EngineInfo known_engine(std::string name, std::string help, MakeAlgorithm make,
   engine.is_known_algorithm = true;
   engine.least_us = [make](const Instance& instance) { return least_us_of(make, instance); };
   engine.combines = true;
-  engine.work = [](const Demand& demand, const std::string&) { return 2 * demand.num_deliveries(); };
+  engine.work = [](const Demand& demand, const std::string&) { return 4 * demand.num_deliveries(); };
   engine.pieces = [pieces](const Demand& demand) {
     return demand.kind() == DemandKind::all_reduction ? pieces(static_cast<int>(members_of(demand).size()))
                                                       : 1;
@@ -331,8 +331,8 @@ EngineInfo known_engine(std::string name, std::string help, MakeAlgorithm make,
       KnownTasks tasks(*algorithm, *members, demand);
       tasks.add_all();
       EngineResult result;
-      result.schedule =
-          schedule_tasks(*topology, demand, tasks.graph(), tasks.ranks(), asked.seed, asked.concurrency);
+      result.schedule = schedule_tasks_there_and_back(*topology, demand, tasks.graph(), tasks.ranks(),
+                                                      asked.seed, asked.concurrency);
       result.metrics["channels"] = static_cast<double>(algorithm->shares.size());
       return result;
     };

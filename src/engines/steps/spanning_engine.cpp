@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "dealing.hpp"
+#include "even_rates.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/engines/engine_row.hpp"
@@ -25,11 +26,8 @@ constexpr std::size_t kMostRoots = 64;
 constexpr double kNearBound = 1e-3;
 
 const char* const kInOrder = "in-order";  // chunk by chunk: spreading one begins as soon as it is reduced
-const char* const kLongest = "longest";   // what has the longest way before it first
-// In order; over switches at a quarter of the rate, so that hops seldom wait for links that are free at
-// different times.
-const char* const kQuarterRate = "quarter-rate";
-constexpr int kQuarters = 4;
+// In order; at rates that fill links of different bandwidth alike.
+const char* const kEvenRates = "even-rates";
 
 /// A packed tree as tasks need it: who has whom behind, along which hop. Trees without a root of their own
 /// list neighbours, of which the one towards the root is left out.
@@ -45,8 +43,7 @@ struct TreeShape {
 
 class TreeTasks {
  public:
-  TreeTasks(const Topology& topology, const SpanningPacking& packing, bool quarter_rate)
-      : quarter_rate_(quarter_rate) {
+  TreeTasks(const Topology& topology, const SpanningPacking& packing) {
     for (const WeightedTree& tree : packing.trees) {
       TreeShape shape{tree.root, std::vector<std::vector<TreeShape::Behind>>(topology.num_gpus()), {}};
       shape.spread = shape.gather;
@@ -87,11 +84,7 @@ class TreeTasks {
  private:
   int add_hop(const Topology& topology, const std::vector<LinkId>& links) {
     const auto [known, is_new] = hop_of_.try_emplace(links, static_cast<int>(graph_.hops.size()));
-    if (is_new) {
-      const Hop whole = make_hop(topology, links);
-      graph_.hops.push_back(quarter_rate_ && links.size() > 1 && !whole.changes ? slowed(whole, kQuarters)
-                                                                                : whole);
-    }
+    if (is_new) graph_.hops.push_back(make_hop(topology, links));
     return known->second;
   }
 
@@ -124,16 +117,22 @@ class TreeTasks {
     }
   }
 
-  bool quarter_rate_;
   TaskGraph graph_;
   std::vector<TreeShape> shapes_;
   std::map<std::vector<LinkId>, int> hop_of_;
   std::map<std::pair<std::size_t, double>, std::vector<int>> centres_;
 };
 
+int most_at_a_time(const EngineOptions& options) {
+  constexpr int kMany = 16;
+  return options.concurrency == kAnyConcurrency ? kMany : options.concurrency;
+}
+
 Schedule schedule_along(const Topology& topology, const SpanningPacking& packing, const Demand& demand,
                         const EngineOptions& options) {
-  TreeTasks tasks(topology, packing, options.policy == kQuarterRate);
+  TreeTasks tasks(topology, packing);
+  if (options.policy == kEvenRates)
+    tasks.graph().hops = at_even_rates(topology, tasks.graph().hops, most_at_a_time(options));
   std::vector<double> shares;
   for (const WeightedTree& tree : packing.trees) shares.push_back(tree.weight);
   const std::vector<std::size_t> tree_of = deal(shares, demand.num_chunks());
@@ -146,10 +145,10 @@ Schedule schedule_along(const Topology& topology, const SpanningPacking& packing
   std::vector<double> rank = times_to_go_us(tasks.graph(), demand);
   const double longest = 1 + *std::ranges::max_element(rank);
   for (std::size_t t = 0; t < rank.size(); ++t) {
-    rank[t] = -rank[t];
-    if (options.policy != kLongest) rank[t] += longest * tasks.graph().tasks[t].chunk.value;
+    rank[t] = longest * tasks.graph().tasks[t].chunk.value - rank[t];
   }
-  return schedule_tasks(topology, demand, tasks.graph(), rank, options.seed, options.concurrency);
+  return schedule_tasks_there_and_back(topology, demand, tasks.graph(), rank, options.seed,
+                                       options.concurrency);
 }
 
 /// Edges that lead both ways where they do, pairs of trees where those do better, and trees over relays: the
@@ -205,17 +204,16 @@ EngineInfo spanning_engine() {
       .name = "spanning",
       .help =
           "spanning trees packed by columns, sums in and results out along each, list-scheduled; AllReduce",
-      .policies = {kInOrder, kLongest, kQuarterRate},
+      .policies = {kInOrder, kEvenRates},
       .applicable = [](const Instance& instance,
                        const EngineOptions&) { return is_plain_all_reduce(instance.demand); },
       .offers =
           [](const Instance& instance, const EngineOptions& options) {
             const Topology& topology = *instance.topology;
-            const bool may_share = options.concurrency == kAnyConcurrency || options.concurrency >= kQuarters;
-            const bool pays = topology.num_gpus() < topology.num_nodes() && may_share;
-            return [=](const std::string& policy) { return policy != kQuarterRate || pays; };
+            const bool pays = topology.num_gpus() < topology.num_nodes() && most_at_a_time(options) > 1;
+            return [=](const std::string& policy) { return policy != kEvenRates || pays; };
           },
-      .work = [](const Demand& demand, const std::string&) { return 2 * demand.num_deliveries(); },
+      .work = [](const Demand& demand, const std::string&) { return 4 * demand.num_deliveries(); },
       .combines = true,
       .spreads = false,
       .heeds_bandwidth_steps = true,

@@ -12,6 +12,7 @@
 #include "rondo/core/index.hpp"
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/core/random.hpp"
+#include "rondo/core/transposition.hpp"
 #include "sums_in_switches.hpp"
 
 namespace rondo {
@@ -54,12 +55,16 @@ class TaskScheduler {
     is_looked_at_.assign(graph.hops.size(), 0);
     find_lone_hops();
     missing_.reserve(graph.tasks.size());
+    start_us_.resize(graph.tasks.size());
     for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
       const Task& task = graph.tasks[t];
       missing_.push_back({task.rests_on, demand.ready_us(task.chunk)});
       if (task.rests_on == 0) events_[demand.ready_us(task.chunk)].tasks.push_back(static_cast<int>(t));
     }
   }
+
+  /// Per task, after run().
+  const std::vector<double>& start_us() const { return start_us_; }
 
   Schedule run() {
     while (!events_.empty()) {
@@ -172,6 +177,7 @@ class TaskScheduler {
     const Task& task = task_of(waiting.task);
     queues_[index(h)].pop();
     ++num_started_;
+    start_us_[index(waiting.task)] = t;
     const std::size_t sent = schedule_.sends.size();
     const double arrival = timetable_.reserve(hop(h), task.chunk, waiting.bytes, t, schedule_.sends);
     if (demand_.contribution(task.chunk).reduce) {
@@ -267,8 +273,35 @@ class TaskScheduler {
   std::vector<Line> lines_ = {};
   std::vector<std::vector<int>> lines_at_ = {};  ///< per link
   std::vector<int> open_ = {};                   ///< lines whose links are free at this instant
+  std::vector<double> start_us_ = {};            ///< per task
   Schedule schedule_;
 };
+
+/// Backwards in time: hops over the links of the transposed topology, tasks before those that they rest on,
+/// the last one first.
+TaskGraph reversed_in_time(const Topology& backwards, const TaskGraph& graph) {
+  TaskGraph turned;
+  for (const Hop& hop : graph.hops) {
+    std::vector<LinkId> links;
+    for (const HopLink& part : hop.links) links.push_back(part.link);
+    std::ranges::reverse(links);
+    const Hop whole = make_hop(backwards, links);
+    turned.hops.push_back(hop.divisor > 1 ? slowed(whole, hop.divisor) : whole);
+  }
+  turned.tasks.resize(graph.tasks.size());
+  const auto turned_number = [&](std::size_t t) { return static_cast<int>(graph.tasks.size() - 1 - t); };
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    Task& other = turned.tasks[index(turned_number(t))];
+    other.hop = task.hop;
+    other.chunk = task.chunk;
+    other.op = task.op;
+    other.rests_on = static_cast<int>(task.next.size());
+    for (const int onward : task.next)
+      turned.tasks[index(turned_number(index(onward)))].next.push_back(turned_number(t));
+  }
+  return turned;
+}
 
 }  // namespace
 
@@ -309,6 +342,33 @@ std::vector<double> times_to_go_us(const TaskGraph& graph, const Demand& demand)
 Schedule schedule_tasks(const Topology& topology, const Demand& demand, const TaskGraph& graph,
                         const std::vector<double>& rank, std::uint64_t seed, int concurrency) {
   return TaskScheduler(topology, demand, graph, rank, seed, concurrency).run();
+}
+
+Schedule schedule_tasks_there_and_back(const Topology& topology, const Demand& demand, const TaskGraph& graph,
+                                       const std::vector<double>& rank, std::uint64_t seed, int concurrency) {
+  TaskScheduler first(topology, demand, graph, rank, seed, concurrency);
+  Schedule once = first.run();
+  if (std::ranges::any_of(graph.hops, &Hop::changes)) return once;
+
+  const auto last = [&](std::size_t t) { return graph.tasks.size() - 1 - t; };
+  /// What ends latest goes first the other way.
+  const auto by_end = [&](const std::vector<double>& start_us, const TaskGraph& started) {
+    std::vector<double> ranks(start_us.size());
+    for (std::size_t t = 0; t < ranks.size(); ++t) {
+      const Task& task = started.tasks[t];
+      const double duration_us = started.hops[index(task.hop)].duration_us(demand.bytes(task.chunk));
+      ranks[last(t)] = -(start_us[t] + duration_us);
+    }
+    return ranks;
+  };
+  const Topology backwards = transposed(topology);
+  const TaskGraph turned = reversed_in_time(backwards, graph);
+  const std::vector<double> latest_first = by_end(first.start_us(), graph);
+  TaskScheduler back(backwards, demand, turned, latest_first, seed, concurrency);
+  back.run();
+  Schedule again =
+      schedule_tasks(topology, demand, graph, by_end(back.start_us(), turned), seed, concurrency);
+  return again.finish_us < once.finish_us ? again : once;
 }
 
 }  // namespace rondo

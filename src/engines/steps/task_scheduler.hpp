@@ -55,4 +55,12 @@ Schedule schedule_tasks(const Topology& topology, const Demand& demand, const Ta
                         const std::vector<double>& rank, std::uint64_t seed,
                         int concurrency = kAnyConcurrency);
 
+/// The same, then backwards in time by the ends of that, then forwards by the starts of that, which fills the
+/// links at both ends of the schedule (forward-backward improvement: Li and Willis, 1992); the better of the
+/// two. Hops are paths, not trees of copies in switches. Three times the work; where bandwidth changes over
+/// time, as schedule_tasks.
+Schedule schedule_tasks_there_and_back(const Topology& topology, const Demand& demand, const TaskGraph& graph,
+                                       const std::vector<double>& rank, std::uint64_t seed,
+                                       int concurrency = kAnyConcurrency);
+
 }  // namespace rondo

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
-#include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "rondo/core/error.hpp"
@@ -16,6 +16,7 @@ namespace rondo {
 namespace {
 
 constexpr double kChance = 1e-6;  ///< relative difference that chance makes between equal costs
+constexpr double kSame = 1e-7;    ///< relative difference of costs by rounding
 constexpr double kAlike = 1e-3;   ///< relative difference of arcs that make no dearer a tree
 
 /// Members of the tree hang as near to its root as arcs allow that cost no more than theirs, or hardly:
@@ -106,57 +107,105 @@ class PathsBetween {
 class SpanningTrees : public TreeMaker {
  public:
   SpanningTrees(const Topology& topology, const std::vector<GpuId>& members)
-      : members_(members), paths_(topology, members) {}
+      : members_(members), paths_(topology, members), both_(members.size()) {}
 
   WeightedTree cheapest(const std::vector<double>& link_cost, std::uint64_t salt, double& cost) override {
     const auto one_way = paths_.costs(link_cost);
-    struct Edge {
-      double cost;
-      std::uint64_t chance;
-      int a, b;
-    };
-    std::vector<Edge> edges;
-    const int n = static_cast<int>(members_.size());
-    for (int a = 0; a < n; ++a) {
-      for (int b = a + 1; b < n; ++b) {
-        const double both = one_way[index(a)][index(b)] + one_way[index(b)][index(a)];
-        const auto pair =
-            static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(n) + static_cast<std::uint64_t>(b);
-        if (std::isfinite(both))
-          edges.push_back({both, mix_bits(salt + 0x9e3779b97f4a7c15ULL * (pair + 1)), a, b});
-      }
+    for (std::size_t a = 0; a < both_.size(); ++a) {
+      both_[a].clear();
+      for (std::size_t b = 0; b < both_.size(); ++b) both_[a].push_back(one_way[a][b] + one_way[b][a]);
     }
-    // Costs that differ by rounding alone are ties.
-    const auto rounded = [](double x) { return static_cast<float>(x); };
-    std::ranges::sort(edges, {}, [&](const Edge& e) { return std::tuple(rounded(e.cost), e.chance); });
-    std::vector<int> parent(members_.size());
-    std::iota(parent.begin(), parent.end(), 0);
-    const auto root = [&](int m) {
-      while (parent[index(m)] != m) m = parent[index(m)] = parent[index(parent[index(m)])];
-      return m;
-    };
+    const GrownTree exact = grown_from(0, levels(kSame), salt);
+    if (!std::isfinite(exact.cost)) {
+      throw Error(ExitCode::unavailable,
+                  "spanning trees need members that links and switches connect both ways without other GPUs "
+                  "between; use "
+                  "--engine auto");
+    }
+    cost = exact.cost;
+    const std::size_t roots = members_.size() <= kManyMembers ? members_.size() : 1;
+    const Levels alike = levels(kAlike);
+    std::optional<GrownTree> best;
+    for (std::size_t r = 0; r < roots; ++r) {
+      GrownTree grown = grown_from(static_cast<int>((salt + r) % members_.size()), alike, salt);
+      if (!best || std::tuple(grown.depth, grown.cost) < std::tuple(best->depth, best->cost))
+        best = std::move(grown);
+    }
     WeightedTree tree;
-    cost = 0;
-    for (const Edge& e : edges) {
-      const int a = root(e.a);
-      const int b = root(e.b);
-      if (a == b) continue;
-      parent[index(a)] = b;
-      tree.gather.push_back({e.a, e.b, paths_.path(e.a, e.b)});
-      tree.gather.push_back({e.b, e.a, paths_.path(e.b, e.a)});
-      cost += e.cost;
+    for (const auto& [a, b] : best->edges) {
+      tree.gather.push_back({a, b, paths_.path(a, b)});
+      tree.gather.push_back({b, a, paths_.path(b, a)});
     }
     tree.spread = tree.gather;
-    if (tree.gather.size() + 2 == 2 * members_.size()) return tree;
-    throw Error(ExitCode::unavailable,
-                "spanning trees need members that links and switches connect both ways without other GPUs "
-                "between; use "
-                "--engine auto");
+    return tree;
   }
 
  private:
+  struct GrownTree {
+    std::vector<std::pair<int, int>> edges = {};
+    double cost = 0;
+    int depth = 0;  ///< summed over the members
+  };
+
+  using Levels = std::vector<std::vector<std::int64_t>>;
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  /// Per member and member: equal where costs differ by `step` at most, relatively, and in their order.
+  Levels levels(double step) const {
+    Levels all(both_.size());
+    for (std::size_t a = 0; a < both_.size(); ++a) {
+      for (const double cost : both_[a]) {
+        const double level = std::floor(std::log(std::max(cost, 1e-300)) / std::log1p(step));
+        all[a].push_back(std::isfinite(cost) ? static_cast<std::int64_t>(level) : kNever);
+      }
+    }
+    return all;
+  }
+
+  /// Prim's algorithm; of edges of one level the one nearest to the root: chunks are on their way for less
+  /// time.
+  GrownTree grown_from(int root, const Levels& level, std::uint64_t salt) const {
+    const std::size_t n = both_.size();
+    struct Reach {
+      std::int64_t level = kNever;
+      int depth = 0;
+      std::uint64_t chance = 0;
+      int from = -1;
+    };
+    const auto key = [](const Reach& r) { return std::tuple(r.level, r.depth, r.chance); };
+    std::vector<Reach> reach(n);
+    std::vector<int> depth(n, -1);
+    GrownTree tree;
+    depth[index(root)] = 0;
+    for (int last = root; tree.edges.size() + 1 < n;) {
+      int next = -1;
+      for (std::size_t v = 0; v < n; ++v) {
+        if (depth[v] >= 0) continue;
+        if (level[index(last)][v] != kNever) {
+          const auto pair = std::min(index(last), v) * n + std::max(index(last), v);
+          const Reach offered{level[index(last)][v], depth[index(last)] + 1,
+                              mix_bits(salt + 0x9e3779b97f4a7c15ULL * (pair + 1)), last};
+          if (key(offered) < key(reach[v])) reach[v] = offered;
+        }
+        if (reach[v].from >= 0 && (next < 0 || key(reach[v]) < key(reach[index(next)])))
+          next = static_cast<int>(v);
+      }
+      if (next < 0) return {{}, kInfinity, 0};
+      const int from = reach[index(next)].from;
+      depth[index(next)] = depth[index(from)] + 1;
+      tree.edges.emplace_back(from, next);
+      tree.cost += both_[index(from)][index(next)];
+      tree.depth += depth[index(next)];
+      last = next;
+    }
+    return tree;
+  }
+
+  static constexpr std::size_t kManyMembers = 64;  ///< one root is tried
+
   const std::vector<GpuId>& members_;
   PathsBetween paths_;
+  std::vector<std::vector<double>> both_;  ///< per member and member, there and back
 };
 
 class RootedTrees : public TreeMaker {

@@ -13,7 +13,8 @@ class TreeMaker {
  public:
   virtual ~TreeMaker() = default;
   /// `link_cost`: of a byte over each link; `salt` settles ties. `cost` becomes a lower bound on that of any
-  /// tree, which the tree's own exceeds by rounding at most. Throws Error(unavailable) where there is none.
+  /// tree, which the tree's own exceeds by a thousandth at most: of trees that near, shallow ones. Throws
+  /// Error(unavailable) where there is none.
   virtual WeightedTree cheapest(const std::vector<double>& link_cost, std::uint64_t salt, double& cost) = 0;
   /// Whether trees are the cheapest ones; else `cost` is the tree's own and no bound.
   virtual bool is_exact() const { return true; }

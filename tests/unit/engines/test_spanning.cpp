@@ -11,8 +11,10 @@
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/graph/arborescence.hpp"
 #include "rondo/solvers/solvers.hpp"
+#include "steps/even_rates.hpp"
 #include "steps/spanning_packing.hpp"
 #include "steps/task_scheduler.hpp"
+#include "steps/tree_makers.hpp"
 #include "topologies.hpp"
 
 namespace rondo {
@@ -55,6 +57,50 @@ TEST(TaskScheduler, TheLeastRankGoesFirst) {
   graph.add(0, ChunkId{0}, SendOp::copy, {});
   graph.add(0, ChunkId{1}, SendOp::copy, {});
   EXPECT_EQ(schedule_tasks(*topology, demand, graph, {1, 0}, 0).sends.front().chunk, ChunkId{1});
+}
+
+// By rank what nothing waits for goes first; backwards in time it is the last to end.
+TEST(TaskScheduler, ThereAndBackBeginsWithWhatOthersWaitFor) {
+  const auto topology = fabric({gpu(), gpu(), gpu()}, {link(0, 1), link(1, 2)});
+  const Demand demand = make_demand(Collective::broadcast, 2000, 3, 2);
+  TaskGraph graph;
+  for (int l = 0; l < 2; ++l) graph.hops.push_back(make_hop(*topology, std::vector{LinkId{l}}));
+  graph.add(0, ChunkId{0}, SendOp::copy, {});
+  const int waited_for = graph.add(0, ChunkId{1}, SendOp::copy, {});
+  graph.add(1, ChunkId{1}, SendOp::copy, {waited_for});
+  EXPECT_EQ(schedule_tasks(*topology, demand, graph, {0, 1, 2}, 0).finish_us, 5);
+  const Schedule schedule = schedule_tasks_there_and_back(*topology, demand, graph, {0, 1, 2}, 0);
+  EXPECT_EQ(schedule.finish_us, 4);
+  EXPECT_EQ(schedule.sends.front().chunk, ChunkId{1});
+}
+
+std::vector<double> rates_over(const std::vector<double>& GBps, int most) {
+  std::vector<Link> links;
+  std::vector<Node> nodes(GBps.size(), gpu());
+  const auto middle = static_cast<int>(nodes.size());
+  for (std::size_t g = 0; g < GBps.size(); ++g) {
+    links.push_back(link(static_cast<int>(g), middle, GBps[g]));
+    links.push_back(link(middle, static_cast<int>(g), GBps[g]));
+  }
+  nodes.push_back(network_switch());
+  const auto topology = fabric(nodes, links);
+  std::vector<Hop> hops;
+  for (std::size_t g = 1; g < GBps.size(); ++g)
+    hops.push_back(make_hop(*topology, std::vector{LinkId(2 * g), LinkId{1}}));
+  std::vector<double> rates;
+  for (const Hop& hop : at_even_rates(*topology, hops, most)) rates.push_back(hop.links.front().rate_GBps());
+  return rates;
+}
+
+// Of 300 and 150 GB/s one rate fills both; of 25 and 17.5 a third of the slower one; then a quarter of that,
+// or as little as the transfers at a time allow.
+TEST(EvenRates, FillLinksOfDifferentBandwidthAlike) {
+  EXPECT_EQ(rates_over({300, 300, 150}, 2), (std::vector<double>{150, 150}));
+  EXPECT_EQ(rates_over({300, 300, 150}, 8), (std::vector<double>{37.5, 37.5}));
+  const std::vector<double> thirds = rates_over({25, 25, 17.5}, 5);
+  EXPECT_NEAR(thirds[0], 17.5 / 3, 1e-9);
+  EXPECT_NEAR(thirds[1], 17.5 / 3, 1e-9);
+  EXPECT_EQ(rates_over({50, 50, 50}, 1), (std::vector<double>{50, 50}));
 }
 
 // Three GPUs, all joined at 1 GB/s: three trees of two edges, each edge in two of them.
@@ -146,6 +192,35 @@ TEST(SpanningPacking, ReachesTheStrengthOfMeshesAndStars) {
   EXPECT_NEAR(1e-3 / pack(*star(3)).us_per_byte, 0.75, 1e-4);
 }
 
+// Between chassis from one GPU, within each from the GPU that has come from there.
+TEST(SpanningTrees, AreShallowWhereThatCostsNoMore) {
+  const auto topology = generated("rails", {{"boxes", "4"}, {"gpus", "4"}});
+  const std::vector<GpuId> members = all_gpus(*topology);
+  std::vector<double> link_cost;
+  for (const Link& link : topology->links()) link_cost.push_back(1 / link.bandwidth_GBps);
+  const auto trees = make_spanning_trees(*topology, members);
+  for (std::uint64_t salt = 0; salt < 20; ++salt) {
+    double cost = 0;
+    const WeightedTree tree = trees->cheapest(link_cost, salt, cost);
+    std::vector<int> depth(members.size(), -1);
+    depth[static_cast<std::size_t>(tree.spread.front().from)] = 0;
+    for (std::size_t joined = 1; joined < depth.size(); ++joined) {
+      for (const MemberArc& arc : tree.spread) {
+        int& there = depth[static_cast<std::size_t>(arc.to)];
+        const int here = depth[static_cast<std::size_t>(arc.from)];
+        if (there < 0 && here >= 0) there = here + 1;
+      }
+    }
+    EXPECT_EQ(std::ranges::min(depth), 0);
+    EXPECT_LE(std::ranges::max(depth), 2);
+    double its_cost = 0;
+    for (const MemberArc& arc : tree.gather) {
+      for (const LinkId l : arc.links) its_cost += link_cost[l.index()];
+    }
+    EXPECT_NEAR(its_cost, cost, 1e-9 * cost);
+  }
+}
+
 TEST(SpanningEngine, MakesSchedulesThatTheReplayAcceptsAndNearlyReachesThePacking) {
   for (const auto& topology : {generated("mesh", {{"dims", "3x3"}}), star(4),
                                star(3, Forwarding::store_and_forward), one_way_ring(4)}) {
@@ -179,12 +254,12 @@ TEST(SpanningEngine, SharesTheLinksOfSwitchesWherePathsWouldWaitForEachOther) {
     EXPECT_TRUE(replayed.valid()) << policy << replayed.violation.value_or("");
     finish_us[policy] = replayed.finish_us;
   }
-  EXPECT_LT(finish_us.at("quarter-rate"), 0.97 * finish_us.at("in-order"));
+  EXPECT_LT(finish_us.at("even-rates"), 0.97 * finish_us.at("in-order"));
   EngineOptions alone;
   alone.concurrency = 1;
-  EXPECT_FALSE(spanning.offers({topology, demand}, alone)("quarter-rate"));
-  EXPECT_TRUE(spanning.offers({topology, demand}, {})("quarter-rate"));
-  EXPECT_FALSE(spanning.offers({one_way_ring(4), demand}, {})("quarter-rate"));
+  EXPECT_FALSE(spanning.offers({topology, demand}, alone)("even-rates"));
+  EXPECT_TRUE(spanning.offers({topology, demand}, {})("even-rates"));
+  EXPECT_FALSE(spanning.offers({one_way_ring(4), demand}, {})("even-rates"));
 }
 
 EngineResult through_switches(const std::shared_ptr<const Topology>& topology, const Demand& demand) {
