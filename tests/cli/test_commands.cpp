@@ -323,7 +323,7 @@ TEST_F(Commands, ACustomDemandIsSolved) {
 TEST_F(Commands, ASignalEndsTheSearchAndTheFolderIsLockedUntilThen) {
   // Latency and transmission mix: no schedule meets a gap of 0, so that only the limit or a signal ends it.
   const Words solve =
-      split("solve --topology dgx1 --collective allgather --size 1MB --gap 0 --time-limit 50 --output out");
+      split("solve --topology amd-1 --collective allgather --size 1MB --gap 0 --time-limit 50 --output out");
   Process search(solve, 1, folder_.path());
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!fs::exists(at("out/lock")) && std::chrono::steady_clock::now() < deadline) {
