@@ -204,7 +204,8 @@ SynthesisResult solve(const Problem& problem, const RunContext& context) {
   if (const auto even = on_even_links(problem))
     return solve_on_even_links(problem, *even, whole,
                                [&](const Problem& one) { return solve_on_links(one, whole); });
-  return solve_on_links(problem, context);
+  // Halves go one after the other as wholes.
+  return solve_on_links(problem, problem.demand.kind() == DemandKind::all_reduction ? whole : context);
 }
 
 }  // namespace

@@ -178,5 +178,23 @@ TEST(DealtSchedule, OfADamagedFabric) {
   expect_dealt(damaged(*generated("ring", {{"gpus", "8"}}), 0.1, 1), "queue");
 }
 
+// What comes second rests on the sends of what comes first.
+TEST(DealtSchedule, HalvesOfAllReduceAreWhole) {
+  const auto ranks = world();
+  if (ranks->size() != 2) GTEST_SKIP() << "a quarter of a minute, once";
+  SolveOptions options;
+  options.engine = "queue";
+  options.chunks = 8 * 12'600;
+  options.gap = 0.5;
+  const auto topology = generated("ring", {{"gpus", "8"}});
+  const Problem problem{topology, make_demand(Collective::allreduce, 1e9, 8, 1), options};
+  RunContext context{*ranks};
+  context.deals = true;
+  const SynthesisResult result = synthesize(problem, context);
+  EXPECT_FALSE(result.dealt);
+  EXPECT_TRUE(result.engine.starts_with("halves/queue")) << result.engine;
+  EXPECT_LE(result.gap, 0.01);
+}
+
 }  // namespace
 }  // namespace rondo::dealt_schedule_test
