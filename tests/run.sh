@@ -43,7 +43,7 @@ run_tests() {
 
 build release all
 if [ $sanitize = yes ]; then
-  # Takes what the tests leave of the cores while they wait: a third of both.
+  # Takes what the tests leave of the cores while they wait.
   set -m  # a process group, to end all of it
   nice -n 19 bash -ec "$(declare -f build); build sanitize unit_tests" > "$compiled" 2>&1 &
   compiler=$!
