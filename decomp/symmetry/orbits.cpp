@@ -9,7 +9,7 @@
 #include "automorphisms.hpp"
 #include "fabric_graph.hpp"
 #include "rondo/core/error.hpp"
-#include "union_find.hpp"
+#include "rondo/graph/union_find.hpp"
 
 namespace rondo {
 namespace {

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
-#include "rondo/core/index.hpp"
+#include "rondo/graph/union_find.hpp"
 
 namespace rondo {
 namespace {
@@ -48,37 +47,32 @@ double even_rate(const std::set<double>& bandwidths, int most) {
 }  // namespace
 
 std::vector<Hop> at_even_rates(const Topology& topology, std::span<const Hop> hops, int most) {
-  // Switches that lead to each other are one group.
-  std::vector<int> group(topology.num_nodes());
-  std::iota(group.begin(), group.end(), 0);
-  const auto root = [&](int node) {
-    while (group[index(node)] != node) node = group[index(node)] = group[index(group[index(node)])];
-    return node;
-  };
-  const auto is_switch = [&](NodeId node) { return !topology.is_gpu(node); };
+  // Switches that lead to each other are one group; all that a hop goes over are.
+  UnionFind groups(topology.num_nodes());
   for (const Link& link : topology.links()) {
-    if (is_switch(link.src) && is_switch(link.dst)) group[index(root(link.src.value))] = root(link.dst.value);
+    if (!topology.is_gpu(link.src) && !topology.is_gpu(link.dst))
+      groups.unite(link.src.index(), link.dst.index());
   }
-  std::map<int, std::set<double>> bandwidths;
+  const auto group_of = [&](const Hop& hop) {
+    return groups.find(topology.link(hop.links.front().link).dst.index());
+  };
+  const auto bandwidths_of = [&](const Hop& hop) {
+    std::set<double> bandwidths;
+    for (const HopLink& part : hop.links) bandwidths.insert(topology.link(part.link).bandwidth_GBps);
+    return bandwidths;
+  };
+  const auto is_evened = [](const Hop& hop) { return hop.links.size() > 1 && !hop.changes; };
+  std::map<std::size_t, std::set<double>> bandwidths;
   for (const Hop& hop : hops) {
-    if (hop.links.size() < 2 || hop.changes) continue;
-    for (const HopLink& part : hop.links) {
-      const Link& link = topology.link(part.link);
-      const NodeId node = is_switch(link.src) ? link.src : link.dst;
-      bandwidths[root(node.value)].insert(link.bandwidth_GBps);
-    }
+    if (is_evened(hop)) bandwidths[group_of(hop)].merge(bandwidths_of(hop));
   }
-  std::map<int, double> rate;
-  for (const auto& [switches, all] : bandwidths) rate[switches] = even_rate(all, most);
+  std::map<std::size_t, double> rate;
+  for (const auto& [group, all] : bandwidths) rate[group] = even_rate(all, most);
 
   std::vector<Hop> evened(hops.begin(), hops.end());
   for (Hop& hop : evened) {
-    if (hop.links.size() < 2 || hop.changes) continue;
-    double slowest = kInfinity;
-    for (const HopLink& part : hop.links)
-      slowest = std::min(slowest, topology.link(part.link).bandwidth_GBps);
-    const NodeId node = topology.link(hop.links.front().link).dst;
-    const double divisor = slowest / rate.at(root(node.value));
+    if (!is_evened(hop)) continue;
+    const double divisor = *bandwidths_of(hop).begin() / rate.at(group_of(hop));
     if (divisor > 1 + kRounding) hop = slowed(std::move(hop), divisor);
   }
   return evened;

@@ -55,7 +55,7 @@ class TaskScheduler {
     is_looked_at_.assign(graph.hops.size(), 0);
     find_lone_hops();
     missing_.reserve(graph.tasks.size());
-    start_us_.resize(graph.tasks.size());
+    arrival_us_.resize(graph.tasks.size());
     for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
       const Task& task = graph.tasks[t];
       missing_.push_back({task.rests_on, demand.ready_us(task.chunk)});
@@ -63,8 +63,13 @@ class TaskScheduler {
     }
   }
 
-  /// Per task, after run().
-  const std::vector<double>& start_us() const { return start_us_; }
+  /// After run(): per task, the last one first, ranks by which backwards in time what arrives last goes
+  /// first.
+  std::vector<double> ranks_backwards() const {
+    std::vector<double> ranks;
+    for (std::size_t t = arrival_us_.size(); t-- > 0;) ranks.push_back(-arrival_us_[t]);
+    return ranks;
+  }
 
   Schedule run() {
     while (!events_.empty()) {
@@ -177,9 +182,9 @@ class TaskScheduler {
     const Task& task = task_of(waiting.task);
     queues_[index(h)].pop();
     ++num_started_;
-    start_us_[index(waiting.task)] = t;
     const std::size_t sent = schedule_.sends.size();
     const double arrival = timetable_.reserve(hop(h), task.chunk, waiting.bytes, t, schedule_.sends);
+    arrival_us_[index(waiting.task)] = arrival;
     if (demand_.contribution(task.chunk).reduce) {
       marks_.mark(hop(h), task.op, std::span(schedule_.sends).subspan(sent));
       sums_in_switches_.note(hop(h), task.chunk, waiting.bytes, t);
@@ -273,7 +278,7 @@ class TaskScheduler {
   std::vector<Line> lines_ = {};
   std::vector<std::vector<int>> lines_at_ = {};  ///< per link
   std::vector<int> open_ = {};                   ///< lines whose links are free at this instant
-  std::vector<double> start_us_ = {};            ///< per task
+  std::vector<double> arrival_us_ = {};          ///< per task
   Schedule schedule_;
 };
 
@@ -285,20 +290,14 @@ TaskGraph reversed_in_time(const Topology& backwards, const TaskGraph& graph) {
     std::vector<LinkId> links;
     for (const HopLink& part : hop.links) links.push_back(part.link);
     std::ranges::reverse(links);
-    const Hop whole = make_hop(backwards, links);
-    turned.hops.push_back(hop.divisor > 1 ? slowed(whole, hop.divisor) : whole);
+    turned.hops.push_back(slowed(make_hop(backwards, links), hop.divisor));
   }
-  turned.tasks.resize(graph.tasks.size());
-  const auto turned_number = [&](std::size_t t) { return static_cast<int>(graph.tasks.size() - 1 - t); };
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    const Task& task = graph.tasks[t];
-    Task& other = turned.tasks[index(turned_number(t))];
-    other.hop = task.hop;
-    other.chunk = task.chunk;
-    other.op = task.op;
-    other.rests_on = static_cast<int>(task.next.size());
-    for (const int onward : task.next)
-      turned.tasks[index(turned_number(index(onward)))].next.push_back(turned_number(t));
+  const int last = static_cast<int>(graph.tasks.size()) - 1;
+  for (int t = last; t >= 0; --t) {
+    const Task& task = graph.tasks[index(t)];
+    std::vector<int> causes;
+    for (const int onward : task.next) causes.push_back(last - onward);
+    turned.add(task.hop, task.chunk, task.op, causes);
   }
   return turned;
 }
@@ -350,24 +349,12 @@ Schedule schedule_tasks_there_and_back(const Topology& topology, const Demand& d
   Schedule once = first.run();
   if (std::ranges::any_of(graph.hops, &Hop::changes)) return once;
 
-  const auto last = [&](std::size_t t) { return graph.tasks.size() - 1 - t; };
-  /// What ends latest goes first the other way.
-  const auto by_end = [&](const std::vector<double>& start_us, const TaskGraph& started) {
-    std::vector<double> ranks(start_us.size());
-    for (std::size_t t = 0; t < ranks.size(); ++t) {
-      const Task& task = started.tasks[t];
-      const double duration_us = started.hops[index(task.hop)].duration_us(demand.bytes(task.chunk));
-      ranks[last(t)] = -(start_us[t] + duration_us);
-    }
-    return ranks;
-  };
   const Topology backwards = transposed(topology);
   const TaskGraph turned = reversed_in_time(backwards, graph);
-  const std::vector<double> latest_first = by_end(first.start_us(), graph);
+  const std::vector<double> latest_first = first.ranks_backwards();
   TaskScheduler back(backwards, demand, turned, latest_first, seed, concurrency);
   back.run();
-  Schedule again =
-      schedule_tasks(topology, demand, graph, by_end(back.start_us(), turned), seed, concurrency);
+  Schedule again = schedule_tasks(topology, demand, graph, back.ranks_backwards(), seed, concurrency);
   return again.finish_us < once.finish_us ? again : once;
 }
 

@@ -19,6 +19,15 @@ constexpr double kChance = 1e-6;  ///< relative difference that chance makes bet
 constexpr double kSame = 1e-7;    ///< relative difference of costs by rounding
 constexpr double kAlike = 1e-3;   ///< relative difference of arcs that make no dearer a tree
 
+std::uint64_t tie_break(std::uint64_t salt, std::uint64_t which) {
+  return mix_bits(salt + 0x9e3779b97f4a7c15ULL * (which + 1));
+}
+
+/// By which it is a little dearer; within [1, 1 + kChance).
+double by_chance(std::uint64_t salt, std::uint64_t which) {
+  return 1 + kChance * (static_cast<double>(tie_break(salt, which) >> 11) * 0x1p-53);
+}
+
 /// Members of the tree hang as near to its root as arcs allow that cost no more than theirs, or hardly:
 /// chunks are on their way for less time.
 void make_shallow(const Digraph& graph, const std::vector<double>& cost, int root, std::vector<int>& arcs) {
@@ -68,6 +77,27 @@ class PathsBetween {
     return cost;
   }
 
+  /// There and back.
+  std::vector<std::vector<double>> costs_both_ways(const std::vector<double>& link_cost) {
+    const auto one_way = costs(link_cost);
+    auto both = one_way;
+    for (std::size_t a = 0; a < both.size(); ++a) {
+      for (std::size_t b = 0; b < both.size(); ++b) both[a][b] += one_way[b][a];
+    }
+    return both;
+  }
+
+  /// By the costs asked for last.
+  WeightedTree tree_both_ways(const std::vector<std::pair<int, int>>& edges) const {
+    WeightedTree tree;
+    for (const auto& [a, b] : edges) {
+      tree.gather.push_back({a, b, path(a, b)});
+      tree.gather.push_back({b, a, path(b, a)});
+    }
+    tree.spread = tree.gather;
+    return tree;
+  }
+
   /// By the costs asked for last.
   std::vector<LinkId> path(int from, int to) const {
     std::vector<LinkId> links;
@@ -107,14 +137,10 @@ class PathsBetween {
 class SpanningTrees : public TreeMaker {
  public:
   SpanningTrees(const Topology& topology, const std::vector<GpuId>& members)
-      : members_(members), paths_(topology, members), both_(members.size()) {}
+      : members_(members), paths_(topology, members) {}
 
   WeightedTree cheapest(const std::vector<double>& link_cost, std::uint64_t salt, double& cost) override {
-    const auto one_way = paths_.costs(link_cost);
-    for (std::size_t a = 0; a < both_.size(); ++a) {
-      both_[a].clear();
-      for (std::size_t b = 0; b < both_.size(); ++b) both_[a].push_back(one_way[a][b] + one_way[b][a]);
-    }
+    both_ = paths_.costs_both_ways(link_cost);
     const GrownTree exact = grown_from(0, levels(kSame), salt);
     if (!std::isfinite(exact.cost)) {
       throw Error(ExitCode::unavailable,
@@ -131,13 +157,7 @@ class SpanningTrees : public TreeMaker {
       if (!best || std::tuple(grown.depth, grown.cost) < std::tuple(best->depth, best->cost))
         best = std::move(grown);
     }
-    WeightedTree tree;
-    for (const auto& [a, b] : best->edges) {
-      tree.gather.push_back({a, b, paths_.path(a, b)});
-      tree.gather.push_back({b, a, paths_.path(b, a)});
-    }
-    tree.spread = tree.gather;
-    return tree;
+    return paths_.tree_both_ways(best->edges);
   }
 
  private:
@@ -183,8 +203,7 @@ class SpanningTrees : public TreeMaker {
         if (depth[v] >= 0) continue;
         if (level[index(last)][v] != kNever) {
           const auto pair = std::min(index(last), v) * n + std::max(index(last), v);
-          const Reach offered{level[index(last)][v], depth[index(last)] + 1,
-                              mix_bits(salt + 0x9e3779b97f4a7c15ULL * (pair + 1)), last};
+          const Reach offered{level[index(last)][v], depth[index(last)] + 1, tie_break(salt, pair), last};
           if (key(offered) < key(reach[v])) reach[v] = offered;
         }
         if (reach[v].from >= 0 && (next < 0 || key(reach[v]) < key(reach[index(next)])))
@@ -223,8 +242,9 @@ class RootedTrees : public TreeMaker {
       for (int b = 0; b < n; ++b) {
         if (a == b || !std::isfinite(one_way[index(a)][index(b)])) continue;
         joined.arcs.push_back({a, b});
-        out_cost.push_back(one_way[index(a)][index(b)] * (1 + kChance * chance(salt, 2 * (a * n + b))));
-        in_cost.push_back(one_way[index(a)][index(b)] * (1 + kChance * chance(salt, 2 * (a * n + b) + 1)));
+        const auto pair = static_cast<std::uint64_t>(a * n + b);
+        out_cost.push_back(one_way[index(a)][index(b)] * by_chance(salt, 2 * pair));
+        in_cost.push_back(one_way[index(a)][index(b)] * by_chance(salt, 2 * pair + 1));
       }
     }
     const Digraph backwards = reversed(joined);
@@ -264,13 +284,6 @@ class RootedTrees : public TreeMaker {
   }
 
  private:
-  /// Within [0, 1).
-  static double chance(std::uint64_t salt, int which) {
-    const std::uint64_t bits =
-        mix_bits(salt + 0x9e3779b97f4a7c15ULL * (static_cast<std::uint64_t>(which) + 1));
-    return static_cast<double>(bits >> 11) * 0x1p-53;
-  }
-
   const std::vector<GpuId>& members_;
   PathsBetween paths_;
 };
@@ -284,20 +297,15 @@ std::vector<GpuId> all_gpus(const Topology& topology) {
 class RelayTrees : public TreeMaker {
  public:
   RelayTrees(const Topology& topology, const std::vector<GpuId>& members)
-      : members_(members), gpus_(all_gpus(topology)), paths_(topology, gpus_), both_(gpus_.size()) {}
+      : members_(members), gpus_(all_gpus(topology)), paths_(topology, gpus_) {}
 
   bool is_exact() const override { return false; }
 
   WeightedTree cheapest(const std::vector<double>& link_cost, std::uint64_t salt, double& cost) override {
-    const auto one_way = paths_.costs(link_cost);
+    both_ = paths_.costs_both_ways(link_cost);
     for (std::size_t a = 0; a < gpus_.size(); ++a) {
-      both_[a].resize(gpus_.size());
-      for (std::size_t b = 0; b < gpus_.size(); ++b) {
-        const auto pair = std::min(a, b) * gpus_.size() + std::max(a, b);
-        const std::uint64_t bits = mix_bits(salt + 0x9e3779b97f4a7c15ULL * (pair + 1));
-        both_[a][b] =
-            (one_way[a][b] + one_way[b][a]) * (1 + kChance * static_cast<double>(bits >> 11) * 0x1p-53);
-      }
+      for (std::size_t b = 0; b < gpus_.size(); ++b)
+        both_[a][b] *= by_chance(salt, std::min(a, b) * gpus_.size() + std::max(a, b));
     }
     cost = std::numeric_limits<double>::infinity();
     std::vector<std::pair<int, int>> edges;
@@ -312,13 +320,7 @@ class RelayTrees : public TreeMaker {
       throw Error(ExitCode::unavailable,
                   "trees over relays need GPUs that links and switches connect both ways; use --engine auto");
     }
-    WeightedTree tree;
-    for (const auto& [a, b] : edges) {
-      tree.gather.push_back({a, b, paths_.path(a, b)});
-      tree.gather.push_back({b, a, paths_.path(b, a)});
-    }
-    tree.spread = tree.gather;
-    return tree;
+    return paths_.tree_both_ways(edges);
   }
 
  private:
