@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the packages, builds the release with warnings as errors and runs all tests. May be run again, from any folder.
-#   --sanitize   also builds with the address and undefined-behaviour sanitizers, beside the tests, and runs the tests of one rank there
+#   --sanitize   the unit tests run under the address and undefined-behaviour sanitizers, in a build of their own that is made beside
+#                the other tests, instead of in the release
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
@@ -27,7 +28,8 @@ trap finish EXIT
 
 build() {  # PRESET TARGET
   # GCC warns of what is not there once it instruments; the release build is the judge of warnings.
-  cmake --preset "$1" -DRONDO_WARNINGS_AS_ERRORS=$([ "$1" = release ] && echo ON || echo OFF)
+  cmake --preset "$1" -DRONDO_WARNINGS_AS_ERRORS=$([ "$1" = release ] && echo ON || echo OFF) \
+        -DRONDO_UNIT_TESTS=$([ $sanitize = yes ] && echo OFF || echo ON)
   cmake --build --preset "$1" --target "$2"
 }
 # run_tests PRESET [ctest options...]: ends the script when something fails; keeps ctest's closing lines.
@@ -42,18 +44,20 @@ run_tests() {
 }
 
 build release all
-if [ $sanitize = yes ]; then
+if [ $sanitize = no ]; then
+  run_tests release
+else
   # Takes what the tests leave of the cores while they wait.
   set -m  # a process group, to end all of it
-  nice -n 19 bash -ec "$(declare -f build); build sanitize unit_tests" > "$compiled" 2>&1 &
+  nice -n 19 bash -ec "sanitize=yes; $(declare -f build); build sanitize unit_tests" > "$compiled" 2>&1 &
   compiler=$!
   set +m
-fi
-run_tests release
-if [ $sanitize = yes ]; then
+  # What starts programs, and unit tests that are whole searches: a minute and a half each under the sanitizers, and what they
+  # call the other unit tests call as well.
+  released='cli|mpi|slurm|soak|long|benchmarks'
+  run_tests release --label-regex "$released"
   wait "$compiler" || { cat "$compiled"; exit 1; }
   compiler=
-  # Long: whole searches, a minute and a half each under the sanitizers; what they call the other tests call as well.
-  run_tests sanitize --label-exclude 'cli|mpi|slurm|soak|long'
+  run_tests sanitize --label-exclude "$released"
 fi
 cat "$summaries"

@@ -255,7 +255,9 @@ bool JointProgram::add_ways(const std::vector<double>& cost, const std::vector<W
   std::map<NodeId, std::set<NodeId>> looked_at;
   for (const auto& orbit : pairs_) looked_at[orbit.front().first].insert(orbit.front().second);
   bool is_new = false;
-  for (const auto& [from, ends] : looked_at) {
+  for (const auto& entry : looked_at) {
+    const NodeId from = entry.first;
+    const std::set<NodeId>& ends = entry.second;
     for (const double message_us : ways_.message_costs_us(from)) {
       std::map<std::pair<NodeId, std::size_t>, std::pair<double, Column>> best;  // by end and first period
       ways_.search(grid_, cost, from, message_us, most_cost, [&](const FoundWay& way) {

@@ -126,7 +126,8 @@ std::vector<PartitionCertificate> find_partitions(const Topology& topology, cons
   }
   std::ranges::stable_sort(found, {}, [](const auto& partition) { return partition.first; });
   std::vector<PartitionCertificate> partitions;
-  for (auto& [GBps, partition] : found) {
+  for (auto& entry : found) {
+    PartitionCertificate& partition = entry.second;
     const auto same = [&](const PartitionCertificate& other) {
       return other.enter == partition.enter && other.part == partition.part;
     };

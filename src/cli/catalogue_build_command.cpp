@@ -202,8 +202,7 @@ std::string run_catalogue_refresh(const Settings& settings, const Communicator& 
       for (const catalogue::Cell& cell : task.older.back().cells) task.sizes.push_back(cell.size_bytes);
     }
     std::ranges::sort(task.sizes);
-    const auto [first, last] = std::ranges::unique(task.sizes);
-    task.sizes.erase(first, last);
+    task.sizes.erase(std::unique(task.sizes.begin(), task.sizes.end()), task.sizes.end());
     if (task.sizes.empty()) throw Error(ExitCode::no_input, path.string() + " has no cells of that fabric");
     return task;
   };

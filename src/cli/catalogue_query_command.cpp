@@ -94,8 +94,7 @@ std::string run_catalogue_list(const Settings& settings) {
     }
     const auto num_solved = static_cast<double>(schedules.size());
     std::ranges::sort(schedules);
-    const auto [first, last] = std::ranges::unique(schedules);
-    schedules.erase(first, last);
+    schedules.erase(std::unique(schedules.begin(), schedules.end()), schedules.end());
     rows.push_back({catalogue::describe(series), fmt::format("{} {}", topology->name(), series.fabric),
                     fmt::format("{}", topology->num_gpus()), fmt::format("{}", table.cells.size()),
                     fmt::format("{} to {}", format_size(table.cells.front().size_bytes),

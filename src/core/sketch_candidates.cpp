@@ -150,8 +150,7 @@ class Candidates {
   void offer(std::string name, Connections conn) {
     for (auto& [sender, receivers] : conn) {
       std::ranges::sort(receivers);
-      const auto [first, last] = std::ranges::unique(receivers);
-      receivers.erase(first, last);
+      receivers.erase(std::unique(receivers.begin(), receivers.end()), receivers.end());
       for (const int r : receivers) {
         if (!has(ways_.at(sender).reached, r)) return;
       }

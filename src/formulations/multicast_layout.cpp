@@ -107,8 +107,7 @@ void MulticastLayout::find_drops() {
     }
     std::ranges::sort(within_epoch);
     const auto same = [&](double a, double b) { return b - a <= slack_us(); };
-    const auto rest = std::ranges::unique(within_epoch, same);
-    within_epoch.erase(rest.begin(), rest.end());
+    within_epoch.erase(std::unique(within_epoch.begin(), within_epoch.end(), same), within_epoch.end());
     for (int k = 0; k < grid().num_epochs; ++k) {
       for (const double us : within_epoch) instants_us_[g].push_back(k * tau_us + us);
     }

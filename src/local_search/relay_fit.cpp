@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <utility>
 
 #include "insertion_timetable.hpp"
@@ -212,11 +211,10 @@ void settle(TransferPlan& plan, const PlanSpace& space) {
 Schedule fitted_to_memory(const Topology& topology, const Demand& demand, Schedule schedule,
                           int concurrency) {
   const std::vector<double> peak = peak_relay_bytes(topology, demand, schedule.sends);
-  const auto fits = [&](std::size_t g) {
-    return peak[g] <= topology.node(topology.node_of(GpuId{g})).relay_bytes * (1 + 1e-9);
-  };
-  // Also where chunks come again, which plans do not know.
-  if (std::ranges::all_of(std::views::iota(std::size_t{0}, peak.size()), fits)) return schedule;
+  bool fits = true;
+  for (std::size_t g = 0; g < peak.size(); ++g)
+    fits = fits && peak[g] <= topology.node(topology.node_of(GpuId{g})).relay_bytes * (1 + 1e-9);
+  if (fits) return schedule;  // also where chunks come again, which plans do not know
   PlanSpace space = make_plan_space(topology, demand, concurrency);
   std::optional<TransferPlan> plan = plan_of(schedule, space);
   if (plan) {

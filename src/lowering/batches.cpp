@@ -206,7 +206,7 @@ class Merger {
       leaving_together_[std::move(transfers)].push_back(static_cast<int>(traffic_.batches.size()));
     }
     std::ranges::sort(batch.follows);
-    batch.follows.erase(std::ranges::unique(batch.follows).begin(), batch.follows.end());
+    batch.follows.erase(std::unique(batch.follows.begin(), batch.follows.end()), batch.follows.end());
     traffic_.batches.push_back(std::move(batch));
   }
 

@@ -135,16 +135,17 @@ class AllReduction {
         keep_better(of_halves_there());
         if (rule_.stop(finish_us())) return;
       }
-      if (is_auto) {
-        try_engines(
-            problem_, [](const EngineInfo&) { return false; }, true);
-        if (rule_.stop(finish_us())) return;
-      }
+      // Alone, or beside an engine that is asked for.
+      const Checkpoints::Prefix names(context_.checkpoints(), "kept-");
       try_engines(
-          problem_, [](const EngineInfo&) { return true; }, false);
+          problem_, [](const EngineInfo&) { return false; }, is_auto);
       if (rule_.stop(finish_us())) return;
-    } else if (is_auto) {
-      try_quick_ones();
+    }
+    // No local search follows that would go on from what was kept: engines do as they do without it.
+    Problem anew = problem_;
+    anew.start = nullptr;
+    if (is_auto) {
+      try_quick_ones(anew);
       if (is_within(kNothingBetter)) return;
     }
     if (problem_.halves) {
@@ -154,9 +155,10 @@ class AllReduction {
       try_halves();
     }
     const double near = problem_.topology->num_gpus() > kManyGpus ? kNearEnoughOfMany : kNearEnough;
-    if (is_asked(problem_, true) && !problem_.start && !is_within(near))
+    const bool is_tried = problem_.start && !is_auto;
+    if (is_asked(problem_, true) && !is_tried && !is_within(near))
       try_engines(
-          problem_, [is_auto](const EngineInfo& engine) { return !is_auto || !engine.goes_first; }, false);
+          anew, [is_auto](const EngineInfo& engine) { return !is_auto || !engine.goes_first; }, false);
   }
 
   double finish_us() const {
@@ -170,8 +172,7 @@ class AllReduction {
     return finish_us() <= enough_us || context_.interrupted();
   }
 
-  void try_quick_ones() {
-    Problem quick = problem_;
+  void try_quick_ones(Problem quick) {
     if (quick.options.time_limit_s) {
       const double now_s = context_.seconds();
       quick.options.time_limit_s =

@@ -45,8 +45,8 @@ Demand spread(const Demand& demand, const std::vector<Parts>& groups) {
       datum.destinations.push_back(part.destinations.front());
     }
     std::ranges::sort(datum.destinations);
-    const auto repeated = std::ranges::unique(datum.destinations);
-    datum.destinations.erase(repeated.begin(), repeated.end());
+    std::vector<GpuId>& ends = datum.destinations;
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
     const auto count = static_cast<double>(parts.size());
     datum.bytes = bytes / count * std::max(1.0, std::log2(count + 1) / 2);
     sum_bytes += datum.bytes;

@@ -4,7 +4,6 @@
 #include <bit>
 #include <boost/pending/disjoint_sets.hpp>
 #include <map>
-#include <ranges>
 
 namespace rondo {
 namespace {
@@ -39,9 +38,9 @@ Pairs make_pairs(const HopTable& hops, std::uint64_t seed) {
   const double dearest_us = least_of_cost.empty() ? 0 : least_of_cost.rbegin()->first;
   const auto choices_of_dearest =
       std::max<std::uint64_t>(kFewestChoicesOfDearest, std::bit_width(most_joined_below(dearest_us, hops)));
-  for (auto& [cost_us, least] : least_of_cost | std::views::reverse) {
-    const std::uint64_t choices = cost_us == dearest_us ? choices_of_dearest : kChoices;
-    least = std::size_t{1} << seed % choices;
+  for (auto cost = least_of_cost.rbegin(); cost != least_of_cost.rend(); ++cost) {
+    const std::uint64_t choices = cost->first == dearest_us ? choices_of_dearest : kChoices;
+    cost->second = std::size_t{1} << seed % choices;
     seed /= choices;
   }
 

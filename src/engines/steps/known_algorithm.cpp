@@ -289,8 +289,8 @@ double least_us_of(const MakeAlgorithm& make, const Instance& instance) {
   const bool combine = instance.demand.kind() == DemandKind::all_reduction;
   try {
     const HopTable hops(*instance.topology);
-    const Members members(*instance.topology, hops, members_of(instance.demand), combine,
-                          !combine && instance.demand.contributions().size() == 1);
+    const Members members{*instance.topology, hops, members_of(instance.demand), combine,
+                          !combine && instance.demand.contributions().size() == 1};
     const KnownAlgorithm algorithm = make(members);
     if (!why_unfit(algorithm, instance.demand).empty()) return kInfinity;
     return KnownTasks(algorithm, members, instance.demand.with_chunks(combine ? members.count() : 1))
@@ -319,8 +319,9 @@ EngineInfo known_engine(std::string name, std::string help, MakeAlgorithm make,
     const Demand& whole = instance.demand;
     const auto hops = std::make_shared<const HopTable>(*instance.topology);
     const bool combine = whole.kind() == DemandKind::all_reduction;
-    const auto members = std::make_shared<const Members>(
-        *instance.topology, *hops, members_of(whole), combine, !combine && whole.contributions().size() == 1);
+    const auto members =
+        std::make_shared<const Members>(Members{*instance.topology, *hops, members_of(whole), combine,
+                                                !combine && whole.contributions().size() == 1});
     const auto algorithm = std::make_shared<const KnownAlgorithm>(make(*members));
     if (const std::string why = why_unfit(*algorithm, whole); !why.empty()) {
       throw Error(ExitCode::unavailable, fmt::format("engine {} does not do this {}: {}; use --engine auto",
