@@ -121,6 +121,13 @@ TEST(Kept, SumsAreTakenAsTheyAreWhereNearIsEnough) {
   EXPECT_LE(best.proven.schedule.finish_us, near.proven.schedule.finish_us * (1 + 1e-9));
 }
 
+TEST(Kept, SumsEndNoLaterThanThoseOfANewSearch) {
+  const Fabric ring = generated("ring", {{"gpus", "4"}});
+  const auto kept = solved(problem_of(ring, Collective::allreduce, kMB));
+  const Problem slower = problem_of(damaged(*ring, 0.1, 0), Collective::allreduce, kMB);
+  EXPECT_LE(solve_from(slower, kept).proven.schedule.finish_us, solved(slower)->schedule.finish_us);
+}
+
 TEST(Kept, NeedsNoOtherEngineWhereReroutingAndLocalSearchAreEnough) {
   const Fabric ring = generated("ring", {{"gpus", "8"}});
   const auto kept = solved(problem_of(ring, Collective::allgather, 1e9));
