@@ -173,13 +173,15 @@ class CellMaker {
     return candidate->finish_us() / cell_.finish_us - 1;
   }
 
-  /// With an older schedule, adapts the best of what is there.
+  /// With an older schedule, adapts the best of what is there; sums for several GPUs, whose transfers take no
+  /// other paths, are no earlier so than their replay was.
   void solve(const Replayed* older) {
-    if (older != nullptr &&
+    const bool is_whole = demand_.kind() == DemandKind::all_reduction;
+    if (older != nullptr && !is_whole &&
         try_solving(problem_from(cell_.is_refused() || made_ ? older->name : cell_.schedule), Way::adapted))
       return;
     Problem problem = this->problem();
-    if (older == nullptr) problem.halves = halves_;
+    problem.halves = halves_;
     try_solving(problem, Way::solved);
   }
 
@@ -193,7 +195,6 @@ class CellMaker {
   Problem problem_from(const std::string& schedule) const {
     Problem problem = this->problem();
     problem.known_bound = known_bound_;
-    problem.halves = halves_;
     problem.options.from = schedule;
     problem.start = task_.folder.schedule(schedule);
     return problem;
