@@ -27,9 +27,7 @@ finish() {
 trap finish EXIT
 
 build() {  # PRESET TARGET
-  # GCC warns of what is not there once it instruments; the release build is the judge of warnings.
-  cmake --preset "$1" -DRONDO_WARNINGS_AS_ERRORS=$([ "$1" = release ] && echo ON || echo OFF) \
-        -DRONDO_UNIT_TESTS=$([ $sanitize = yes ] && echo OFF || echo ON)
+  cmake --preset "$1" -DRONDO_WARNINGS_AS_ERRORS=ON -DRONDO_UNIT_TESTS=$([ $sanitize = yes ] && echo OFF || echo ON)
   cmake --build --preset "$1" --target "$2"
 }
 # run_tests PRESET [ctest options...]: ends the script when something fails; keeps ctest's closing lines.
