@@ -10,6 +10,7 @@
 #include "progress.hpp"
 #include "rondo/catalogue/build.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/make_set.hpp"
 #include "rondo/core/stopwatch.hpp"
 #include "rondo/io/json_files.hpp"
 #include "rondo/io/run_lock.hpp"
@@ -201,8 +202,7 @@ std::string run_catalogue_refresh(const Settings& settings, const Communicator& 
       task.series.back().fabric = newer;
       for (const catalogue::Cell& cell : task.older.back().cells) task.sizes.push_back(cell.size_bytes);
     }
-    std::ranges::sort(task.sizes);
-    task.sizes.erase(std::unique(task.sizes.begin(), task.sizes.end()), task.sizes.end());
+    make_set(task.sizes);
     if (task.sizes.empty()) throw Error(ExitCode::no_input, path.string() + " has no cells of that fabric");
     return task;
   };

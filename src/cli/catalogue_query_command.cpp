@@ -10,6 +10,7 @@
 #include "rondo/catalogue/repairs.hpp"
 #include "rondo/catalogue/times.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/make_set.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/io/schedule_files.hpp"
@@ -93,8 +94,7 @@ std::string run_catalogue_list(const Settings& settings) {
       schedules.push_back(cell.schedule);
     }
     const auto num_solved = static_cast<double>(schedules.size());
-    std::ranges::sort(schedules);
-    schedules.erase(std::unique(schedules.begin(), schedules.end()), schedules.end());
+    make_set(schedules);
     rows.push_back({catalogue::describe(series), fmt::format("{} {}", topology->name(), series.fabric),
                     fmt::format("{}", topology->num_gpus()), fmt::format("{}", table.cells.size()),
                     fmt::format("{} to {}", format_size(table.cells.front().size_bytes),

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "rondo/core/index.hpp"
+#include "rondo/core/make_set.hpp"
 
 namespace rondo {
 namespace {
@@ -149,8 +150,7 @@ class Candidates {
 
   void offer(std::string name, Connections conn) {
     for (auto& [sender, receivers] : conn) {
-      std::ranges::sort(receivers);
-      receivers.erase(std::unique(receivers.begin(), receivers.end()), receivers.end());
+      make_set(receivers);
       for (const int r : receivers) {
         if (!has(ways_.at(sender).reached, r)) return;
       }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "rondo/core/make_set.hpp"
 #include "rondo/core/replay.hpp"
 #include "sums.hpp"
 
@@ -205,8 +206,7 @@ class Merger {
       for (const int t : run.members) transfers.push_back(at(t).first_send);
       leaving_together_[std::move(transfers)].push_back(static_cast<int>(traffic_.batches.size()));
     }
-    std::ranges::sort(batch.follows);
-    batch.follows.erase(std::unique(batch.follows.begin(), batch.follows.end()), batch.follows.end());
+    make_set(batch.follows);
     traffic_.batches.push_back(std::move(batch));
   }
 

@@ -131,17 +131,13 @@ class AllReduction {
   void try_all() {
     const bool is_auto = problem_.options.engine == "auto";
     if (problem_.start) {
-      if (problem_.halves) {
-        keep_better(of_halves_there());
-        if (rule_.stop(finish_us())) return;
-      }
       // Alone, or beside an engine that is asked for.
       const Checkpoints::Prefix names(context_.checkpoints(), "kept-");
       try_engines(
           problem_, [](const EngineInfo&) { return false; }, is_auto);
       if (rule_.stop(finish_us())) return;
     }
-    // No local search follows that would go on from what was kept: engines do as they do without it.
+    // No local search follows that would continue from what was kept: engines do as they do without it.
     Problem anew = problem_;
     anew.start = nullptr;
     if (is_auto) {
@@ -149,7 +145,7 @@ class AllReduction {
       if (is_within(kNothingBetter)) return;
     }
     if (problem_.halves) {
-      if (!problem_.start) keep_better(of_halves_there());
+      keep_better(of_halves_there());
     } else if (is_asked(problem_, false) && !problem_.topology->has_bandwidth_steps()) {
       // Sums are transposed in halves, which bandwidth that changes does not allow.
       try_halves();

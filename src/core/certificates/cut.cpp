@@ -7,6 +7,7 @@
 
 #include "carriers.hpp"
 #include "kinds.hpp"
+#include "rondo/core/make_set.hpp"
 
 namespace rondo::certificates {
 namespace {
@@ -34,8 +35,7 @@ std::vector<std::vector<GpuId>> audiences(const Topology& topology, const Demand
     // Most often all that originates in S has the same audience.
     if (!outside.empty() && (sets.empty() || sets.back() != outside)) sets.push_back(std::move(outside));
   }
-  std::sort(sets.begin(), sets.end());
-  sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+  make_set(sets);
   return sets;
 }
 

@@ -10,6 +10,7 @@
 #include "deliveries.hpp"
 #include "list_scheduler.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/make_set.hpp"
 #include "rondo/core/retiming.hpp"
 #include "rondo/core/transfers.hpp"
 
@@ -44,9 +45,7 @@ Demand spread(const Demand& demand, const std::vector<Parts>& groups) {
       bytes += part.bytes;
       datum.destinations.push_back(part.destinations.front());
     }
-    std::ranges::sort(datum.destinations);
-    std::vector<GpuId>& ends = datum.destinations;
-    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
+    make_set(datum.destinations);
     const auto count = static_cast<double>(parts.size());
     datum.bytes = bytes / count * std::max(1.0, std::log2(count + 1) / 2);
     sum_bytes += datum.bytes;

@@ -1,6 +1,6 @@
 #include "wake_table.hpp"
 
-#include <algorithm>
+#include "rondo/core/make_set.hpp"
 
 namespace rondo {
 
@@ -23,10 +23,6 @@ void WakeTable::share(std::span<const std::size_t> links) {
 void WakeTable::finish() {
   for (const auto& [link, waiting] : shared_) append(links_[link], waiting);
   shared_.clear();
-  const auto make_set = [](auto& list) {
-    std::ranges::sort(list);
-    list.erase(std::unique(list.begin(), list.end()), list.end());
-  };
   for (Waiting& waiting : links_) {
     make_set(waiting.offsets_us);
     make_set(waiting.receivers);
