@@ -80,6 +80,6 @@ fi
 [ "$name" != life ] || { cmake --build "$root/build/release" --target rondo; exec python3 "$root/benchmarks/life/life.py" "$@"; }
 [ "$name" != profile ] || exec python3 "$root/benchmarks/profile/profile.py" "$@"
 [ "$name" != compare ] || exec "$root/benchmarks/compare/run.sh" "$@"
-cmake --build "$root/build/release" --target rondo $([ "$name" = catalogue ] || echo "bench_$name")
+cmake --build "$root/build/release" --target rondo $([ "$name" = catalogue ] || echo benchmarks)
 [ "$name" != catalogue ] || exec python3 "$root/benchmarks/catalogue/catalogue.py" "$@"
-exec "$root/build/release/benchmarks/$name" --json "$root/benchmarks/results/$name.json" "$@"
+exec "$root/build/release/benchmarks/run" "$name" --json "$root/benchmarks/results/$name.json" "$@"

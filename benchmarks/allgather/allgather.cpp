@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::allgather {
 namespace {
 
 struct Case {
@@ -169,10 +170,10 @@ int run(const BenchmarkOptions& options) {
 }
 
 }  // namespace
-}  // namespace rondo::benchmarks
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   return run(
       parse_options(argc, argv, "allgather", {{"--only", ""}, {"--gpus", "4096"}, {"--timeout", "600"}}));
 }
+
+}  // namespace rondo::benchmarks::allgather

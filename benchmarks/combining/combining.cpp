@@ -8,12 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 #include "shapes.hpp"
 
+namespace rondo::benchmarks::combining {
 namespace {
 
-using rondo::benchmarks::CaseResult;
 using Rows = nlohmann::ordered_json;
 
 struct Case {
@@ -44,7 +45,7 @@ std::vector<Case> all_cases() {
         cases.push_back({fabric, "allreduce", size, engine});
     }
   }
-  for (const std::string& fabric : rondo::benchmarks::every_fabric(RONDO_SOURCE_DIR)) {
+  for (const std::string& fabric : every_fabric(RONDO_SOURCE_DIR)) {
     for (const char* size : {"1KB", "1MB", "1GB"}) cases.push_back({fabric, "reduce_scatter", size});
   }
   return cases;
@@ -53,7 +54,7 @@ std::vector<Case> all_cases() {
 /// Solves the cases that --only names.
 class Runner {
  public:
-  explicit Runner(const rondo::benchmarks::BenchmarkOptions& options)
+  explicit Runner(const BenchmarkOptions& options)
       : options_(options), timeout_s_(options.number("--timeout", 1)) {
     std::printf("%-32s %-30s %14s %14s %9s %9s %7s %7s  %s\n", "fabric", "", "finish us", "bound us", "GB/s",
                 "gap %", "chunks", "wall s", "engine");
@@ -63,7 +64,7 @@ class Runner {
            Rows members, Rows& rows) {
     if ((fabric + " " + what).find(options_.own.at("--only")) == std::string::npos) return;
     arguments.insert(arguments.begin(), {"--topology", fabric});
-    const CaseResult r = rondo::benchmarks::solve_case(options_.rondo, options_.ranks, arguments, timeout_s_);
+    const CaseResult r = solve_case(options_.rondo, options_.ranks, arguments, timeout_s_);
     if (const std::string failure = r.failure(); !failure.empty()) {
       std::printf("%-32s %-30s failed: %s\n", fabric.c_str(), what.c_str(), failure.c_str());
       all_valid_ = false;
@@ -82,15 +83,14 @@ class Runner {
   bool all_valid() const { return all_valid_; }
 
  private:
-  const rondo::benchmarks::BenchmarkOptions& options_;
+  const BenchmarkOptions& options_;
   int timeout_s_;
   bool all_valid_ = true;
 };
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options =
       parse_options(argc, argv, "combining", {{"--only", ""}, {"--timeout", "600"}});
   Runner runner(options);
@@ -116,3 +116,5 @@ int main(int argc, char** argv) {
   write_results(options, rows, {{"shapes", shapes}});
   return runner.all_valid() ? 0 : 1;
 }
+
+}  // namespace rondo::benchmarks::combining

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <numeric>
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::combining {
 namespace {
 
 constexpr int kGpus = 32;
@@ -105,4 +105,4 @@ std::vector<ShapeCase> shape_cases(const std::filesystem::path& folder) {
   return cases;
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::combining

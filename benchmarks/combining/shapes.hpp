@@ -5,7 +5,7 @@
 #include <vector>
 
 /// Collectives of a group of GPUs, and of parts of unequal size.
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::combining {
 
 struct ShapeCase {
   std::string name;  ///< "alltoall of a mixture of experts"
@@ -16,4 +16,4 @@ struct ShapeCase {
 /// Writes the files of counts that the cases need into `folder`.
 std::vector<ShapeCase> shape_cases(const std::filesystem::path& folder);
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::combining

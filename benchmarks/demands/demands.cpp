@@ -2,8 +2,11 @@
 
 #include "demands.hpp"
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+#include "benchmarks.hpp"
+
+namespace rondo::benchmarks::demands {
+
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options =
       parse_options(argc, argv, "demands", {{"--only", ""}, {"--timeout", "600"}});
   TableCases cases(options);
@@ -14,3 +17,5 @@ int main(int argc, char** argv) {
   write_results(options, cases.rows());
   return cases.all_succeeded() ? 0 : 1;
 }
+
+}  // namespace rondo::benchmarks::demands

@@ -3,7 +3,7 @@
 #include "table_cases.hpp"
 
 /// Benchmark demands: data that several want. Each table stands in a file of its own.
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::demands {
 
 /// One root and all other GPUs, either way: tables broadcast and reduce.
 void rooted(TableCases& cases);
@@ -12,4 +12,4 @@ void mixed(TableCases& cases);
 /// Table named: collectives by name and as custom demands.
 void named(TableCases& cases);
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::demands

@@ -10,7 +10,7 @@
 #include "demands.hpp"
 #include "rondo/core/random.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::demands {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ void named(TableCases& cases) {
   }
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::demands

@@ -2,7 +2,7 @@
 
 #include "demands.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::demands {
 namespace {
 
 /// With a space behind it each, so that --only "dgx1 " means one.
@@ -35,4 +35,4 @@ void rooted(TableCases& cases) {
   }
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::demands

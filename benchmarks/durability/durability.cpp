@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 
+namespace rondo::benchmarks::durability {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -18,7 +20,6 @@ struct Runs {
 };
 
 Json medians_of(const Runs& with, const Runs& without) {
-  using rondo::benchmarks::median;
   const double with_s = median(with.wall_s);
   const double without_s = median(without.wall_s);
   const double reported_s = median(with.reported_s);
@@ -36,8 +37,7 @@ Json medians_of(const Runs& with, const Runs& without) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options =
       parse_options(argc, argv, "durability",
                     {{"--fabric", "star:chassis=16,intra=ndv2"}, {"--repeat", "5"}, {"--timeout", "3600"}});
@@ -80,3 +80,5 @@ int main(int argc, char** argv) {
   write_results(options, rows, {{"fabric", fabric}, {"medians", medians_of(with, without)}});
   return 0;
 }
+
+}  // namespace rondo::benchmarks::durability

@@ -14,11 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 
+namespace rondo::benchmarks::execution {
 namespace {
 
-using namespace rondo::benchmarks;
 using Json = nlohmann::ordered_json;
 using Words = std::vector<std::string>;
 
@@ -210,7 +211,7 @@ Json rows_of_others(const std::filesystem::path& results, const std::vector<Case
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options =
       parse_options(argc, argv, "execution",
                     {{"--only", ""}, {"--programs", ""}, {"--plans", ""}, {"--executed-on", "1,2,4"}});
@@ -252,3 +253,5 @@ int main(int argc, char** argv) {
   if (ran == 0) std::cerr << "no case of fabric '" << only << "'\n";
   return failed == 0 && ran > 0 ? 0 : 1;
 }
+
+}  // namespace rondo::benchmarks::execution

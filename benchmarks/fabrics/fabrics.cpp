@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <string>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+namespace rondo::benchmarks::fabrics {
+
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options = parse_options(argc, argv, "fabrics");
   std::printf("%-24s %-9s %-5s %14s %14s %9s %7s %7s %9s  %s\n", "fabric", "", "size", "finish us",
               "bound us", "gap %", "chunks", "wall s", "rss MB", "engine");
@@ -41,3 +43,5 @@ int main(int argc, char** argv) {
   write_results(options, rows);
   return all_valid ? 0 : 1;
 }
+
+}  // namespace rondo::benchmarks::fabrics

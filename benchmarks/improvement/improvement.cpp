@@ -9,9 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::improvement {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -139,12 +140,12 @@ int run(const BenchmarkOptions& options) {
 }
 
 }  // namespace
-}  // namespace rondo::benchmarks
 
 /// --seconds: the rest of the minute is for what the search does not see: starting, replay, writing.
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   return run(parse_options(
       argc, argv, "improvement",
       {{"--only", ""}, {"--engine", "auto"}, {"--seconds", "54"}, {"--repeat", "5"}, {"--work", "1e7"}}));
 }
+
+}  // namespace rondo::benchmarks::improvement

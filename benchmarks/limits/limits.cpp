@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::limits {
 namespace {
 
 using Arguments = std::vector<std::string>;
@@ -70,10 +71,8 @@ bool run(const BenchmarkOptions& options, const Case& c, int ranks, int limit_s,
 }
 
 }  // namespace
-}  // namespace rondo::benchmarks
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options = parse_options(argc, argv, "limits", {{"--only", ""}, {"--seconds", "0"}});
   const int asked_s = options.number("--seconds", 0);
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
@@ -91,3 +90,5 @@ int main(int argc, char** argv) {
   write_results(options, rows);
   return all_in_time ? 0 : 1;
 }
+
+}  // namespace rondo::benchmarks::limits

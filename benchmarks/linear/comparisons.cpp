@@ -11,7 +11,7 @@
 #include "rondo/pipeline/registry.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::linear {
 namespace {
 
 /// Of the steady state's time as well.
@@ -118,4 +118,4 @@ Json measure_bound(const std::filesystem::path& rondo, const std::string& fabric
   return {{"what", "bound"}, {"fabric", fabric}, {"seconds", wall_s}, {"exit_code", code}};
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::linear

@@ -6,7 +6,7 @@
 
 /// The same flow solved in two ways, AllToAll of 1 GB. Each prints what it measures and returns it;
 /// "difference" is relative, null where one way ended at its limit.
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::linear {
 
 using Json = nlohmann::ordered_json;
 
@@ -24,4 +24,4 @@ Json compare_columns(const std::string& fabric, double time_limit_s);
 /// Whole command `rondo bound`.
 Json measure_bound(const std::filesystem::path& rondo, const std::string& fabric);
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::linear

@@ -9,14 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 #include "comparisons.hpp"
 
+namespace rondo::benchmarks::linear {
 namespace {
-
-using rondo::benchmarks::BenchmarkOptions;
-using rondo::benchmarks::CaseResult;
-using rondo::benchmarks::Json;
 
 struct Case {
   std::string section;
@@ -182,8 +180,7 @@ std::string losses(const Json& metrics) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options =
       parse_options(argc, argv, "linear", {{"--timeout", "600"}, {"--only", ""}, {"--repeat", "1"}});
   const int timeout_s = options.number("--timeout", 1);
@@ -268,3 +265,5 @@ int main(int argc, char** argv) {
   write_results(options, rows, {{"flows", flows}, {"pdhg_scaling", median_seconds(rows, kScaling)}});
   return all_well ? 0 : 1;
 }
+
+}  // namespace rondo::benchmarks::linear

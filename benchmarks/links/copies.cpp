@@ -3,7 +3,7 @@
 
 #include "links.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::links {
 namespace {
 
 namespace fs = std::filesystem;
@@ -52,4 +52,4 @@ void copies(TableCases& cases) {
   }
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::links

@@ -2,7 +2,7 @@
 
 #include "links.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::links {
 namespace {
 
 namespace fs = std::filesystem;
@@ -57,4 +57,4 @@ void drift(TableCases& cases) {
     drift_case(cases, c);
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::links

@@ -2,7 +2,7 @@
 
 #include "links.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::links {
 namespace {
 
 constexpr const char* kFatTrees = "fat_trees";
@@ -36,4 +36,4 @@ void fat_trees(TableCases& cases) {
                   {{"fabric", fabric}});
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::links

@@ -3,8 +3,11 @@
 
 #include "links.hpp"
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+#include "benchmarks.hpp"
+
+namespace rondo::benchmarks::links {
+
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options = parse_options(argc, argv, "links", {{"--only", ""}, {"--timeout", "600"}});
   TableCases cases(options);
   TableCases::print_heading();
@@ -16,3 +19,5 @@ int main(int argc, char** argv) {
   write_results(options, cases.rows());
   return cases.all_succeeded() ? 0 : 1;
 }
+
+}  // namespace rondo::benchmarks::links

@@ -3,7 +3,7 @@
 #include "table_cases.hpp"
 
 /// Benchmark links: links as they are. Each table stands in a file of its own.
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::links {
 
 /// Fat trees whose uplinks are faster than the links of GPUs, and a dragonfly.
 void fat_trees(TableCases& cases);
@@ -16,4 +16,4 @@ void copies(TableCases& cases);
 /// A link of ndv2-2 that changes in the middle of AllGather: schedules that know it, and one that does not.
 void steps(TableCases& cases);
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::links

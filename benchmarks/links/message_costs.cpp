@@ -5,7 +5,7 @@
 
 #include "links.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::links {
 namespace {
 
 constexpr const char* kMessages = "messages";
@@ -55,4 +55,4 @@ void message_costs(TableCases& cases) {
   }
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::links

@@ -5,7 +5,7 @@
 
 #include "links.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::links {
 namespace {
 
 namespace fs = std::filesystem;
@@ -75,4 +75,4 @@ void steps(TableCases& cases) {
   fs::remove(kept);
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::links

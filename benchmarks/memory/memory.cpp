@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::memory {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -76,10 +77,10 @@ int run(const BenchmarkOptions& options) {
 }
 
 }  // namespace
-}  // namespace rondo::benchmarks
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   return run(
       parse_options(argc, argv, "memory", {{"--only", ""}, {"--most-ranks", "8"}, {"--timeout", "3600"}}));
 }
+
+}  // namespace rondo::benchmarks::memory

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::in_time {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -87,9 +88,9 @@ int run(const BenchmarkOptions& options) {
 }
 
 }  // namespace
-}  // namespace rondo::benchmarks
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   return run(parse_options(argc, argv, "in_time", {{"--only", ""}, {"--size", "1MB"}, {"--seconds", "60"}}));
 }
+
+}  // namespace rondo::benchmarks::in_time

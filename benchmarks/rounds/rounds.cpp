@@ -8,14 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 #include "round_work.hpp"
 
+namespace rondo::benchmarks::rounds {
 namespace {
 
-using rondo::benchmarks::BenchmarkOptions;
-using rondo::benchmarks::CaseResult;
-using rondo::benchmarks::RoundWork;
 using Json = nlohmann::ordered_json;
 
 struct Case {
@@ -93,7 +92,7 @@ Json row_of(const Case& c, const CaseResult& r) {
     row["failed"] = r.failure();
     return row;
   }
-  const RoundWork work = rondo::benchmarks::round_work(r.report);
+  const RoundWork work = round_work(r.report);
   Json changing = Json::array();    // the numbers of rounds that took what models found
   Json replanting = Json::array();  // and of those whose schedule ends earlier by replanting
   for (const Json& round : r.report["rounds"]) {
@@ -152,8 +151,7 @@ void print(const Json& row) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options =
       parse_options(argc, argv, "rounds", {{"--only", ""}, {"--timeout", "600"}});
   const int timeout_s = options.number("--timeout", 1);
@@ -189,3 +187,5 @@ int main(int argc, char** argv) {
   write_results(options, rows);
   return all_valid ? 0 : 1;
 }
+
+}  // namespace rondo::benchmarks::rounds

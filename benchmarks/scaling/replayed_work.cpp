@@ -8,7 +8,7 @@
 
 #include "rondo/parallel/work_log.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::scaling {
 
 std::string ReplayedRun::limit() const {
   const std::pair<double, const char*> shares[] = {
@@ -64,4 +64,4 @@ ReplayedRun replayed(const nlohmann::ordered_json& log, int ranks, const Network
   return run;
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::scaling

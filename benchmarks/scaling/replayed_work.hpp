@@ -5,7 +5,7 @@
 #include <vector>
 
 /// What --work-log has recorded of a run on one rank, replayed on more.
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::scaling {
 
 struct Network {
   double latency_us = 0;      ///< of a message between two ranks
@@ -32,4 +32,4 @@ struct ReplayedRun {
 /// bytes.
 ReplayedRun replayed(const nlohmann::ordered_json& log, int ranks, const Network& network);
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::scaling

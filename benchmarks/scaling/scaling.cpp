@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 #include "replayed_work.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::scaling {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -162,10 +163,8 @@ int run(const BenchmarkOptions& options) {
 }
 
 }  // namespace
-}  // namespace rondo::benchmarks
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   return run(parse_options(argc, argv, "scaling",
                            {{"--only", ""},
                             {"--log", ""},
@@ -175,3 +174,5 @@ int main(int argc, char** argv) {
                             {"--bandwidth-gbps", "10"},
                             {"--ranks-per-node", "64"}}));
 }
+
+}  // namespace rondo::benchmarks::scaling

@@ -7,7 +7,7 @@
 
 #include "rondo/core/index.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::sccl {
 namespace {
 
 std::string time_of(int chunk, int gpu) {
@@ -74,4 +74,4 @@ std::string paper_formula(const StepInstance& in) {
   return text;
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::sccl

@@ -13,11 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 #include "paper_formula.hpp"
 #include "rondo/io/topology_files.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::sccl {
 namespace {
 
 constexpr const char* kDgx1 = "dgx1";
@@ -206,10 +207,8 @@ void print_speed(const nlohmann::ordered_json& rows, const char* key) {
 }
 
 }  // namespace
-}  // namespace rondo::benchmarks
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options = parse_options(argc, argv, "sccl", {{"--only", ""}, {"--z3", "0"}});
   nlohmann::ordered_json earlier = nlohmann::ordered_json::array();
   if (std::ifstream file(options.json); file) earlier = nlohmann::ordered_json::parse(file)["rows"];
@@ -233,3 +232,5 @@ int main(int argc, char** argv) {
   write_results(options, measured());
   return all_as_expected ? 0 : 1;
 }
+
+}  // namespace rondo::benchmarks::sccl

@@ -9,7 +9,7 @@
 
 #include "rondo/core/error.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::sizes {
 namespace {
 
 constexpr double kLeft = 60;
@@ -83,4 +83,4 @@ void draw_gaps(const std::filesystem::path& file,
   if (!out) throw Error(ExitCode::unavailable, fmt::format("cannot write '{}'", file.string()));
 }
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::sizes

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::sizes {
 
 /// Of all fabrics: what 1 + gap is in the geometric mean, and the largest gap.
 struct GapOfSize {
@@ -19,4 +19,4 @@ struct GapOfSize {
 void draw_gaps(const std::filesystem::path& file,
                const std::map<std::string, std::vector<GapOfSize>>& gaps_of_collective);
 
-}  // namespace rondo::benchmarks
+}  // namespace rondo::benchmarks::sizes

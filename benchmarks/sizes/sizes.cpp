@@ -9,13 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 #include "picture.hpp"
 
+namespace rondo::benchmarks::sizes {
 namespace {
-
-using rondo::benchmarks::CaseResult;
-using rondo::benchmarks::GapOfSize;
 
 struct Size {
   const char* name;
@@ -30,7 +29,7 @@ constexpr const char* kCollectives[] = {"allgather", "alltoall",  "reduce_scatte
 constexpr const char* kTogether[] = {"allgather", "alltoall", "reduce_scatter"};
 
 std::vector<std::string> fabrics() {
-  std::vector<std::string> all = rondo::benchmarks::every_fabric(RONDO_SOURCE_DIR);
+  std::vector<std::string> all = every_fabric(RONDO_SOURCE_DIR);
   all.emplace_back("fat_tree:leaves=6,gpus=8,spines=2,link_GBps=50,uplink_GBps=100");
   return all;
 }
@@ -110,13 +109,12 @@ void summarise(const std::vector<Row>& rows, const std::string& picture) {
     std::printf("first three    geometric mean of 1 + gap %.4f, worst gap %.2f %%\n", 1 + all.mean,
                 100 * all.worst);
   }
-  if (!drawn.empty()) rondo::benchmarks::draw_gaps(picture, drawn);
+  if (!drawn.empty()) draw_gaps(picture, drawn);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options = parse_options(argc, argv, "sizes", {{"--only", ""}, {"--timeout", "600"}});
   const int timeout_s = options.number("--timeout", 1);
   const std::string picture = std::filesystem::path(options.json).replace_extension("svg").string();
@@ -159,3 +157,5 @@ int main(int argc, char** argv) {
   write_results(options, results);
   return all_valid ? 0 : 1;
 }
+
+}  // namespace rondo::benchmarks::sizes

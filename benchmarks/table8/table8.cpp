@@ -12,8 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 
+namespace rondo::benchmarks::table8 {
 namespace {
 
 struct Published {
@@ -53,8 +55,7 @@ std::vector<std::pair<Row, Published>> read_targets(const std::string& path) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options = parse_options(argc, argv, "table8");
   const auto targets = read_targets(RONDO_SOURCE_DIR "/benchmarks/targets/teccl_table8_ndv2-2.csv");
 
@@ -105,3 +106,5 @@ int main(int argc, char** argv) {
   write_results(options, rows);
   return all_valid ? 0 : 1;
 }
+
+}  // namespace rondo::benchmarks::table8

@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "case_runner.hpp"
 
-namespace rondo::benchmarks {
+namespace rondo::benchmarks::taccl {
 namespace {
 
 struct Case {
@@ -71,10 +72,8 @@ nlohmann::ordered_json run(const BenchmarkOptions& options, const Case& c) {
 }
 
 }  // namespace
-}  // namespace rondo::benchmarks
 
-int main(int argc, char** argv) {
-  using namespace rondo::benchmarks;
+int benchmark(int argc, char** argv) {
   const BenchmarkOptions options = parse_options(argc, argv, "taccl", {{"--only", ""}, {"--timeout", "600"}});
   nlohmann::ordered_json earlier = nlohmann::ordered_json::array();
   if (std::ifstream file(options.json); file) earlier = nlohmann::ordered_json::parse(file)["rows"];
@@ -90,3 +89,5 @@ int main(int argc, char** argv) {
   write_results(options, rows);
   return 0;
 }
+
+}  // namespace rondo::benchmarks::taccl

@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "benchmarks.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/tuning/tuner.hpp"
 
+namespace rondo::benchmarks::tuning {
 namespace {
 
-using namespace rondo;
+using rondo::tuning::Objective;
 using namespace rondo::tuning;
 
 constexpr std::uint64_t kSeeds = 11;
@@ -171,7 +173,7 @@ nlohmann::ordered_json row_of(const std::string& model, double noise, const std:
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int benchmark(int argc, char** argv) {
   if (argc != 3 || std::string(argv[1]) != "--json") {
     std::cerr << "usage: tuning --json FILE\n";
     return 64;
@@ -192,3 +194,5 @@ int main(int argc, char** argv) {
   std::ofstream(argv[2]) << nlohmann::ordered_json{{"rows", rows}}.dump(1) << '\n';
   return 0;
 }
+
+}  // namespace rondo::benchmarks::tuning

@@ -1,5 +1,7 @@
 #include "replaying.hpp"
 
+#include <algorithm>
+
 #include "rondo/core/retiming.hpp"
 #include "rondo/core/version.hpp"
 #include "rondo/parallel/communicator.hpp"
@@ -9,8 +11,8 @@
 namespace rondo::catalogue {
 namespace {
 
-/// Of the schedules that a rank has ready for replays, together: some 300 MB.
-constexpr std::size_t kSendsReady = 1'000'000;
+/// Of the schedules that a rank has ready for replays, together: some 1.2 GB.
+constexpr std::size_t kSendsReady = 4'000'000;
 
 /// Its own times are the best it knows: in the same order others may end a rounding later.
 bool is_at_home(const ProvenSchedule& kept, const Topology& topology, double size_bytes) {
@@ -47,6 +49,7 @@ struct Replays::Kept {
   std::shared_ptr<const Topology> topology;
   bool is_its_own = false;                                  ///< it was made for this fabric
   std::optional<ReplayElsewhere> elsewhere = std::nullopt;  ///< none: it does not work there at all
+  std::uint64_t last_use = 0;                               ///< Replays::uses_ then
 
   /// Nothing where it does not work.
   std::optional<Schedule> timed(const Demand& demand) {
@@ -68,12 +71,22 @@ Replays::~Replays() = default;
 Replays::Kept* Replays::kept(const std::string& name, const std::string& fabric,
                              const std::shared_ptr<const Topology>& topology) {
   const std::pair key(name, fabric);
-  if (const auto there = kept_.find(key); there != kept_.end()) return &there->second;
-  Kept fresh{folder_.schedule(name), topology};
-  std::size_t sends = fresh.schedule->schedule.sends.size();
+  ++uses_;
+  if (const auto there = kept_.find(key); there != kept_.end()) {
+    there->second.last_use = uses_;
+    return &there->second;
+  }
+  Kept fresh{.schedule = folder_.schedule(name), .topology = topology, .last_use = uses_};
+  const auto sends_of = [](const Kept& ready) { return ready.schedule->schedule.sends.size(); };
+  std::size_t sends = sends_of(fresh);
   if (sends > kSendsReady) return nullptr;
-  for (const auto& [other, ready] : kept_) sends += ready.schedule->schedule.sends.size();
-  if (sends > kSendsReady) kept_.clear();
+  for (const auto& [other, ready] : kept_) sends += sends_of(ready);
+  while (sends > kSendsReady) {
+    const auto oldest =
+        std::ranges::min_element(kept_, {}, [](const auto& named) { return named.second.last_use; });
+    sends -= sends_of(oldest->second);
+    kept_.erase(oldest);
+  }
   fresh.is_its_own = fingerprint(fresh.schedule->topology) == fabric;
   try {
     fresh.elsewhere.emplace(*fresh.schedule, *topology, fresh.schedule->demand);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <memory>
@@ -56,6 +57,7 @@ class Replays {
 
   const Folder& folder_;
   std::map<std::pair<std::string, std::string>, Kept> kept_;  ///< by name and fabric
+  std::uint64_t uses_ = 0;
 };
 
 /// Lower bounds of a series at a size; this rank alone.

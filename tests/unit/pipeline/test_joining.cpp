@@ -4,7 +4,6 @@
 
 #include "rondo/core/hops.hpp"
 #include "rondo/core/replay.hpp"
-#include "rondo/io/topology_files.hpp"
 #include "rondo/local_search/joining.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "same_sends.hpp"
@@ -144,17 +143,6 @@ TEST(Joining, TwoChunksOverInfiniBand) {
   EXPECT_NEAR(apart_us, 10.184, 1e-6);
   EXPECT_NEAR(together_us, 8.484, 1e-6);
   EXPECT_NEAR(1 - together_us / apart_us, 0.17, 0.005);
-}
-
-/// Eight chunks go to GPU 0 in two steps of 0.7 us, 1.7 us over InfiniBand, and two steps on: 4.5 us and the
-/// bytes. One after another they cost eight messages of 1.7 us there.
-TEST(Joining, SmallDataOnTheLinksOfTaccl) {
-  const auto topology = std::make_shared<const Topology>(load_topology("ndv2-2-taccl"));
-  const Demand demand = make_demand(Collective::allgather, 1e3, 16, 1);
-  const double joined_us = solve(topology, demand, 1, true).proven.schedule.finish_us;
-  EXPECT_GT(joined_us, 4.5);
-  EXPECT_LT(joined_us, 4.9);
-  EXPECT_GT(solve(topology, demand, 1, false).proven.schedule.finish_us, 8 * 1.7);
 }
 
 }  // namespace

@@ -169,6 +169,7 @@ TEST(Synthesize, ResumesFromAnyOfItsStatesToTheSameSchedule) {
   const Demand demand = make_demand(Collective::allgather, 1e5, mesh->num_gpus(), 1);
   SolveOptions options;
   options.engine = "list";
+  options.improve_work = 1e5;
   std::vector<std::pair<std::string, Bytes>> states;
   const auto run = [&](StateStore kept) {
     const RunStore store{.checkpoints = std::make_shared<Checkpoints>(std::move(kept), 0)};

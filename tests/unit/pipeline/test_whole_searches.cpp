@@ -127,5 +127,56 @@ TEST(RelayMemory, MoreIsNoHindrance) {
   }
 }
 
+// Of a ring of n all links carry 2 (n - 1) / n of the buffer, half of it in each direction.
+TEST(AllReduce, OfARingIsWithinAHundredthOfItsBound) {
+  const SynthesisResult result =
+      solve(generated("ring", {{"gpus", "8"}}), make_demand(Collective::allreduce, 1e9, 8, 1), quick());
+  EXPECT_GE(result.proven.lower_bound->us, 1e9 / 57.143e3 * (1 - 1e-4));
+  EXPECT_LE(result.gap, 0.01);
+}
+
+TEST(AllReduce, OfAMeshNeedsMoreThanItsHalvesOneAfterTheOther) {
+  const auto mesh = generated("mesh", {{"dims", "3x3"}});
+  const Demand demand = make_demand(Collective::allreduce, 1e9, 9, 1);
+  const SynthesisResult whole = solve(mesh, demand, quick());
+  EXPECT_LE(whole.gap, 0.02);
+  SolveOptions options;
+  options.engine = "queue";
+  const SynthesisResult halves = solve(mesh, demand, options);
+  EXPECT_EQ(halves.engine.substr(0, 12), "halves/queue");
+  EXPECT_GT(halves.proven.schedule.finish_us, 1.2 * whole.proven.schedule.finish_us);
+}
+
+// Halves one after the other end a latency and a chunk's time later than the bound says.
+TEST(AllReduce, EndsAtItsBoundByKnownAlgorithmsWhereTheseDo) {
+  const SynthesisResult ring =
+      solve(generated("ring", {{"gpus", "8"}}), make_demand(Collective::allreduce, 16e6, 8, 1), quick());
+  EXPECT_EQ(ring.engine, "ring");
+  EXPECT_NEAR(ring.proven.schedule.finish_us, 280.5, 1e-6);
+  const SynthesisResult pairs =
+      solve(generated("full", {{"gpus", "8"}}), make_demand(Collective::allreduce, 1e6, 8, 1), quick());
+  EXPECT_EQ(pairs.engine, "direct");
+  EXPECT_NEAR(pairs.proven.schedule.finish_us, 5.5, 1e-6);
+}
+
+/// Eight chunks go to GPU 0 in two steps of 0.7 us, 1.7 us over InfiniBand, and two steps on: 4.5 us and the
+/// bytes. One after another they cost eight messages of 1.7 us there.
+TEST(Joining, SmallDataOnTheLinksOfTaccl) {
+  const auto topology = std::make_shared<const Topology>(load_topology("ndv2-2-taccl"));
+  const Demand demand = make_demand(Collective::allgather, 1e3, 16, 1);
+  const auto finish_us = [&](bool join) {
+    SolveOptions options;
+    options.join = join;
+    options.chunks = 1;
+    options.engine = "list";
+    options.improve_work = join ? 1e5 : 0;
+    return solve(topology, demand, options).proven.schedule.finish_us;
+  };
+  const double joined_us = finish_us(true);
+  EXPECT_GT(joined_us, 4.5);
+  EXPECT_LT(joined_us, 4.9);
+  EXPECT_GT(finish_us(false), 8 * 1.7);
+}
+
 }  // namespace
 }  // namespace rondo::test_whole_searches
