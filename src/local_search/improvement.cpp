@@ -37,7 +37,6 @@ constexpr double kFewReplanted = 6e3;
 /// success counts if it closes kShareOfGap of the gap, or removes kShareOfPressure of the pressure in as
 /// many tries as the least streams make.
 constexpr std::uint64_t kIdleTries = 96;
-constexpr std::uint64_t kIdleTriesInMostChunks = 192;
 constexpr std::uint64_t kIdleRoundsOfStreams = 4;  ///< at least, of more than kTriesPerRound streams
 constexpr std::uint64_t kMostTries = 1024;
 constexpr double kShareOfGap = 0.005;
@@ -124,7 +123,8 @@ class Improver {
     found.successes = state_.successes;
     found.merged = state_.merged;
     if (finish_us() < starts_.finish_us()) {
-      found.schedule = schedule_of(incumbent_.plan, space_);
+      found.schedule = task_.orbits ? task_.orbits->unfolded(incumbent_.plan, state_.chunks)
+                                    : schedule_of(incumbent_.plan, space_);
       found.chunks = state_.chunks;
       found.origin = state_.origin;
     } else if (!state_.restart.empty()) {
@@ -147,7 +147,8 @@ class Improver {
 
   /// That of the search in a state: the hops of the topology and those that its plan uses besides.
   PlanSpace space_of(const ImprovementState& state) const {
-    PlanSpace space = make_plan_space(task_.topology, task_.demand, task_.concurrency);
+    PlanSpace space = task_.orbits ? task_.orbits->space()
+                                   : make_plan_space(task_.topology, task_.demand, task_.concurrency);
     if (state.chunks > 0) space = with_chunks(space, state.chunks);
     for (const auto& path : state.paths) space.add(make_hop(task_.topology, path));
     return space;
@@ -205,14 +206,15 @@ class Improver {
   std::uint64_t most_idle_tries() const {
     const double rounds = task_.idle_work / (kTriesPerRound * transfers(state_.chunks));
     const std::uint64_t few = streams() > kTriesPerRound ? kIdleRoundsOfStreams * streams() : 0;
-    return std::max({kIdleTriesInMostChunks, few, kTriesPerRound * static_cast<std::uint64_t>(rounds)});
+    return std::max({task_.idle_tries, few, kTriesPerRound * static_cast<std::uint64_t>(rounds)});
   }
   double transfers(int chunks) const { return transfers_of(task_, chunks); }
 
   /// Makes a start the incumbent; returns false where no plan can be made of it.
   bool take(const ImprovementTask::Start& start) {
     PlanSpace space = with_chunks(space_, start.chunks);
-    std::optional<PlannedOrder> order = order_of(start.schedule(), space);
+    std::optional<PlannedOrder> order = task_.orbits ? task_.orbits->folded(start.schedule(), start.chunks)
+                                                     : order_of(start.schedule(), space);
     if (!order) return false;
     TransferPlan& plan = order->plan;
     const auto prepare = [&] {

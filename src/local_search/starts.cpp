@@ -19,7 +19,8 @@ constexpr double kShareOfLater = 0.5;
 }  // namespace
 
 double transfers_of(const ImprovementTask& task, int chunks) {
-  return task.demand.with_chunks(chunks).num_deliveries();
+  const Demand& demand = task.orbits ? task.orbits->space().demand : task.demand;
+  return demand.with_chunks(chunks).num_deliveries();
 }
 
 Starts::Starts(const ImprovementTask& task, const Communicator& communicator)

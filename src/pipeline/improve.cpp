@@ -9,6 +9,8 @@
 #include "rondo/core/random.hpp"
 #include "rondo/core/relay_memory.hpp"
 #include "rondo/core/units.hpp"
+#include "rondo/decomp/free_group.hpp"
+#include "rondo/engines/plain_allgather.hpp"
 #include "rondo/local_search/improvement.hpp"
 #include "rondo/local_search/joining.hpp"
 #include "step_rules.hpp"
@@ -17,6 +19,14 @@ namespace rondo {
 namespace {
 
 constexpr const char* kImprovementCheckpoint = "improvement";
+constexpr const char* kSymmetricCheckpoint = "improvement-symmetric";
+/// Until when symmetric plans may be searched, as a share of the time that local search has; and how much of
+/// the work, and of what may be in vain, is left to others after that. With less than so many automorphisms
+/// the others begin anew: the best symmetric plan is not always near the best one.
+constexpr double kShareOfSymmetric = 0.5;
+constexpr double kWorkAfterSymmetric = 0.25;
+constexpr std::size_t kManyAutomorphisms = 8;
+constexpr std::size_t kLeastAutomorphisms = 4;  ///< a try costs too much otherwise
 /// Of the time that is left, what a restart may take.
 constexpr double kShareOfRestart = 0.5;
 /// Chunks over hops that joining places, ten times as many with --gap.
@@ -51,8 +61,17 @@ class LocalSearch {
 
  private:
   std::vector<ImprovementTask::Start> starts() const;
+  ImprovementTask task_of_all();
+  void set_work(ImprovementTask& task) const;
+  int most_chunks_planned() const {
+    return static_cast<int>(kMostPlannedTransfers / problem_.demand.with_chunks(1).num_deliveries());
+  }
+  std::optional<OrbitPlans> symmetric_plans() const;
+  Improvement improve_symmetric(const ImprovementTask& of_all, const OrbitPlans& plans);
   void offer_restarts(ImprovementTask& task) const;
-  void keep_states(ImprovementTask& task);
+  void keep_states(ImprovementTask& task, const char* name);
+  void count(const Improvement& improvement);
+  void take(Improvement improvement);
   Bytes packed_best() const;
   Candidate restart_of(int chunks, std::size_t variant) const {
     return restart_candidate(runner_.engines(), problem_.demand, problem_.options, state_.trials, chunks,
@@ -127,16 +146,17 @@ void LocalSearch::offer_restarts(ImprovementTask& task) const {
   };
 }
 
-void LocalSearch::keep_states(ImprovementTask& task) {
-  task.keep = [this](const std::function<Bytes()>& state, bool ends) {
+void LocalSearch::keep_states(ImprovementTask& task, const char* name) {
+  is_kept_ = true;
+  task.keep = [this, name](const std::function<Bytes()>& state, bool ends) {
     Checkpoints& checkpoints = context_.checkpoints();
     if (!ends) {
-      is_kept_ = checkpoints.offer(context_.communicator, kImprovementCheckpoint, state);
+      is_kept_ = checkpoints.offer(context_.communicator, name, state);
     } else if (!is_kept_ && context_.interrupted()) {
       // The portfolio is over: its last state goes first, so that a later start finds both.
       checkpoints.keep(context_.communicator, kSearchCheckpoint,
                        [&] { return pack_search(state_, packed_best()); });
-      checkpoints.keep(context_.communicator, kImprovementCheckpoint, state);
+      checkpoints.keep(context_.communicator, name, state);
     }
   };
 }
@@ -157,13 +177,9 @@ Candidate LocalSearch::candidate_of(const ImprovementOrigin& origin) const {
   return state_.trials[state_.best].candidate;
 }
 
-void LocalSearch::run() {
+/// By what is known, the more the farther it is from the bound.
+void LocalSearch::set_work(ImprovementTask& task) const {
   const SolveOptions& options = problem_.options;
-  ImprovementTask task{*problem_.topology, problem_.demand, rule_.bound().us, options.seed, starts()};
-  task.is_kept = is_adapted(problem_);
-  task.known_us = best_.found.schedule->finish_us;
-  task.concurrency = options.concurrency;
-  task.most_chunks = most_chunks_of_improvement(problem_.demand, options);
   double effort = 1;
   if (!problem_.demand.is_unicast() && !options.enough_gap) {
     double size = problem_.demand.with_chunks(best_.chunks).num_deliveries() / kSmallPlan;
@@ -175,6 +191,16 @@ void LocalSearch::run() {
   task.idle_work = kIdleShare * effort * options.improve_work;
   task.work_limit = options.time_limit_s ? kInfinity : options.improve_work * (options.gap ? 10 : effort);
   task.work_limit *= share_;
+}
+
+ImprovementTask LocalSearch::task_of_all() {
+  const SolveOptions& options = problem_.options;
+  ImprovementTask task{*problem_.topology, problem_.demand, rule_.bound().us, options.seed, starts()};
+  task.is_kept = is_adapted(problem_);
+  task.known_us = best_.found.schedule->finish_us;
+  task.concurrency = options.concurrency;
+  task.most_chunks = most_chunks_of_improvement(problem_.demand, options);
+  set_work(task);
   task.most_streams = static_cast<std::size_t>(options.streams);
   task.stop = [&](double finish_us) { return rule_.stop(finish_us); };
   if (options.time_limit_s) set_clock(task, *options.time_limit_s, 0, until_, rule_);
@@ -184,33 +210,98 @@ void LocalSearch::run() {
   if (!is_adapted(problem_) && is_listed) offer_restarts(task);
   const std::size_t num_sends = best_.dealt ? best_.dealt->num_sends : best_.found.schedule->sends.size();
   const double sends_a_chunk = static_cast<double>(num_sends) / best_.chunks;
-  task.progress = [&, sends_a_chunk](std::uint64_t rounds, int chunks, double finish_us) {
+  task.progress = [this, sends_a_chunk](std::uint64_t rounds, int chunks, double finish_us) {
     rule_.expect(sends_a_chunk * std::max(chunks, best_.chunks));
     if (rounds % 16 != 0) return;
     context_.tell(fmt::format("improvement: {} rounds, {} chunks, {:.6g} us, gap {:.3f}%", rounds, chunks,
                               finish_us, 100 * (finish_us / rule_.bound().us - 1)));
   };
-  keep_states(task);
-  Improvement improvement =
-      rondo::improve(task, context_.communicator,
-                     context_.checkpoints().newest(context_.communicator, kImprovementCheckpoint));
-  if (improvement.out_of_work && options.gap) rule_.hit("work");
-  // Where rounds follow, it goes on with them.
-  if (improvement.out_of_time && until_ >= 1 && rule_.limits_hit().empty()) rule_.hit("time");
-  EngineResult& found = best_.found;
-  found.metrics["improvement_tries"] = static_cast<double>(improvement.tries);
-  found.metrics["improvement_successes"] = static_cast<double>(improvement.successes);
-  found.metrics["improvement_merged"] = static_cast<double>(improvement.merged);
-  found.metrics["finish_before_improvement_us"] = found.schedule->finish_us;
-  found.metrics["chunks_before_improvement"] = best_.chunks;
-  if (!improvement.schedule) return;
+  return task;
+}
+
+/// Nothing where automorphisms are few, or plans too large, or the schedule is a kept one, which is near.
+std::optional<OrbitPlans> LocalSearch::symmetric_plans() const {
+  const Topology& topology = *problem_.topology;
+  if (!problem_.options.symmetry || is_adapted(problem_) || topology.has_bandwidth_steps() ||
+      most_chunks_planned() < 1 || !is_plain_allgather(problem_.instance()))
+    return std::nullopt;
+  FreeGroup group = find_free_group(topology, demand_pattern(problem_.demand));
+  if (group.order() < kLeastAutomorphisms) return std::nullopt;
+  return OrbitPlans(topology, problem_.demand, std::move(group), problem_.options.concurrency);
+}
+
+/// Collective. A try costs as many times less as there are automorphisms.
+Improvement LocalSearch::improve_symmetric(const ImprovementTask& of_all, const OrbitPlans& plans) {
+  const double until = kShareOfSymmetric * until_;
+  ImprovementTask task = of_all;
+  task.orbits = &plans;
+  task.restart_chunks.clear();
+  // What they unfold to is no larger than what is improved otherwise.
+  const int most = most_chunks_planned();
+  std::erase_if(task.starts, [&](const ImprovementTask::Start& start) { return start.chunks > most; });
+  task.most_chunks = std::min(task.most_chunks, most);
+  if (task.starts.empty() || rule_.time_share() >= until) return {};
+  if (problem_.options.time_limit_s) set_clock(task, *problem_.options.time_limit_s, 0, until, rule_);
+  keep_states(task, kSymmetricCheckpoint);
+  return rondo::improve(task, context_.communicator,
+                        context_.checkpoints().newest(context_.communicator, kSymmetricCheckpoint));
+}
+
+void LocalSearch::count(const Improvement& improvement) {
+  std::map<std::string, double>& metrics = best_.found.metrics;
+  metrics["improvement_tries"] += static_cast<double>(improvement.tries);
+  metrics["improvement_successes"] += static_cast<double>(improvement.successes);
+  metrics["improvement_merged"] += static_cast<double>(improvement.merged);
+}
+
+void LocalSearch::take(Improvement improvement) {
   const Candidate origin = candidate_of(improvement.origin);
-  found.schedule = std::move(improvement.schedule);
+  best_.found.schedule = std::move(improvement.schedule);
   best_.chunks = improvement.chunks;
   best_.engine = runner_.label(origin);
   best_.seed = origin.seed;
   best_.is_replayed = false;
   best_.dealt.reset();
+}
+
+void LocalSearch::run() {
+  best_.found.metrics["finish_before_improvement_us"] = best_.found.schedule->finish_us;
+  best_.found.metrics["chunks_before_improvement"] = best_.chunks;
+  ImprovementTask task = task_of_all();
+  const std::optional<OrbitPlans> plans = symmetric_plans();
+  Improvement symmetric = plans ? improve_symmetric(task, *plans) : Improvement{};
+  const bool is_earlier = symmetric.schedule.has_value();
+  const bool goes_on = is_earlier && plans->num_automorphisms() >= kManyAutomorphisms;
+  count(symmetric);
+  // What follows begins with what a later start will find here.
+  if ((plans && context_.interrupted()) || (is_earlier && rule_.stop(symmetric.schedule->finish_us))) {
+    if (is_earlier) take(std::move(symmetric));
+    return;
+  }
+  if (goes_on) {
+    task.known_us = symmetric.schedule->finish_us;
+    task.starts = {{symmetric.chunks, task.known_us, [&] { return *symmetric.schedule; }}};
+    task.is_kept = true;
+    set_work(task);
+    task.work_limit *= kWorkAfterSymmetric;
+    task.idle_work *= kWorkAfterSymmetric;
+    task.idle_tries = static_cast<std::uint64_t>(kWorkAfterSymmetric * static_cast<double>(task.idle_tries));
+  }
+  keep_states(task, kImprovementCheckpoint);
+  Improvement improvement =
+      rondo::improve(task, context_.communicator,
+                     context_.checkpoints().newest(context_.communicator, kImprovementCheckpoint));
+  count(improvement);
+  if (improvement.out_of_work && problem_.options.gap) rule_.hit("work");
+  // Where rounds follow, it goes on with them.
+  if (improvement.out_of_time && until_ >= 1 && rule_.limits_hit().empty()) rule_.hit("time");
+  if (improvement.schedule &&
+      (!is_earlier || improvement.schedule->finish_us < symmetric.schedule->finish_us)) {
+    if (goes_on && !improvement.origin.variant) improvement.origin = symmetric.origin;
+    take(std::move(improvement));
+  } else if (is_earlier) {
+    take(std::move(symmetric));
+  }
 }
 
 }  // namespace

@@ -12,7 +12,8 @@ inline constexpr double kShareOfKept = 0.1;
 double share_of_work(const Problem& problem);
 
 /// Collective. Local search over plans (local_search/improvement.hpp) from the portfolio's best schedules,
-/// and restarts of list scheduling in more chunks; what ends earlier becomes the incumbent. Does nothing
+/// and restarts of list scheduling in more chunks; what ends earlier becomes the incumbent. An AllGather of
+/// equal parts on a symmetric fabric is improved among symmetric plans (orbit_plans.hpp) first. Does nothing
 /// where the engine asked for is not one that local search follows, or --improve-work is 0. Keeps states as
 /// explore() does. Spends `share` of --improve-work, and ends when `until` of the time limit is over.
 void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,

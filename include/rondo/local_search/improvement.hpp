@@ -10,6 +10,7 @@
 #include "rondo/core/rate_account.hpp"
 #include "rondo/core/schedule.hpp"
 #include "rondo/core/topology.hpp"
+#include "rondo/local_search/orbit_plans.hpp"
 #include "rondo/model/deadline.hpp"
 #include "rondo/parallel/communicator.hpp"
 
@@ -33,7 +34,8 @@ struct ImprovementTask {
     std::optional<std::size_t> variant = {};  ///< of a restart
   };
   std::vector<Start> starts = {};
-  bool is_kept = false;  ///< the best start was searched before, and is the one to begin with
+  const OrbitPlans* orbits = nullptr;  ///< only symmetric plans are looked for; null: any
+  bool is_kept = false;                ///< the best start was searched before, and is the one to begin with
   double known_us = std::numeric_limits<double>::infinity();  ///< finish time that others have reached
   int concurrency = kAnyConcurrency;                          ///< transfers at a time on a link of a GPU
   int most_chunks = 1;  ///< that plans may be split into; a start may have more
@@ -51,6 +53,7 @@ struct ImprovementTask {
   double work_limit = 0;
   /// Of this, what may be in vain, without a counting success, before the search ends in the most chunks.
   double idle_work = 0;
+  std::uint64_t idle_tries = 192;  ///< these may be in vain in any case
   /// Neighbours of the incumbent that are made between two synchronisations, at most. With more than 8 their
   /// changes are merged.
   std::size_t most_streams = 8;
