@@ -133,6 +133,15 @@ std::optional<FreeGroup> FreeGroup::generated_by(const Topology& topology,
   return FreeGroupBuilder(topology, generators).build();
 }
 
+std::optional<Hop> FreeGroup::over_representatives(Hop hop) const {
+  std::set<LinkId> links;
+  for (HopLink& part : hop.links) {
+    part.link = link(place(part.link).orbit, 0);
+    if (!links.insert(part.link).second) return std::nullopt;
+  }
+  return hop;
+}
+
 FreeGroup FreeGroup::trivial(const Topology& topology) {
   return *generated_by(topology, {});
 }

@@ -29,18 +29,18 @@ void JoinedPlan::add(int hop, std::span<const ChunkId> together, double start_us
   chunks.insert(chunks.end(), together.begin(), together.end());
 }
 
-JoinedPlacing::JoinedPlacing(const PlanSpace& space)
+JoinedPlacing::JoinedPlacing(const JoinedSpace& space)
     : space_(space),
-      gpus_(space.topology->num_gpus()),
-      is_wanted_(space.demand.num_chunks() * gpus_, 0),
+      is_wanted_(space.num_pairs(), 0),
       first_held_(is_wanted_.size(), kNotHeld),
       needed_(is_wanted_.size(), 0),
-      empty_(*space.topology, space.concurrency),
-      gpu_ends_us_(gpus_, 0) {
-  for (std::size_t c = 0; c < space.demand.num_chunks(); ++c) {
+      empty_(space.topology(), space.concurrency()),
+      gpu_ends_us_(space.group().num_gpu_orbits(), 0) {
+  const Demand& demand = space.demand();
+  for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
     const ChunkId chunk{c};
-    first_held_[at(chunk, space.demand.origin(chunk))] = space.demand.ready_us(chunk);
-    for (const GpuId g : space.demand.destinations(chunk)) is_wanted_[at(chunk, g)] = 1;
+    first_held_[space.pair(chunk, demand.origin(chunk))] = demand.ready_us(chunk);
+    for (const GpuId g : demand.destinations(chunk)) is_wanted_[space.pair(chunk, g)] = 1;
   }
   wanted_ = static_cast<std::size_t>(std::ranges::count(is_wanted_, 1));
   held_us_ = first_held_;
@@ -83,11 +83,13 @@ bool JoinedPlacing::place_once(const JoinedPlan& plan) {
   if (!blocked_.empty() || delivered_ < wanted_) return false;
   JoinedQuality& quality = placed_.quality;
   double ends_us = 0;
-  for (std::size_t l = 0; l < space_.topology->num_links(); ++l) ends_us += timetable.free_from(LinkId{l});
-  quality.mean_us = ends_us / static_cast<double>(space_.topology->num_links());
+  const std::size_t links = space_.group().num_link_orbits();
+  for (std::size_t l = 0; l < links; ++l)
+    ends_us += timetable.free_from(space_.group().link(static_cast<int>(l), 0));
+  quality.mean_us = ends_us / static_cast<double>(links);
   for (const double end_us : gpu_ends_us_) {
     quality.finish_us = std::max(quality.finish_us, end_us);
-    quality.mean_us += end_us / static_cast<double>(gpus_);
+    quality.mean_us += end_us / static_cast<double>(gpu_ends_us_.size());
   }
   quality.finish_us = rounded_up(quality.finish_us);
   quality.mean_us = rounded_up(quality.mean_us);
@@ -106,24 +108,24 @@ void JoinedPlacing::forget() {
 }
 
 bool JoinedPlacing::can_start(const JoinedPlan& plan, const JoinedTransfer& t) const {
-  const Hop& hop = space_.hops[index(t.hop)];
+  const Hop& hop = space_.hop(t.hop);
   return std::ranges::all_of(plan.chunks_of(t), [&](ChunkId c) {
-    return held_us_[at(c, hop.src)] < kNotHeld || held_us_[at(c, hop.dst)] < kNotHeld;
+    return held_us_[space_.pair(c, hop.src)] < kNotHeld || held_us_[space_.pair(c, hop.dst)] < kNotHeld;
   });
 }
 
 void JoinedPlacing::start(const JoinedPlan& plan, const JoinedTransfer& t, LinkTimetable& timetable) {
-  const Hop& hop = space_.hops[index(t.hop)];
+  const Hop& hop = space_.hop(t.hop);
   const auto first = static_cast<int>(placed_.chunks.size());
   double not_before_us = 0;
   double bytes = 0;
   for (const ChunkId c : plan.chunks_of(t)) {
-    double& held = held_us_[at(c, hop.dst)];
+    double& held = held_us_[space_.pair(c, hop.dst)];
     if (held < kNotHeld) continue;
     held = 0;  // once in a transfer
     placed_.chunks.push_back(c);
-    not_before_us = std::max(not_before_us, held_us_[at(c, hop.src)]);
-    bytes += space_.demand.bytes(c);
+    not_before_us = std::max(not_before_us, held_us_[space_.pair(c, hop.src)]);
+    bytes += space_.demand().bytes(c);
   }
   const auto count = static_cast<int>(placed_.chunks.size()) - first;
   if (count == 0) return;
@@ -132,12 +134,13 @@ void JoinedPlacing::start(const JoinedPlan& plan, const JoinedTransfer& t, LinkT
   const double arrival_us = timetable.reserve(hop, placed_.chunks[index(first)], bytes, start_us, sends_);
   placed_.transfers.push_back({t.hop, first, count, start_us});
   for (const ChunkId c : placed_.chunks_of(placed_.transfers.back())) {
-    const std::size_t i = at(c, hop.dst);
+    const std::size_t i = space_.pair(c, hop.dst);
     held_us_[i] = arrival_us;
     touched_.push_back(i);
     if (is_wanted_[i] == 0) continue;
     ++delivered_;
-    gpu_ends_us_[hop.dst.index()] = std::max(gpu_ends_us_[hop.dst.index()], arrival_us);
+    double& end_us = gpu_ends_us_[index(space_.group().place(hop.dst).orbit)];
+    end_us = std::max(end_us, arrival_us);
   }
 }
 
@@ -145,12 +148,12 @@ void JoinedPlacing::start(const JoinedPlan& plan, const JoinedTransfer& t, LinkT
 bool JoinedPlacing::leave_out_needless() {
   bool found = false;
   for (auto t = placed_.transfers.rbegin(); t != placed_.transfers.rend(); ++t) {
-    const Hop& hop = space_.hops[index(t->hop)];
+    const Hop& hop = space_.hop(t->hop);
     int kept = 0;
     for (int i = t->first; i < t->first + t->count; ++i) {
       const ChunkId c = placed_.chunks[index(i)];
-      if (is_wanted_[at(c, hop.dst)] == 0 && needed_[at(c, hop.dst)] == 0) continue;
-      needed_[at(c, hop.src)] = 1;
+      if (is_wanted_[space_.pair(c, hop.dst)] == 0 && needed_[space_.pair(c, hop.dst)] == 0) continue;
+      needed_[space_.pair(c, hop.src)] = 1;
       placed_.chunks[index(t->first + kept++)] = c;
     }
     found = found || kept < t->count;
@@ -158,7 +161,7 @@ bool JoinedPlacing::leave_out_needless() {
   }
   for (const std::size_t i : touched_) needed_[i] = 0;
   for (const JoinedTransfer& t : placed_.transfers) {
-    for (const ChunkId c : placed_.chunks_of(t)) needed_[at(c, space_.hops[index(t.hop)].src)] = 0;
+    for (const ChunkId c : placed_.chunks_of(t)) needed_[space_.pair(c, space_.hop(t.hop).src)] = 0;
   }
   std::erase_if(placed_.transfers, [](const JoinedTransfer& t) { return t.count == 0; });
   return found;
@@ -182,19 +185,41 @@ std::optional<JoinedPlan> joined_plan_of(const Schedule& schedule, PlanSpace& sp
   if (sends != schedule.sends.size()) return std::nullopt;  // what is copied is part of several paths
   JoinedPlan plan;
   for (const auto& [which, together] : groups) plan.add(std::get<1>(which), together, std::get<0>(which));
-  if (!JoinedPlacing(space).place(plan)) return std::nullopt;
+  if (!JoinedPlacing(JoinedSpace(space)).place(plan)) return std::nullopt;
   return plan;
 }
 
-Schedule schedule_of(const JoinedPlan& plan, const PlanSpace& space) {
-  Schedule schedule;
-  for (const JoinedTransfer& t : plan.transfers) {
-    const auto together = plan.chunks_of(t);
-    double bytes = 0;
-    for (const ChunkId c : together) bytes += space.demand.bytes(c);
-    append_sends(*space.topology, space.hops[index(t.hop)], together, bytes, t.start_us, schedule.sends);
+std::optional<JoinedPlan> folded(const JoinedPlan& whole, const JoinedSpace& space) {
+  JoinedPlan plan;
+  std::map<std::pair<double, int>, std::vector<ChunkId>> groups;
+  for (const JoinedTransfer& t : whole.transfers) {
+    const auto [representative, element] = space.place_of_hop(t.hop);
+    for (const ChunkId c : whole.chunks_of(t)) {
+      if (space.group().place(space.demand().origin(c)).element != 0) continue;
+      if (representative < 0) return std::nullopt;
+      groups[{t.start_us, representative}].push_back(space.image(c, space.group().inverse(element)));
+    }
   }
-  number_transfers(*space.topology, space.demand, schedule.sends);
+  for (const auto& [which, together] : groups) plan.add(which.second, together, which.first);
+  return plan;
+}
+
+Schedule schedule_of(const JoinedPlan& plan, const JoinedSpace& space) {
+  const Demand& demand = space.demand();
+  Schedule schedule;
+  std::vector<ChunkId> together;
+  for (const JoinedTransfer& t : plan.transfers) {
+    double bytes = 0;
+    for (const ChunkId c : plan.chunks_of(t)) bytes += demand.bytes(c);
+    int element = 0;
+    for (const JoinedSpace::HopImage& image : space.images_of_hop(t.hop)) {
+      together.clear();
+      for (const ChunkId c : plan.chunks_of(t)) together.push_back(space.image(c, element));
+      append_sends(space.topology(), space.crossed(image.hop), together, bytes, t.start_us, schedule.sends);
+      ++element;
+    }
+  }
+  number_transfers(space.topology(), demand, schedule.sends);
   schedule.finish_us = plan.quality.finish_us;
   canonicalise(schedule);
   return schedule;

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
+#include "joined_parts.hpp"
 #include "joining_moves.hpp"
-#include "rondo/parallel/best_of_parts.hpp"
+#include "rondo/core/index.hpp"
+#include "rondo/parallel/map_parts.hpp"
 
 namespace rondo {
 namespace {
@@ -17,101 +20,255 @@ constexpr double kMostTriesOfChain = 2000;
 /// The temperature at which a chain of the first round begins, as a part of the finish time.
 constexpr double kFirstTemperature = 0.02;
 /// Rounds without success after which the search ends.
-constexpr std::uint64_t kIdleRoundsOfJoining = 6;
+constexpr std::uint64_t kIdleRounds = 12;
+/// Rounds until the worse half of the plans is left.
+constexpr std::uint64_t kRoundsOfMembers = 3;
 /// What the mean counts beside the finish time.
 constexpr double kWorthOfMean = 0.1;
+/// Plans that begin.
+constexpr std::size_t kMostMembers = 16;
+/// Chunks over hops of a symmetric plan, images included, that is changed further as a plan of all transfers.
+constexpr std::size_t kFewTogether = 600;
+/// Chunks over hops of a plan that is made of several of a part of the size, and how many of these.
+constexpr std::size_t kMostRepeated = 2000;
+constexpr int kMostTimes = 64;
 
+/// A plan on its way.
+struct Member {
+  int chunks = 0;  ///< a contribution
+  std::size_t start = 0;
+  JoinedPlan plan = {};
+};
+auto members_of(SameAs<Member> auto& member) {
+  return std::tie(member.chunks, member.start, member.plan);
+}
+
+bool ends_earlier(const Member& a, const Member& b) {
+  return a.plan.quality < b.plan.quality;
+}
+
+double cost(const JoinedPlan& plan) {
+  return plan.quality.finish_us + kWorthOfMean * plan.quality.mean_us;
+}
+
+double tries_of_chain(const JoinedPlan& plan) {
+  return std::max(1.0, std::min(kMostTriesOfChain, kWorkOfChain / static_cast<double>(plan.chunks.size())));
+}
+
+/// Simulated annealing from a placed plan on: the best that comes by.
+JoinedPlan annealed(const JoinedSpace& space, const JoinedPlan& start, double temperature, Random random) {
+  JoinedPlacing placing(space);
+  JoiningMoves moves(space);
+  JoinedPlan best = start;
+  JoinedPlan now = start;
+  const double tries = std::floor(tries_of_chain(start));
+  for (double i = 0; i < tries; ++i) {
+    JoinedPlan next = moves.neighbour_of(now, random);
+    if (!placing.place(next)) continue;
+    const double cooled = temperature * (1 - i / tries);
+    const double worse = cost(next) - cost(now);
+    if (worse > 0 && random.unit() >= std::exp(-worse / cooled)) continue;
+    now = std::move(next);
+    if (now.quality < best.quality) best = now;
+  }
+  return best;
+}
+
+/// Places a plan, and joins in one go where that helps. Nothing where it is no plan.
+std::optional<JoinedPlan> begun(const JoinedSpace& space, JoinedPlan plan) {
+  JoinedPlacing placing(space);
+  if (!placing.place(plan)) return std::nullopt;
+  const JoiningMoves moves(space);
+  JoinedPlan best = plan;
+  const auto try_runs = [&](const JoiningMoves::Runs& how) {
+    JoinedPlan joined = moves.joined_runs(plan, how);
+    if (placing.place(joined) && joined.quality < best.quality) best = std::move(joined);
+  };
+  for (const bool costly : {true, false}) {
+    for (const bool waits : {true, false}) {
+      for (const double share : {0.5, 0.25, 0.125}) try_runs({plan.chunks.size(), share, costly, waits});
+      for (std::size_t most = 2; most < 2 * plan.chunks.size(); most *= 2) try_runs({most, 1, costly, waits});
+    }
+  }
+  return best;
+}
+
+/// The search among plans up to one group.
 class Joiner {
  public:
-  Joiner(const JoiningTask& task, const Communicator& communicator)
+  /// `whole`: of all hops of the starts, which `starts` are plans over.
+  Joiner(const JoiningTask& task, const Communicator& communicator, const PlanSpace& whole,
+         const FreeGroup& group, Joining& found)
       : task_(task),
         communicator_(communicator),
-        space_(make_plan_space(task.topology, task.demand, task.concurrency)) {}
+        one_chunk_(JoinedSpace::up_to(group, with_chunks(whole, 1))),
+        found_(found) {}
 
-  Joining run() {
-    Joining found;
-    std::optional<JoinedPlan> start = joined_plan_of(task_.start, space_);
-    if (!start) return found;
-    best_ = std::move(*start);
-    join_runs();
-    double work = 0;
-    const auto tries = std::max(1.0, std::min(kMostTriesOfChain, kWorkOfChain / size()));
-    std::uint64_t idle = 0;
-    while (idle < kIdleRoundsOfJoining && work < task_.work_limit && !task_.stop(best_.quality.finish_us)) {
-      const double temperature =
-          kFirstTemperature * best_.quality.finish_us / static_cast<double>(1 + found.rounds % 8);
-      auto round = best_of_parts(communicator_, kChainsPerRound, [&](std::size_t chain) {
-        Random random(mix_bits(mix_bits(task_.seed + 1) + found.rounds * kChainsPerRound + chain));
-        JoinedPlan plan = annealed(temperature, static_cast<std::uint64_t>(tries), random);
-        const JoinedQuality quality = plan.quality;
-        return std::pair(quality, std::move(plan));
-      });
-      work += static_cast<double>(kChainsPerRound) * tries * size();
-      found.tries += kChainsPerRound * static_cast<std::uint64_t>(tries);
-      ++found.rounds;
-      ++idle;
-      if (round.quality < best_.quality) {
-        if (round.quality.finish_us < best_.quality.finish_us) idle = 0;
-        best_ = shared_winner(communicator_, round);
-      }
-      task_.progress(found.rounds, best_.quality.finish_us);
+  /// The best one; nothing where none of the starts is a plan up to the group.
+  std::optional<Member> run(const std::vector<Member>& starts) {
+    if (!one_chunk_) return std::nullopt;
+    for (const Member& start : starts) {
+      if (!members_.empty() && task_.stop(finish_us())) break;
+      if (auto plan = folded(start.plan, space_of(start.chunks, 1)))
+        add(start.chunks, start.start, *std::move(plan));
     }
-    if (best_.quality.finish_us < task_.start.finish_us) found.schedule = schedule_of(best_, space_);
-    return found;
+    if (members_.empty()) return std::nullopt;
+    std::ranges::stable_sort(members_, ends_earlier);
+    add_repeated();
+    std::ranges::stable_sort(members_, ends_earlier);
+    if (members_.size() > kMostMembers) members_.resize(kMostMembers);
+    std::uint64_t idle = 0;
+    const std::uint64_t first = found_.rounds;
+    while (idle < kIdleRounds && work_ < task_.work_limit && !task_.stop(finish_us())) {
+      const double before_us = finish_us();
+      const bool is_alone = members_.size() == 1;
+      next_round();
+      if (is_alone) ++idle;
+      if (finish_us() < before_us) idle = 0;
+      if ((found_.rounds - first) % kRoundsOfMembers == 0) members_.resize((members_.size() + 1) / 2);
+      task_.progress(found_.rounds, finish_us());
+    }
+    return std::move(members_.front());
   }
+
+  const JoinedSpace& space_of(const Member& member) { return space_of(member.chunks, 1); }
 
  private:
-  double size() const { return static_cast<double>(best_.chunks.size()); }
+  double finish_us() const { return members_.front().plan.quality.finish_us; }
 
-  /// Joins in one go where that helps.
-  void join_runs() {
-    JoinedPlacing placing(space_);
-    const JoiningMoves moves(space_);
-    const JoinedPlan start = best_;
-    const auto try_runs = [&](const JoiningMoves::Runs& how) {
-      JoinedPlan joined = moves.joined_runs(start, how);
-      if (placing.place(joined) && joined.quality < best_.quality) best_ = std::move(joined);
+  /// For plans of a part of the size.
+  const JoinedSpace& space_of(int chunks, int part) {
+    const auto known = spaces_.find({chunks, part});
+    if (known != spaces_.end()) return known->second;
+    const Demand demand = task_.demand.with_chunks(chunks).with_size(task_.demand.size_bytes() / part);
+    return spaces_.emplace(std::pair(chunks, part), one_chunk_->with_demand(demand)).first->second;
+  }
+
+  void add(int chunks, std::size_t start, JoinedPlan plan) {
+    if (auto placed = begun(space_of(chunks, 1), std::move(plan)))
+      members_.push_back({chunks, start, *std::move(placed)});
+  }
+
+  /// Chains that begin at these plans, each in its space, and what they come to on every rank.
+  std::vector<JoinedPlan> annealed_all(
+      const std::vector<std::pair<const JoinedSpace*, const JoinedPlan*>>& chains) {
+    const std::uint64_t round = found_.rounds++;
+    std::vector<double> work;
+    for (const auto& [space, plan] : chains) {
+      const double tries = tries_of_chain(*plan);
+      work.push_back(tries * static_cast<double>(plan->chunks.size()));
+      work_ += work.back();
+      found_.tries += static_cast<std::uint64_t>(tries);
+    }
+    const auto outcomes = map_parts(communicator_, work, [&](std::size_t chain) {
+      const auto [space, start] = chains[chain];
+      const double temperature =
+          kFirstTemperature * start->quality.finish_us / static_cast<double>(1 + round % 8);
+      const Random random(mix_bits(mix_bits(mix_bits(task_.seed + 1) + round) + chain));
+      return to_message(annealed(*space, *start, temperature, random));
+    });
+    std::vector<JoinedPlan> plans;
+    for (const PartOutcome& outcome : outcomes) {
+      if (outcome.error) throw *outcome.error;
+      plans.push_back(from_message<JoinedPlan>(outcome.value));
+    }
+    return plans;
+  }
+
+  /// Each member becomes the best of what its chains come to.
+  void next_round() {
+    std::vector<std::pair<const JoinedSpace*, const JoinedPlan*>> chains;
+    const std::size_t members = members_.size();
+    for (std::size_t c = 0; c < std::max(members, kChainsPerRound); ++c) {
+      const Member& member = members_[c % members];
+      chains.emplace_back(&space_of(member), &member.plan);
+    }
+    std::vector<JoinedPlan> plans = annealed_all(chains);
+    for (std::size_t c = 0; c < plans.size(); ++c) {
+      JoinedPlan& best = members_[c % members].plan;
+      if (plans[c].quality < best.quality) best = std::move(plans[c]);
+    }
+    std::ranges::stable_sort(members_, ends_earlier);
+  }
+
+  /// Plans of a part of the size, the best ones of one chunk a contribution, one after another.
+  void add_repeated() {
+    struct Part {
+      int times;
+      std::size_t start;
+      JoinedPlan plan;
     };
-    for (const bool costly : {true, false}) {
-      for (const bool waits : {true, false}) {
-        for (const double share : {0.5, 0.25, 0.125}) try_runs({start.chunks.size(), share, costly, waits});
-        for (std::size_t most = 2; most < 2 * start.chunks.size(); most *= 2)
-          try_runs({most, 1, costly, waits});
+    std::vector<Part> parts;
+    for (int times = 2; times <= std::min(kMostTimes, task_.most_chunks); times *= 2) {
+      std::vector<Part> best;
+      for (const Member& member : members_) {
+        JoinedPlan plan = of_first_chunks(member.plan, static_cast<std::size_t>(member.chunks));
+        if (plan.chunks.size() * static_cast<std::size_t>(times) > kMostRepeated) continue;
+        if (JoinedPlacing(space_of(1, times)).place(plan)) best.push_back({times, member.start, plan});
       }
+      std::ranges::stable_sort(best, {}, [](const Part& part) { return part.plan.quality; });
+      if (best.size() > kPartsOfSize) best.resize(kPartsOfSize);
+      std::ranges::move(best, std::back_inserter(parts));
+    }
+    for (int round = 0; round < kRoundsOfParts && !parts.empty(); ++round) {
+      if (task_.stop(finish_us())) return;
+      std::vector<std::pair<const JoinedSpace*, const JoinedPlan*>> chains;
+      for (const Part& part : parts) chains.emplace_back(&space_of(1, part.times), &part.plan);
+      std::vector<JoinedPlan> plans = annealed_all(chains);
+      for (std::size_t p = 0; p < plans.size(); ++p) parts[p].plan = std::move(plans[p]);
+    }
+    for (const Part& part : parts) {
+      add(part.times, part.start,
+          repeated(part.plan, static_cast<std::size_t>(part.times), space_of(1, part.times)));
     }
   }
-
-  static double cost(const JoinedPlan& plan) {
-    return plan.quality.finish_us + kWorthOfMean * plan.quality.mean_us;
-  }
-
-  JoinedPlan annealed(double temperature, std::uint64_t tries, Random& random) const {
-    JoinedPlacing placing(space_);
-    JoiningMoves moves(space_);
-    JoinedPlan best = best_;
-    JoinedPlan now = best_;
-    for (std::uint64_t i = 0; i < tries; ++i) {
-      JoinedPlan next = moves.neighbour_of(now, random);
-      if (!placing.place(next)) continue;
-      const double cooled = temperature * (1 - static_cast<double>(i) / static_cast<double>(tries));
-      const double worse = cost(next) - cost(now);
-      if (worse > 0 && random.unit() >= std::exp(-worse / cooled)) continue;
-      now = std::move(next);
-      if (now.quality < best.quality) best = now;
-    }
-    return best;
-  }
+  static constexpr std::size_t kPartsOfSize = 4;
+  static constexpr int kRoundsOfParts = 4;
 
   const JoiningTask& task_;
   const Communicator& communicator_;
-  PlanSpace space_;
-  JoinedPlan best_;
+  const std::optional<JoinedSpace> one_chunk_;  ///< none where the group does not keep the demand
+  Joining& found_;
+  std::map<std::pair<int, int>, JoinedSpace> spaces_ = {};  ///< by chunks and part
+  std::vector<Member> members_ = {};
+  double work_ = 0;
 };
 
 }  // namespace
 
 Joining join_transfers(const JoiningTask& task, const Communicator& communicator) {
-  return Joiner(task, communicator).run();
+  Joining found;
+  PlanSpace whole = make_plan_space(task.topology, task.demand, task.concurrency);
+  std::vector<Member> starts;
+  double finish_us = kInfinity;
+  for (std::size_t s = 0; s < task.starts.size(); ++s) {
+    const auto& [chunks, schedule] = task.starts[s];
+    finish_us = std::min(finish_us, schedule.finish_us);
+    whole.demand = task.demand.with_chunks(chunks);
+    if (auto plan = joined_plan_of(schedule, whole)) starts.push_back({chunks, s, *std::move(plan)});
+  }
+  const auto search = [&](const FreeGroup& group) {
+    Joiner joiner(task, communicator, whole, group, found);
+    std::optional<Member> best = joiner.run(starts);
+    if (!best) return false;
+    if (best->plan.quality.finish_us >= finish_us) return true;
+    finish_us = best->plan.quality.finish_us;
+    found.schedule = schedule_of(best->plan, joiner.space_of(*best));
+    found.chunks = best->chunks;
+    found.start = best->start;
+    return true;
+  };
+  if (starts.empty()) return found;
+  if (task.group.order() > 1 && search(task.group)) {
+    // From there on among all plans, unless a chain tries next to nothing of them.
+    if (!found.schedule) return found;
+    whole.demand = task.demand.with_chunks(found.chunks);
+    std::optional<JoinedPlan> plan = joined_plan_of(*found.schedule, whole);
+    if (!plan || plan->chunks.size() > kFewTogether) return found;
+    starts = {{found.chunks, found.start, *std::move(plan)}};
+  }
+  if (!task.stop(finish_us)) search(FreeGroup::trivial(task.topology));
+  return found;
 }
 
 }  // namespace rondo

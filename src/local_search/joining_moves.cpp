@@ -18,11 +18,12 @@ bool happens_once_in(Random& random, std::size_t n) {
 
 }  // namespace
 
-JoiningMoves::JoiningMoves(const PlanSpace& space)
-    : space_(space), out_(space.topology->num_gpus()), labels_(out_.size()), follows_(out_.size()) {
-  for (std::size_t h = 0; h < space.hops.size(); ++h)
-    out_[space.hops[h].src.index()].push_back(static_cast<int>(h));
-  for (const Link& link : space.topology->links())
+JoiningMoves::JoiningMoves(const JoinedSpace& space)
+    : space_(space), out_(space.topology().num_gpus()), labels_(out_.size()), follows_(out_.size()) {
+  for (int h = 0; h < static_cast<int>(space.num_hops()); ++h) {
+    if (space.place_of_hop(h).representative >= 0) out_[space.hop(h).src.index()].push_back(h);
+  }
+  for (const Link& link : space.topology().links())
     greatest_message_us_ = std::max(greatest_message_us_, link.message_us);
 }
 
@@ -34,11 +35,13 @@ void JoiningMoves::begin(const JoinedPlan& plan) {
   added_.clear();
   new_.clear();
   forbidden_.assign(plan.transfers.size(), 0);
-  free_us_.assign(space_.topology->num_links(), 0);
+  free_us_.assign(space_.topology().num_links(), 0);
+  bytes_.clear();
   for (const JoinedTransfer& t : plan.transfers) {
     double bytes = 0;
-    for (const ChunkId c : plan.chunks_of(t)) bytes += space_.demand.bytes(c);
-    for (const HopLink& part : space_.hops[index(t.hop)].links) {
+    for (const ChunkId c : plan.chunks_of(t)) bytes += space_.demand().bytes(c);
+    bytes_.push_back(bytes);
+    for (const HopLink& part : space_.hop(t.hop).links) {
       double& free = free_us_[part.link.index()];
       free = std::max(free, t.start_us + part.offset_us_of(bytes) + part.occupied_us(bytes));
     }
@@ -83,41 +86,49 @@ int JoiningMoves::next_on_hop(std::size_t t) const {
 /// Beyond the hop of the leading transfer, which it has joined, the chunk goes where the first one of that
 /// goes; if each has one destination, with what goes over the same hops.
 void JoiningMoves::follow(ChunkId chunk, std::size_t leader) {
-  const GpuId from = space_.hops[index(plan_->transfers[leader].hop)].dst;
+  const GpuId from = space_.hop(plan_->transfers[leader].hop).dst;
   const auto leading = plan_->chunks_of(leader);
-  const bool is_copied = space_.demand.destinations(chunk).size() > 1;
+  const bool is_copied = space_.demand().destinations(chunk).size() > 1;
   std::ranges::fill(follows_, 0);  // bit 1: has it of the chunk, bit 2: of the leading one
   follows_[from.index()] = 3;
   for (std::size_t t = leader + 1; t < plan_->transfers.size(); ++t) {
-    const JoinedTransfer& next = plan_->transfers[t];
-    const Hop& hop = space_.hops[index(next.hop)];
-    const char there = follows_[hop.src.index()];
-    if (there == 0) continue;
-    const auto chunks = plan_->chunks_of(next);
-    const auto own = std::ranges::find(chunks, chunk);
-    const bool leads = std::ranges::find(chunks, leading.front()) != chunks.end();
-    if (is_copied) {
-      if ((there & 2) != 0 && leads) {
-        follows_[hop.dst.index()] |= 2;
-        if (own == chunks.end()) added_.push_back({t, chunk});
-      } else if ((there & 1) != 0 && own != chunks.end()) {
-        removed_[index(next.first) + static_cast<std::size_t>(own - chunks.begin())] = 1;
-      }
-      if ((there & 1) != 0 && own != chunks.end()) follows_[hop.dst.index()] |= 1;
-      continue;
-    }
-    if (own == chunks.end()) continue;
-    follows_[hop.dst.index()] = 1;
-    for (std::size_t other = 0; other < plan_->transfers.size(); ++other) {
-      if (other == t || plan_->transfers[other].hop != next.hop) continue;
-      const auto with = plan_->chunks_of(other);
-      const bool meets =
-          std::ranges::any_of(leading, [&](ChunkId c) { return std::ranges::find(with, c) != with.end(); });
-      if (!meets) continue;
+    for (int e = 0; e < static_cast<int>(space_.num_automorphisms()); ++e)
+      follow_over(t, e, chunk, leading, is_copied);
+  }
+}
+
+void JoiningMoves::follow_over(std::size_t t, int element, ChunkId chunk, std::span<const ChunkId> leading,
+                               bool is_copied) {
+  const JoinedTransfer& next = plan_->transfers[t];
+  const char there = follows_[source(next.hop, element).index()];
+  if (there == 0) return;
+  const int back = space_.group().inverse(element);
+  const ChunkId here = space_.image(chunk, back);
+  const auto chunks = plan_->chunks_of(next);
+  const auto own = std::ranges::find(chunks, here);
+  char& beyond = follows_[target(next.hop, element).index()];
+  if (is_copied) {
+    const bool leads = std::ranges::find(chunks, space_.image(leading.front(), back)) != chunks.end();
+    if ((there & 2) != 0 && leads) {
+      beyond |= 2;
+      if (own == chunks.end()) added_.push_back({t, here});
+    } else if ((there & 1) != 0 && own != chunks.end()) {
       removed_[index(next.first) + static_cast<std::size_t>(own - chunks.begin())] = 1;
-      added_.push_back({other, chunk});
-      break;
     }
+    if ((there & 1) != 0 && own != chunks.end()) beyond |= 1;
+    return;
+  }
+  if (own == chunks.end()) return;
+  beyond = 1;
+  for (std::size_t other = 0; other < plan_->transfers.size(); ++other) {
+    if (other == t || plan_->transfers[other].hop != next.hop) continue;
+    const auto with = plan_->chunks_of(other);
+    const bool meets = std::ranges::any_of(
+        leading, [&](ChunkId c) { return std::ranges::find(with, space_.image(c, back)) != with.end(); });
+    if (!meets) continue;
+    removed_[index(next.first) + static_cast<std::size_t>(own - chunks.begin())] = 1;
+    added_.push_back({other, here});
+    break;
   }
 }
 
@@ -164,82 +175,101 @@ void JoiningMoves::part(std::size_t t, Random& random) {
 
 void JoiningMoves::relax(GpuId from, double bytes, Random& random) {
   for (const int h : out_[from.index()]) {
-    const Hop& hop = space_.hops[index(h)];
-    if (follows_[hop.dst.index()] || happens_once_in(random, 4)) continue;
+    const Hop& hop = space_.hop(h);
+    if (follows_[hop.dst.index()]) continue;
     double start_us = labels_[from.index()].at_us;
     for (const HopLink& part : hop.links)
       start_us = std::max(start_us, free_us_[part.link.index()] - part.offset_us_of(bytes));
     const double arrival_us = start_us + hop.duration_us(bytes);
-    if (arrival_us < labels_[hop.dst.index()].at_us) labels_[hop.dst.index()] = {arrival_us, -1, h};
+    if (arrival_us >= labels_[hop.dst.index()].at_us || happens_once_in(random, 4)) continue;
+    set_label(hop.dst, {arrival_us, -1, h, 0});
+  }
+}
+
+void JoiningMoves::set_label(GpuId g, const Label& label) {
+  labels_[g.index()] = label;
+  next_relaxed_us_ = std::min(next_relaxed_us_, label.at_us);
+}
+
+/// Of all labels up to that time; the goal's leads nowhere.
+void JoiningMoves::relax_until(double t_us, GpuId goal, double bytes, Random& random) {
+  while (next_relaxed_us_ <= t_us) {
+    next_relaxed_us_ = kNever;
+    for (std::size_t g = 0; g < labels_.size(); ++g) {
+      if (relaxed_[g] || follows_[g] || g == goal.index()) continue;
+      if (labels_[g].at_us > t_us) {
+        next_relaxed_us_ = std::min(next_relaxed_us_, labels_[g].at_us);
+        continue;
+      }
+      relaxed_[g] = 1;
+      relax(GpuId{g}, bytes, random);
+    }
   }
 }
 
 /// The earliest path to the target over transfers of the plan, which then take a little longer, or over links
 /// once nothing more is on them.
-bool JoiningMoves::bring(ChunkId chunk, GpuId target, Random& random) {
-  const Demand& demand = space_.demand;
+bool JoiningMoves::bring(ChunkId chunk, GpuId goal, Random& random) {
+  const Demand& demand = space_.demand();
+  const FreeGroup& group = space_.group();
   const double bytes = demand.bytes(chunk);
-  std::ranges::fill(labels_, Label{kNever, -1, -1});
+  std::ranges::fill(labels_, Label{kNever, -1, -1, 0});
   std::ranges::fill(follows_, 0);
-  follows_[target.index()] = 1;
-  labels_[demand.origin(chunk).index()] = {demand.ready_us(chunk), -1, -1};
-  // What the target has sent on does not help.
-  for (const JoinedTransfer& t : plan_->transfers) {
-    const Hop& hop = space_.hops[index(t.hop)];
-    for (int i = t.first; i < t.first + t.count; ++i) {
-      if (plan_->chunks[index(i)] != chunk) continue;
-      if (hop.dst == target) {
+  follows_[goal.index()] = 1;
+  relaxed_.assign(labels_.size(), 0);
+  next_relaxed_us_ = kNever;
+  set_label(demand.origin(chunk), {demand.ready_us(chunk), -1, -1, 0});
+  // What the goal has sent on does not help.
+  for (std::size_t t = 0; t < plan_->transfers.size(); ++t) {
+    const JoinedTransfer& there = plan_->transfers[t];
+    for (int i = there.first; i < there.first + there.count; ++i) {
+      const int element = space_.element_between(plan_->chunks[index(i)], chunk);
+      if (element < 0) continue;
+      const GpuId to = target(there.hop, element);
+      if (to == goal) {
         removed_[index(i)] = 1;
-      } else if (follows_[hop.src.index()]) {
-        follows_[hop.dst.index()] = 1;
+      } else if (follows_[source(there.hop, element).index()]) {
+        follows_[to.index()] = 1;
       } else {
-        double all = 0;
-        for (const ChunkId c : plan_->chunks_of(t)) all += demand.bytes(c);
-        labels_[hop.dst.index()] = {t.start_us + hop.duration_us(all), -1, -1};
+        set_label(to, {there.start_us + space_.hop(there.hop).duration_us(bytes_[t]), -1, -1, 0});
       }
-      break;
     }
   }
-  follows_[target.index()] = 0;
-  std::vector<char> relaxed(labels_.size(), 0);
-  const auto relax_until = [&](double t_us) {
-    for (bool moved = true; moved;) {
-      moved = false;
-      for (std::size_t g = 0; g < labels_.size(); ++g) {
-        if (relaxed[g] || follows_[g] || g == target.index() || labels_[g].at_us > t_us) continue;
-        relaxed[g] = 1;
-        relax(GpuId{g}, bytes, random);
-        moved = true;
-      }
-    }
-  };
+  follows_[goal.index()] = 0;
   for (std::size_t t = 0; t < plan_->transfers.size(); ++t) {
     const JoinedTransfer& ride = plan_->transfers[t];
-    relax_until(ride.start_us);
-    const Hop& hop = space_.hops[index(ride.hop)];
-    if (forbidden_[t] || follows_[hop.dst.index()] || labels_[hop.src.index()].at_us > ride.start_us)
-      continue;
-    double all = bytes;
-    for (const ChunkId c : plan_->chunks_of(ride)) all += demand.bytes(c);
-    const double arrival_us = ride.start_us + hop.duration_us(all);
-    if (arrival_us < labels_[hop.dst.index()].at_us)
-      labels_[hop.dst.index()] = {arrival_us, static_cast<int>(t), ride.hop};
+    relax_until(ride.start_us, goal, bytes, random);
+    if (forbidden_[t]) continue;
+    const double arrival_us = ride.start_us + space_.hop(ride.hop).duration_us(bytes + bytes_[t]);
+    int element = 0;
+    for (const JoinedSpace::HopImage& image : space_.images_of_hop(ride.hop)) {
+      const int e = element++;
+      if (follows_[image.dst.index()] || labels_[image.src.index()].at_us > ride.start_us) continue;
+      if (arrival_us < labels_[image.dst.index()].at_us)
+        set_label(image.dst, {arrival_us, static_cast<int>(t), ride.hop, e});
+    }
   }
-  relax_until(kNever / 2);
-  if (labels_[target.index()].at_us == kNever) return false;
-  for (GpuId g = target; labels_[g.index()].hop >= 0;) {
+  relax_until(std::numeric_limits<double>::max(), goal, bytes, random);
+  if (labels_[goal.index()].at_us == kNever) return false;
+  // Over one of these, another image of the chunk may depend on this one.
+  const auto earlier = static_cast<std::ptrdiff_t>(new_.size());
+  for (GpuId g = goal; labels_[g.index()].hop >= 0;) {
     const Label label = labels_[g.index()];
-    g = space_.hops[index(label.hop)].src;
     if (label.transfer >= 0) {
-      added_.push_back({index(label.transfer), chunk});
+      g = source(label.hop, label.element);
+      added_.push_back({index(label.transfer), space_.image(chunk, group.inverse(label.element))});
       continue;
     }
-    const auto known = std::ranges::find(new_, label.hop, &NewTransfer::hop);
-    if (known != new_.end()) {
-      known->chunks.push_back(chunk);
+    g = space_.hop(label.hop).src;
+    const auto [representative, element] = space_.place_of_hop(label.hop);
+    const ChunkId image = space_.image(chunk, group.inverse(element));
+    const auto known = std::find_if(new_.begin(), new_.begin() + earlier,
+                                    [&](const NewTransfer& n) { return n.hop == representative; });
+    if (known != new_.begin() + earlier) {
+      known->chunks.push_back(image);
     } else {
-      const double start_us = label.at_us - space_.hops[index(label.hop)].duration_us(bytes);
-      new_.push_back({label.hop, {chunk}, start_us});
+      const double start_us = label.at_us - space_.hop(label.hop).duration_us(bytes);
+      new_.push_back({representative, {image}, start_us});
     }
   }
   return true;
@@ -257,8 +287,8 @@ void JoiningMoves::bring_otherwise(std::size_t t, Random& random) {
     if (!all && i != one) continue;
     const ChunkId chunk = plan_->chunks[index(left.first) + i];
     // What has one destination goes there another way from end to end.
-    const auto destinations = space_.demand.destinations(chunk);
-    const GpuId target = destinations.size() == 1 ? destinations.front() : space_.hops[index(left.hop)].dst;
+    const auto destinations = space_.demand().destinations(chunk);
+    const GpuId target = destinations.size() == 1 ? destinations.front() : space_.hop(left.hop).dst;
     bring(chunk, target, random);
   }
 }
@@ -285,16 +315,15 @@ JoinedPlan JoiningMoves::neighbour_of(const JoinedPlan& plan, Random& random) {
 }
 
 JoinedPlan JoiningMoves::joined_runs(const JoinedPlan& plan, const Runs& how) const {
-  const std::size_t gpus = out_.size();
-  std::vector<double> held_us(how.waits ? 0 : space_.demand.num_chunks() * gpus, 0);
-  std::vector<std::size_t> left(space_.hops.size(), 0);  // chunks
+  std::vector<double> held_us(how.waits ? 0 : space_.num_pairs(), 0);
+  std::vector<std::size_t> left(space_.num_hops(), 0);  // chunks
   for (const JoinedTransfer& t : plan.transfers) {
-    const Hop& hop = space_.hops[index(t.hop)];
+    const Hop& hop = space_.hop(t.hop);
     left[index(t.hop)] += static_cast<std::size_t>(t.count);
     double bytes = 0;
-    for (const ChunkId c : plan.chunks_of(t)) bytes += space_.demand.bytes(c);
+    for (const ChunkId c : plan.chunks_of(t)) bytes += space_.demand().bytes(c);
     for (const ChunkId c : plan.chunks_of(t)) {
-      if (!how.waits) held_us[c.index() * gpus + hop.dst.index()] = t.start_us + hop.duration_us(bytes);
+      if (!how.waits) held_us[space_.pair(c, hop.dst)] = t.start_us + hop.duration_us(bytes);
     }
   }
   struct Run {
@@ -304,10 +333,10 @@ JoinedPlan JoiningMoves::joined_runs(const JoinedPlan& plan, const Runs& how) co
     std::vector<ChunkId> chunks;
   };
   std::vector<Run> runs;
-  std::vector<int> open(space_.hops.size(), -1);
+  std::vector<int> open(space_.num_hops(), -1);
   for (const JoinedTransfer& t : plan.transfers) {
     const auto chunks = plan.chunks_of(t);
-    const Hop& hop = space_.hops[index(t.hop)];
+    const Hop& hop = space_.hop(t.hop);
     const bool counts = !how.costly || std::ranges::any_of(hop.links, [&](const HopLink& part) {
       return part.message_us >= greatest_message_us_;
     });
@@ -316,7 +345,7 @@ JoinedPlan JoiningMoves::joined_runs(const JoinedPlan& plan, const Runs& how) co
       const Run& r = runs[index(run)];
       return r.chunks.size() + chunks.size() <= r.most &&
              (how.waits || std::ranges::all_of(chunks, [&](ChunkId c) {
-                return held_us[c.index() * gpus + hop.src.index()] <= r.start_us;
+                return held_us[space_.pair(c, hop.src)] <= r.start_us;
               }));
     };
     if (!counts || run < 0 || !fits()) {

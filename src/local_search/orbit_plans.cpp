@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "hops_by_path.hpp"
@@ -17,16 +16,6 @@ Demand of_representatives(const Demand& demand, const FreeGroup& group, std::siz
     if (group.place(part.origin).element == 0) parts.push_back(part);
   }
   return Demand(Collective::custom, demand.size_bytes(), num_gpus, std::move(parts), 1);
-}
-
-/// Over the links that stand for its own; nothing where one stands for two.
-std::optional<Hop> over_representatives(Hop hop, const FreeGroup& group) {
-  std::set<LinkId> links;
-  for (HopLink& part : hop.links) {
-    part.link = group.link(group.place(part.link).orbit, 0);
-    if (!links.insert(part.link).second) return std::nullopt;
-  }
-  return hop;
 }
 
 PlanSpace without_hops(PlanSpace space) {
@@ -50,7 +39,7 @@ OrbitPlans::OrbitPlans(const Topology& topology, const Demand& demand, FreeGroup
     contribution_of_[demand_.contributions()[i].origin.index()] = i;
   PlanSpace crossed = space_;
   for (const Hop& hop : crossed_.hops) {
-    std::optional<Hop> representative = over_representatives(hop, group_);
+    std::optional<Hop> representative = group_.over_representatives(hop);
     if (!representative) continue;
     crossed.add(hop);
     space_.add(*std::move(representative));

@@ -7,12 +7,10 @@
 
 #include "chunk_counts.hpp"
 #include "rondo/core/random.hpp"
-#include "rondo/core/relay_memory.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/decomp/free_group.hpp"
 #include "rondo/engines/plain_allgather.hpp"
 #include "rondo/local_search/improvement.hpp"
-#include "rondo/local_search/joining.hpp"
 #include "step_rules.hpp"
 
 namespace rondo {
@@ -29,8 +27,6 @@ constexpr std::size_t kManyAutomorphisms = 8;
 constexpr std::size_t kLeastAutomorphisms = 4;  ///< a try costs too much otherwise
 /// Of the time that is left, what a restart may take.
 constexpr double kShareOfRestart = 0.5;
-/// Chunks over hops that joining places, ten times as many with --gap.
-constexpr double kJoiningWork = 2e7;
 /// Far from the bound multicast is given more work than --improve-work: as many times as the gap has kNear,
 /// kMostEffort at most, and less in plans of more than kSmallPlan deliveries, where it is too few tries to
 /// find something.
@@ -177,11 +173,12 @@ Candidate LocalSearch::candidate_of(const ImprovementOrigin& origin) const {
   return state_.trials[state_.best].candidate;
 }
 
-/// By what is known, the more the farther it is from the bound.
+/// By what is known, the more the farther it is from the bound; but not before transfers are joined, which
+/// finds more.
 void LocalSearch::set_work(ImprovementTask& task) const {
   const SolveOptions& options = problem_.options;
   double effort = 1;
-  if (!problem_.demand.is_unicast() && !options.enough_gap) {
+  if (!problem_.demand.is_unicast() && !options.enough_gap && !may_join(problem_)) {
     double size = problem_.demand.with_chunks(best_.chunks).num_deliveries() / kSmallPlan;
     // There most of the work is done in few chunks, of however many the best schedule is.
     if (size > 1 && begins_with_replanting(*problem_.topology, problem_.demand)) size = 1;
@@ -348,29 +345,6 @@ void improve_further(const Problem& problem, Incumbent& best, StopRule& rule, co
   if (!improvement.schedule) return;
   found.schedule = std::move(improvement.schedule);
   best.chunks = improvement.chunks;
-  best.is_replayed = false;
-}
-
-void join(const Problem& problem, Incumbent& best, StopRule& rule, const RunContext& context) {
-  const SolveOptions& options = problem.options;
-  // What goes together takes other memory of relays.
-  if (has_limited_relays(*problem.topology, problem.demand)) return;
-  if (!may_join(problem) || rule.stop(best.found.schedule->finish_us)) return;
-  const Demand demand = problem.demand.with_chunks(best.chunks);
-  JoiningTask task{*problem.topology, demand, *best.found.schedule, options.concurrency, options.seed};
-  task.work_limit = options.time_limit_s ? kInfinity : kJoiningWork * (options.gap ? 10 : 1);
-  task.stop = [&](double finish_us) { return rule.stop(finish_us); };
-  task.progress = [&](std::uint64_t rounds, double finish_us) {
-    if (rounds % 4 != 0) return;
-    context.tell(fmt::format("joining: {} rounds, {:.6g} us, gap {:.3f}%", rounds, finish_us,
-                             100 * (finish_us / rule.bound().us - 1)));
-  };
-  Joining joining = join_transfers(task, context.communicator);
-  EngineResult& found = best.found;
-  found.metrics["joining_tries"] = static_cast<double>(joining.tries);
-  found.metrics["finish_before_joining_us"] = found.schedule->finish_us;
-  if (!joining.schedule) return;
-  found.schedule = std::move(joining.schedule);
   best.is_replayed = false;
 }
 

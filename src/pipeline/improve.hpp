@@ -24,8 +24,4 @@ void improve(const Problem& problem, EngineRunner& runner, Exploration& explorat
 void improve_further(const Problem& problem, Incumbent& best, StopRule& rule, const RunContext& context,
                      double until, std::uint64_t number);
 
-/// Collective. Lets transfers of the best schedule go together where messages cost and that ends earlier
-/// (joining.hpp).
-void join(const Problem& problem, Incumbent& best, StopRule& rule, const RunContext& context);
-
 }  // namespace rondo

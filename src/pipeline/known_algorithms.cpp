@@ -37,6 +37,11 @@ bool may_end_before(const EngineInfo& engine, const Problem& problem, double unt
   return engine.least_us(problem.instance()) < (may_join(problem) ? kInfinity : until_us * (1 - kSame));
 }
 
+bool weighs_algorithms(const Problem& problem) {
+  return problem.options.engine == "auto" && !problem.start && !problem.sketch &&
+         problem.topology->num_gpus() <= kMostGpus;
+}
+
 bool is_in_time(const EngineInfo& engine, const Problem& problem, const StopRule& rule) {
   if (!problem.options.time_limit_s) return true;
   const double share = may_improve(problem) || may_join(problem) ? kShareOfPortfolio : 1;
@@ -95,12 +100,10 @@ std::optional<FrontierTrial> best_synchronous(const Problem& problem, const Boun
 
 }  // namespace
 
-std::optional<Incumbent> better_known_algorithm(const Problem& problem, const Bounds& bounds,
-                                                const Toolbox& tools, Exploration& found, StopRule& rule,
-                                                const RunContext& context) {
-  if (problem.options.engine != "auto" || problem.start || problem.sketch) return std::nullopt;
-  if (problem.topology->num_gpus() > kMostGpus) return std::nullopt;
-  std::optional<Incumbent> best;
+std::vector<Incumbent> known_algorithms(const Problem& problem, const Bounds& bounds, const Toolbox& tools,
+                                        Exploration& found, StopRule& rule, const RunContext& context) {
+  std::vector<Incumbent> all;
+  if (!weighs_algorithms(problem)) return all;
   double best_us = found.best.found.schedule->finish_us;
   for (const EngineInfo& engine : engine_registry()) {
     if (rule.stop(best_us)) break;
@@ -109,38 +112,45 @@ std::optional<Incumbent> better_known_algorithm(const Problem& problem, const Bo
     EngineRunner runner(problem, bounds, tools, context, [](const EngineInfo&) { return false; });
     runner.add(engine.name);
     try {
-      std::optional<Exploration> explored = explore_unless_faulty(problem, runner, rule, context, found);
-      if (!explored) continue;
-      Exploration known = *std::move(explored);
+      std::optional<Exploration> known = explore_unless_faulty(problem, runner, rule, context, found);
+      if (!known) continue;
       // Not both: what is improved without joining may leave less to join. With a time limit improvement
       // would leave nothing to other schedules.
-      if (may_join(problem)) {
-        join(problem, known.best, rule, context);
-      } else if (!problem.options.time_limit_s && known.best.found.schedule->finish_us < best_us) {
-        improve(problem, runner, known, rule, context, share_of_work(problem));
+      if (!may_join(problem) && !problem.options.time_limit_s &&
+          known->best.found.schedule->finish_us < best_us)
+        improve(problem, runner, *known, rule, context, share_of_work(problem));
+      const double finish_us = known->best.found.schedule->finish_us;
+      if (finish_us < best_us * (1 - kSame)) {
+        best_us = finish_us;
+      } else if (!may_join(problem)) {
+        continue;
       }
-      const double finish_us = known.best.found.schedule->finish_us;
-      if (finish_us >= best_us * (1 - kSame)) continue;
-      best_us = finish_us;
-      best = std::move(known.best);
+      all.push_back(std::move(known->best));
     } catch (const Error& error) {
       // It does not fit the chunks that are asked for, or a limit came first.
       if (error.code() != ExitCode::unavailable) throw;
     }
   }
-  if (rule.stop(best_us)) return best;
+  return all;
+}
+
+std::optional<Incumbent> better_synchronous_algorithm(const Problem& problem, const Bounds& bounds,
+                                                      const Toolbox& tools, Exploration& found,
+                                                      StopRule& rule, const RunContext& context) {
+  const double best_us = found.best.found.schedule->finish_us;
+  if (!weighs_algorithms(problem) || rule.stop(best_us)) return std::nullopt;
   const std::optional<FrontierTrial> point = best_synchronous(problem, bounds, best_us, context);
-  if (!point) return best;
+  if (!point) return std::nullopt;
   const Checkpoints::Prefix names(context.checkpoints(), "known-steps-");
   const Problem asked = problem_of(problem, *point);
   EngineRunner runner(asked, bounds, tools, context);
   try {
     std::optional<Exploration> known = explore_unless_faulty(asked, runner, rule, context, found);
-    if (known && known->best.found.schedule->finish_us < best_us) best = std::move(known->best);
+    if (known && known->best.found.schedule->finish_us < best_us) return std::move(known->best);
   } catch (const Error& error) {
     if (error.code() != ExitCode::unavailable) throw;  // an interrupt
   }
-  return best;
+  return std::nullopt;
 }
 
 }  // namespace rondo

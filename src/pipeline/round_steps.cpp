@@ -7,6 +7,7 @@
 
 #include "chunk_counts.hpp"
 #include "improve.hpp"
+#include "join.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/decomp/decomposition.hpp"
 #include "rondo/parallel/metered_communicator.hpp"
@@ -67,7 +68,8 @@ Exploration explore_for_windows(const Problem& problem, const Bounds& bounds, co
   StopRule rule(searched, bounds, context);
   Exploration found = explore(searched, runner, rule, context);
   improve(searched, runner, found, rule, context, share_of_work(searched));
-  join(searched, found.best, rule, context);
+  std::vector<Incumbent> others = starts_of_joining(searched, runner, found.state);
+  join(searched, found.best, std::move(others), rule, context);
   return found;
 }
 

@@ -31,8 +31,14 @@ double StopRule::enough_us() const {
 double StopRule::least_us(int chunks) const {
   const Demand demand = problem_.demand.with_chunks(chunks);
   double us = 0;
-  for (const LowerBound* bound : bounds_.best_of_each_kind())
-    us = std::max(us, whole_chunk_bound_of(*problem_.topology, demand, bound->certificate));
+  for (const LowerBound* bound : bounds_.best_of_each_kind()) {
+    // Others are the same in any chunks, and some take long to derive again.
+    const Certificate& certificate = bound->certificate;
+    const bool counts_chunks = std::holds_alternative<CutCertificate>(certificate) ||
+                               std::holds_alternative<PartitionCertificate>(certificate);
+    us = std::max(us,
+                  counts_chunks ? whole_chunk_bound_of(*problem_.topology, demand, certificate) : bound->us);
+  }
   return us;
 }
 

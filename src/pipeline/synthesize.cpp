@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "adapt.hpp"
 #include "both_ways.hpp"
@@ -12,6 +14,7 @@
 #include "even_links.hpp"
 #include "explore.hpp"
 #include "improve.hpp"
+#include "join.hpp"
 #include "known_algorithms.hpp"
 #include "late_sums.hpp"
 #include "links_of_groups.hpp"
@@ -147,11 +150,15 @@ SynthesisResult solve_on_links(const Problem& problem, const RunContext& context
   StopRule rule(problem, bounds, context);
 
   Exploration found;
-  std::optional<Incumbent> known;
+  const auto take_if_earlier = [&](Incumbent& other) {
+    if (other.found.schedule->finish_us < found.best.found.schedule->finish_us) std::swap(found.best, other);
+  };
+  std::vector<Incumbent> known;
   const auto weigh_known_algorithms = [&] {
     known = steps.timed("known_algorithms",
-                        [&] { return better_known_algorithm(problem, bounds, tools, found, rule, context); });
+                        [&] { return known_algorithms(problem, bounds, tools, found, rule, context); });
   };
+  std::vector<Incumbent> others;  // that joining may begin with
   // Local search goes on until a time limit.
   const bool weighs_before = problem.options.time_limit_s && may_improve(problem);
   if (in_rounds) {
@@ -177,19 +184,27 @@ SynthesisResult solve_on_links(const Problem& problem, const RunContext& context
           problem, bounds, tools, context, [](const EngineInfo&) { return true; }, std::move(kept));
       found = steps.timed("search", [&] { return explore(problem, runner, rule, context, context.deals); });
       if (weighs_before) weigh_known_algorithms();
-      const double until = share_before_rounds(problem, found.best, rule, context);
+      const double until = std::min(share_before_rounds(problem, found.best, rule, context),
+                                    may_join(problem) ? kTimeBeforeJoining : 1);
+      others = starts_of_joining(problem, runner, found.state);
       const auto listed = until < 1 ? std::optional(found.best) : std::nullopt;
       steps.timed("improvement",
                   [&] { improve(problem, runner, found, rule, context, share_of_work(problem), until); });
       if (!found.best.dealt)
         steps.timed("rounds", [&] { improve_in_turn(problem, tools, listed, found.best, rule, context); });
     }
-    // A sketch says who sends what: no other paths then.
-    if (!problem.sketch) steps.timed("joining", [&] { join(problem, found.best, rule, context); });
   }
   if (!weighs_before) weigh_known_algorithms();
-  if (known && known->found.schedule->finish_us < found.best.found.schedule->finish_us)
-    found.best = std::move(*known);
+  std::ranges::for_each(known, take_if_earlier);
+  // A sketch says who sends what: no other paths then.
+  if (!problem.sketch && may_join(problem)) {
+    std::ranges::move(known, std::back_inserter(others));
+    steps.timed("joining", [&] { join(problem, found.best, std::move(others), rule, context); });
+  }
+  if (auto synchronous = steps.timed("known_algorithms", [&] {
+        return better_synchronous_algorithm(problem, bounds, tools, found, rule, context);
+      }))
+    take_if_earlier(*synchronous);
 
   return finished(problem, bounds, found, rule, steps, context);
 }

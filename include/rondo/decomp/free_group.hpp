@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "rondo/core/hops.hpp"
 #include "rondo/core/topology.hpp"
 #include "rondo/decomp/orbits.hpp"
 
@@ -48,6 +49,10 @@ class FreeGroup {
   LinkId image(LinkId l, int element) const {
     return link(place(l).orbit, product(element, place(l).element));
   }
+
+  /// The hop over the representatives of its links; nothing where two of them are of one orbit: images of a
+  /// transfer over it would meet.
+  std::optional<Hop> over_representatives(Hop hop) const;
 
   /// First b, then a.
   int product(int a, int b) const { return products_of(a)[b]; }

@@ -4,19 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <queue>
-#include <set>
 #include <utility>
 
 namespace rondo {
 namespace {
 
 constexpr std::size_t kFewPeers = 32;
-
-bool links_apart(const Hop& hop, const FreeGroup& group) {
-  std::set<int> orbits;
-  return std::ranges::all_of(
-      hop.links, [&](const HopLink& part) { return orbits.insert(group.place(part.link).orbit).second; });
-}
 
 }  // namespace
 
@@ -29,7 +22,7 @@ OrbitHops::OrbitHops(const Topology& topology, const FreeGroup& group, std::size
     in_.assign(group.num_gpu_orbits(), {});
     for (int orbit = 0; orbit < orbits; ++orbit) {
       for (Hop& hop : hops_from(topology, group.gpu(orbit, 0), max_paths, max_peers)) {
-        if (!links_apart(hop, group)) continue;
+        if (!group.over_representatives(hop)) continue;
         const FreeGroup::Place to = group.place(hop.dst);
         const int h = static_cast<int>(hops_.size());
         out_[static_cast<std::size_t>(orbit)].push_back(h);

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "joined_parts.hpp"
 #include "rondo/core/hops.hpp"
+#include "rondo/core/index.hpp"
 #include "rondo/core/replay.hpp"
+#include "rondo/decomp/orbits.hpp"
 #include "rondo/local_search/joining.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "same_sends.hpp"
@@ -47,17 +50,17 @@ TEST(JoinedPlan, ATransferStartsWithTheLastOfItsChunks) {
   plan.add(kFirst, kOne, 0);    // [0, 15)
   plan.add(kSecond, kBoth, 1);  // waits until 30, ends at 50
   plan.add(kFirst, kOther, 2);  // [15, 30)
-  ASSERT_TRUE(JoinedPlacing(space).place(plan));
+  ASSERT_TRUE(JoinedPlacing(JoinedSpace(space)).place(plan));
   EXPECT_DOUBLE_EQ(plan.quality.finish_us, 50);
   ASSERT_EQ(plan.transfers.size(), 3U);
   EXPECT_DOUBLE_EQ(plan.transfers[2].start_us, 30);
-  const Schedule schedule = schedule_of(plan, space);
+  const Schedule schedule = schedule_of(plan, JoinedSpace(space));
   expect_valid(*topology, space.demand, schedule);
   // Read back it is the same plan.
   PlanSpace again = space;
   const auto read = joined_plan_of(schedule, again);
   ASSERT_TRUE(read);
-  expect_same_sends(schedule_of(*read, again), schedule);
+  expect_same_sends(schedule_of(*read, JoinedSpace(again)), schedule);
 }
 
 TEST(JoinedPlan, OfTransfersWithRatesIsAsFastAsItsHops) {
@@ -78,7 +81,7 @@ TEST(JoinedPlan, OfTransfersWithRatesIsAsFastAsItsHops) {
   const auto plan = joined_plan_of(slow, space);
   ASSERT_TRUE(plan);
   EXPECT_DOUBLE_EQ(plan->quality.finish_us, 30);
-  expect_valid(*topology, space.demand, schedule_of(*plan, space));
+  expect_valid(*topology, space.demand, schedule_of(*plan, JoinedSpace(space)));
 }
 
 TEST(JoinedPlan, WhatServesNothingIsLeftOut) {
@@ -88,7 +91,7 @@ TEST(JoinedPlan, WhatServesNothingIsLeftOut) {
   plan.add(kFirst, kBoth, 0);   // [0, 20)
   plan.add(kFirst, kOne, 1);    // there already
   plan.add(kSecond, kBoth, 2);  // [20, 40)
-  ASSERT_TRUE(JoinedPlacing(space).place(plan));
+  ASSERT_TRUE(JoinedPlacing(JoinedSpace(space)).place(plan));
   EXPECT_EQ(plan.transfers.size(), 2U);
   EXPECT_DOUBLE_EQ(plan.quality.finish_us, 40);
 }
@@ -99,7 +102,7 @@ TEST(JoinedPlan, UnmetDemandIsNoPlan) {
   JoinedPlan plan;
   plan.add(kFirst, kBoth, 0);
   plan.add(kSecond, kOne, 1);
-  EXPECT_FALSE(JoinedPlacing(space).place(plan));
+  EXPECT_FALSE(JoinedPlacing(JoinedSpace(space)).place(plan));
 }
 
 TEST(Joining, EndsEarlierThanOneAfterAnother) {
@@ -108,16 +111,143 @@ TEST(Joining, EndsEarlierThanOneAfterAnother) {
   JoinedPlan apart;
   for (const auto& chunk : {kOne, kOther}) apart.add(kFirst, chunk, 0);   // until 15 and 30
   for (const auto& chunk : {kOne, kOther}) apart.add(kSecond, chunk, 1);  // until 30 and 45
-  ASSERT_TRUE(JoinedPlacing(space).place(apart));
+  ASSERT_TRUE(JoinedPlacing(JoinedSpace(space)).place(apart));
   EXPECT_DOUBLE_EQ(apart.quality.finish_us, 45);
-  const Schedule start = schedule_of(apart, space);
+  const Schedule start = schedule_of(apart, JoinedSpace(space));
   const auto communicator = make_local_communicator();
-  const Joining joining =
-      join_transfers({*topology, space.demand, start, kAnyConcurrency, 0, 1e5}, *communicator);
+  const FreeGroup identity = FreeGroup::trivial(*topology);
+  JoiningTask task{*topology, space.demand, {{2, start}}, identity};
+  task.work_limit = 1e5;
+  const Joining joining = join_transfers(task, *communicator);
   // Both together: 20 us on each link.
   ASSERT_TRUE(joining.schedule);
   EXPECT_DOUBLE_EQ(joining.schedule->finish_us, 40);
+  EXPECT_EQ(joining.chunks, 2);
   expect_valid(*topology, space.demand, *joining.schedule);
+}
+
+/// 0 -> 1 -> 2 -> 3 -> 0 at 1 GB/s without latency, a message costs 10 us.
+std::shared_ptr<const Topology> ring() {
+  return with_message_costs(*fabric({gpu(), gpu(), gpu(), gpu()},
+                                    {link(0, 1, 1, 0), link(1, 2, 1, 0), link(2, 3, 1, 0), link(3, 0, 1, 0)}),
+                            10);
+}
+
+/// Parts of 5 us each.
+Demand allgather_of_ring(int chunks) {
+  return make_demand(Collective::allgather, 20e3, 4, chunks);
+}
+
+TEST(JoinedSpace, OfARingHasOneHopAndAsManyPairsAsPartsOfAGpu) {
+  const auto topology = ring();
+  const Demand demand = allgather_of_ring(1);
+  const FreeGroup turns = find_free_group(*topology, demand_pattern(demand));
+  ASSERT_EQ(turns.order(), 4U);
+  const auto space = JoinedSpace::up_to(turns, make_plan_space(*topology, demand));
+  ASSERT_TRUE(space);
+  EXPECT_EQ(space->num_pairs(), 4U);
+  ASSERT_EQ(space->num_hops(), 4U);
+  for (int h = 0; h < 4; ++h) {
+    const auto [representative, element] = space->place_of_hop(h);
+    EXPECT_EQ(representative, 0);
+    const JoinedSpace::HopImage& there = space->images_of_hop(0).at(index(element));
+    EXPECT_EQ(there.hop, h);
+    EXPECT_EQ(there.src, GpuId{h});
+    EXPECT_EQ(space->hop(h).links.front().link, LinkId{0});
+    EXPECT_EQ(space->crossed(h).links.front().link, LinkId{h});
+    const ChunkId image = space->image(ChunkId{0}, element);
+    EXPECT_EQ(image, ChunkId{h});
+    EXPECT_EQ(space->element_between(ChunkId{0}, image), element);
+    EXPECT_EQ(space->pair(image, GpuId{h}), space->pair(ChunkId{0}, GpuId{0}));
+  }
+}
+
+TEST(JoinedPlan, OfOneTransferAnOrbitIsThatOfAll) {
+  const auto topology = ring();
+  const Demand demand = allgather_of_ring(1);
+  const FreeGroup turns = find_free_group(*topology, demand_pattern(demand));
+  const auto space = JoinedSpace::up_to(turns, make_plan_space(*topology, demand));
+  ASSERT_TRUE(space);
+  JoinedPlan plan;
+  plan.add(0, std::vector{ChunkId{0}}, 0);              // [0, 15), as all images
+  plan.add(0, std::vector{ChunkId{3}, ChunkId{2}}, 1);  // once 2 is there, too late for 3 alone
+  // 2 comes from 3, which has it when the image of the first transfer has ended, in the same transfer as
+  // here.
+  EXPECT_FALSE(JoinedPlacing(*space).place(plan));
+  JoinedPlan in_turn;
+  for (const int c : {0, 3, 2}) in_turn.add(0, std::vector{ChunkId{c}}, c);
+  ASSERT_FALSE(in_turn.transfers.empty());
+  ASSERT_TRUE(JoinedPlacing(*space).place(in_turn));
+  EXPECT_DOUBLE_EQ(in_turn.quality.finish_us, 45);
+  const Schedule all = schedule_of(in_turn, *space);
+  EXPECT_EQ(all.sends.size(), 12U);
+  expect_valid(*topology, demand, all);
+  // Read back and folded it is the same plan.
+  PlanSpace whole = make_plan_space(*topology, demand);
+  const auto read = joined_plan_of(all, whole);
+  ASSERT_TRUE(read);
+  auto again = folded(*read, *space);
+  ASSERT_TRUE(again && JoinedPlacing(*space).place(*again));
+  expect_same_sends(schedule_of(*again, *space), all);
+}
+
+TEST(JoinedPlan, RepeatedBeginsAgainAsSoonAsTheBusiestLinkIsFree) {
+  const auto topology = chain();
+  const PlanSpace space = make_plan_space(*topology, make_demand(Collective::broadcast, 5e3, 3, 1));
+  const JoinedSpace one(space);
+  JoinedPlan plan;
+  plan.add(kFirst, kOne, 0);    // [0, 15)
+  plan.add(kSecond, kOne, 15);  // [15, 30)
+  JoinedPlan twice = repeated(plan, 2, one);
+  const PlanSpace halves = make_plan_space(*topology, two_chunks());
+  ASSERT_TRUE(JoinedPlacing(JoinedSpace(halves)).place(twice));
+  ASSERT_EQ(twice.transfers.size(), 4U);
+  EXPECT_DOUBLE_EQ(twice.quality.finish_us, 45);
+  const JoinedPlan first = of_first_chunks(twice, 2);
+  ASSERT_EQ(first.transfers.size(), 2U);
+  EXPECT_DOUBLE_EQ(first.transfers[1].start_us, 15);
+}
+
+/// 500 us a hop in one chunk, 1020 in all; in 2, 4, 8 chunks one after another 780, 675, 652.5.
+TEST(Joining, TakesPartsOneAfterAnother) {
+  const auto topology = chain();
+  const Demand demand = make_demand(Collective::broadcast, 500e3, 3, 1);
+  const JoinedSpace space(make_plan_space(*topology, demand));
+  JoinedPlan plan;
+  plan.add(kFirst, kOne, 0);
+  plan.add(kSecond, kOne, 1);
+  ASSERT_TRUE(JoinedPlacing(space).place(plan));
+  const FreeGroup identity = FreeGroup::trivial(*topology);
+  JoiningTask task{*topology, demand, {{1, schedule_of(plan, space)}}, identity};
+  task.work_limit = 1e5;
+  const auto communicator = make_local_communicator();
+  EXPECT_FALSE(join_transfers(task, *communicator).schedule);
+  task.most_chunks = 8;
+  const Joining joining = join_transfers(task, *communicator);
+  ASSERT_TRUE(joining.schedule);
+  EXPECT_EQ(joining.chunks, 8);
+  EXPECT_LE(joining.schedule->finish_us, 652.5);
+  expect_valid(*topology, demand.with_chunks(8), *joining.schedule);
+}
+
+/// In a ring each part crosses three links: 45 us where each goes alone and none waits.
+TEST(Joining, OfSymmetricPlansIsSymmetric) {
+  const auto topology = ring();
+  const Demand demand = allgather_of_ring(1);
+  const FreeGroup turns = find_free_group(*topology, demand_pattern(demand));
+  PlanSpace whole = make_plan_space(*topology, demand);
+  JoinedPlan slow;  // one part after another
+  for (int c = 0; c < 4; ++c) {
+    for (int hop = 0; hop < 3; ++hop) slow.add((c + hop) % 4, std::vector{ChunkId{c}}, 100 * c + hop);
+  }
+  ASSERT_TRUE(JoinedPlacing(JoinedSpace(whole)).place(slow));
+  EXPECT_GT(slow.quality.finish_us, 45);
+  JoiningTask task{*topology, demand, {{1, schedule_of(slow, JoinedSpace(whole))}}, turns};
+  task.work_limit = 1e5;
+  const Joining joining = join_transfers(task, *make_local_communicator());
+  ASSERT_TRUE(joining.schedule);
+  EXPECT_DOUBLE_EQ(joining.schedule->finish_us, 45);
+  expect_valid(*topology, demand, *joining.schedule);
 }
 
 SynthesisResult solve(const std::shared_ptr<const Topology>& topology, const Demand& demand, int chunks,
