@@ -18,6 +18,20 @@ JoinedPlan of_first_chunks(const JoinedPlan& plan, std::size_t chunks) {
   return first;
 }
 
+JoinedPlan in_halves(const JoinedPlan& plan) {
+  JoinedPlan halves;
+  std::vector<ChunkId> together;
+  for (const JoinedTransfer& t : plan.transfers) {
+    together.clear();
+    for (const ChunkId c : plan.chunks_of(t)) {
+      together.push_back(ChunkId{2 * c.index()});
+      together.push_back(ChunkId{2 * c.index() + 1});
+    }
+    halves.add(t.hop, together, t.start_us);
+  }
+  return halves;
+}
+
 JoinedPlan repeated(const JoinedPlan& plan, std::size_t times, const JoinedSpace& space) {
   std::vector<double> busy_us(space.topology().num_links(), 0);
   for (const JoinedTransfer& t : plan.transfers) {

@@ -21,13 +21,17 @@ constexpr double kMostTriesOfChain = 2000;
 constexpr double kFirstTemperature = 0.02;
 /// Rounds without success after which the search ends.
 constexpr std::uint64_t kIdleRounds = 12;
+/// The same of a plan in finer chunks, and how many times finer ones may end no earlier.
+constexpr std::uint64_t kIdleRoundsOfHalves = 3;
+constexpr int kLevelsInVain = 2;
 /// Rounds until the worse half of the plans is left.
 constexpr std::uint64_t kRoundsOfMembers = 3;
 /// What the mean counts beside the finish time.
 constexpr double kWorthOfMean = 0.1;
 /// Plans that begin.
 constexpr std::size_t kMostMembers = 16;
-/// Chunks over hops of a symmetric plan, images included, that is changed further as a plan of all transfers.
+/// Of the work, what symmetric plans may take; and chunks over hops of plans that are then tried among all.
+constexpr double kShareOfSymmetric = 0.6;
 constexpr std::size_t kFewTogether = 600;
 /// Chunks over hops of a plan that is made of several of a part of the size, and how many of these.
 constexpr std::size_t kMostRepeated = 2000;
@@ -96,12 +100,14 @@ std::optional<JoinedPlan> begun(const JoinedSpace& space, JoinedPlan plan) {
 /// The search among plans up to one group.
 class Joiner {
  public:
-  /// `whole`: of all hops of the starts, which `starts` are plans over.
+  /// `whole`: of all hops of the starts. Goes on until `work` is `until_work`.
   Joiner(const JoiningTask& task, const Communicator& communicator, const PlanSpace& whole,
-         const FreeGroup& group, Joining& found)
+         const FreeGroup& group, double until_work, double& work, Joining& found)
       : task_(task),
         communicator_(communicator),
         one_chunk_(JoinedSpace::up_to(group, with_chunks(whole, 1))),
+        until_work_(until_work),
+        work_(work),
         found_(found) {}
 
   /// The best one; nothing where none of the starts is a plan up to the group.
@@ -117,9 +123,18 @@ class Joiner {
     add_repeated();
     std::ranges::stable_sort(members_, ends_earlier);
     if (members_.size() > kMostMembers) members_.resize(kMostMembers);
+    go_on(kIdleRounds);
+    return in_finer_chunks(members_.front());
+  }
+
+  const JoinedSpace& space_of(const Member& member) { return space_of(member.chunks, 1); }
+
+ private:
+  /// Rounds until so many of one plan alone are in vain.
+  void go_on(std::uint64_t idle_rounds) {
     std::uint64_t idle = 0;
     const std::uint64_t first = found_.rounds;
-    while (idle < kIdleRounds && work_ < task_.work_limit && !task_.stop(finish_us())) {
+    while (idle < idle_rounds && work_ < until_work_ && !task_.stop(finish_us())) {
       const double before_us = finish_us();
       const bool is_alone = members_.size() == 1;
       next_round();
@@ -128,12 +143,27 @@ class Joiner {
       if ((found_.rounds - first) % kRoundsOfMembers == 0) members_.resize((members_.size() + 1) / 2);
       task_.progress(found_.rounds, finish_us());
     }
-    return std::move(members_.front());
   }
 
-  const JoinedSpace& space_of(const Member& member) { return space_of(member.chunks, 1); }
+  /// Of the plan and what becomes of it in twice as many chunks, and so on, the best.
+  Member in_finer_chunks(Member best) {
+    for (int in_vain = 0; in_vain < kLevelsInVain;) {
+      const Member& last = members_.front();
+      const int chunks = 2 * last.chunks;
+      if (chunks > task_.most_chunks || 2 * last.plan.chunks.size() > kMostRepeated) break;
+      if (work_ >= until_work_ || task_.stop(best.plan.quality.finish_us)) break;
+      auto halves = begun(space_of(chunks, 1), in_halves(last.plan));
+      if (!halves) break;
+      members_ = {{chunks, last.start, *std::move(halves)}};
+      go_on(kIdleRoundsOfHalves);
+      ++in_vain;
+      if (finish_us() >= best.plan.quality.finish_us) continue;
+      best = members_.front();
+      in_vain = 0;
+    }
+    return best;
+  }
 
- private:
   double finish_us() const { return members_.front().plan.quality.finish_us; }
 
   /// For plans of a part of the size.
@@ -228,10 +258,11 @@ class Joiner {
   const JoiningTask& task_;
   const Communicator& communicator_;
   const std::optional<JoinedSpace> one_chunk_;  ///< none where the group does not keep the demand
+  const double until_work_;
+  double& work_;  ///< of all searches
   Joining& found_;
   std::map<std::pair<int, int>, JoinedSpace> spaces_ = {};  ///< by chunks and part
   std::vector<Member> members_ = {};
-  double work_ = 0;
 };
 
 }  // namespace
@@ -247,8 +278,9 @@ Joining join_transfers(const JoiningTask& task, const Communicator& communicator
     whole.demand = task.demand.with_chunks(chunks);
     if (auto plan = joined_plan_of(schedule, whole)) starts.push_back({chunks, s, *std::move(plan)});
   }
-  const auto search = [&](const FreeGroup& group) {
-    Joiner joiner(task, communicator, whole, group, found);
+  double work = 0;
+  const auto search = [&](const FreeGroup& group, double until_work) {
+    Joiner joiner(task, communicator, whole, group, until_work, work, found);
     std::optional<Member> best = joiner.run(starts);
     if (!best) return false;
     if (best->plan.quality.finish_us >= finish_us) return true;
@@ -259,15 +291,17 @@ Joining join_transfers(const JoiningTask& task, const Communicator& communicator
     return true;
   };
   if (starts.empty()) return found;
-  if (task.group.order() > 1 && search(task.group)) {
-    // From there on among all plans, unless a chain tries next to nothing of them.
-    if (!found.schedule) return found;
-    whole.demand = task.demand.with_chunks(found.chunks);
-    std::optional<JoinedPlan> plan = joined_plan_of(*found.schedule, whole);
-    if (!plan || plan->chunks.size() > kFewTogether) return found;
-    starts = {{found.chunks, found.start, *std::move(plan)}};
+  if (task.group.order() > 1 && search(task.group, kShareOfSymmetric * task.work_limit)) {
+    // Then among all plans, unless a chain tries next to nothing of them.
+    if (found.schedule) {
+      whole.demand = task.demand.with_chunks(found.chunks);
+      if (auto plan = joined_plan_of(*found.schedule, whole))
+        starts.insert(starts.begin(), {found.chunks, found.start, *std::move(plan)});
+    }
+    std::erase_if(starts, [](const Member& start) { return start.plan.chunks.size() > kFewTogether; });
+    if (starts.empty() || task.stop(finish_us)) return found;
   }
-  if (!task.stop(finish_us)) search(FreeGroup::trivial(task.topology));
+  search(FreeGroup::trivial(task.topology), task.work_limit);
   return found;
 }
 
