@@ -9,6 +9,7 @@
 #include "joining_moves.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/parallel/map_parts.hpp"
+#include "rondo/parallel/messages.hpp"
 
 namespace rondo {
 namespace {
@@ -43,9 +44,6 @@ struct Member {
   std::size_t start = 0;
   JoinedPlan plan = {};
 };
-auto members_of(SameAs<Member> auto& member) {
-  return std::tie(member.chunks, member.start, member.plan);
-}
 
 bool ends_earlier(const Member& a, const Member& b) {
   return a.plan.quality < b.plan.quality;
