@@ -11,7 +11,6 @@ group), a remark that names a fault of Rondo, or a schedule that one of the two 
 import argparse
 import collections
 import json
-import os
 import pathlib
 import random
 import shlex
@@ -174,7 +173,6 @@ def main():
     parser.add_argument("--only", help="this collective alone")
     parser.add_argument("--keep", default=".", type=pathlib.Path)
     arguments = parser.parse_args()
-    os.environ["OMPI_MCA_ess_singleton_isolated"] = "1"
     begun, findings, kinds = time.monotonic(), 0, collections.Counter()
     for case in range(arguments.first, arguments.first + arguments.count):
         if time.monotonic() - begun > arguments.seconds:

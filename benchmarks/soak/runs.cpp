@@ -73,13 +73,11 @@ std::size_t Campaign::number(std::size_t least, std::size_t most) {
   return std::uniform_int_distribution<std::size_t>(least, most)(random);
 }
 
-// Alone, Open MPI needs no daemon, which takes as long to start as the program.
 Process::Process(const Campaign& campaign, const Words& arguments, int ranks)
-    : Process(campaign.folder,
-              joined(ranks > 1
-                         ? Words{RONDO_MPIRUN, "--oversubscribe", "-n", std::to_string(ranks), campaign.rondo}
-                         : Words{"env", "OMPI_MCA_ess_singleton_isolated=1", campaign.rondo},
-                     arguments)) {}
+    : Process(campaign.folder, joined(ranks > 1 ? Words{RONDO_MPIRUN, "--oversubscribe", "-n",
+                                                        std::to_string(ranks), campaign.rondo}
+                                                : Words{campaign.rondo},
+                                      arguments)) {}
 
 Process::Process(const fs::path& folder, Words words)
     : out_(folder / "output-of-command"), err_(folder / "errors-of-command") {

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -12,6 +13,9 @@
 
 namespace rondo {
 namespace {
+
+/// By mpirun and `srun --mpi=pmix`; by `srun --mpi=pmi2` and older ones.
+constexpr const char* kSetByLaunchers[] = {"PMIX_NAMESPACE", "PMI_FD", "PMI_RANK"};
 
 class MpiCommunicator final : public Communicator {
  public:
@@ -116,11 +120,29 @@ class MpiCommunicator final : public Communicator {
 
 }  // namespace
 
+namespace {
+
+bool was_launched() {
+  return std::any_of(std::begin(kSetByLaunchers), std::end(kSetByLaunchers),
+                     [](const char* name) { return std::getenv(name) != nullptr; });
+}
+
+/// A program that no launcher started: without these, Open MPI starts a daemon beside it, which takes longer
+/// than many a command, and makes a folder that it shares with others of its kind. One of them may remove
+/// that while the next one makes its own inside, which then fails. The user's own settings stand.
+void start_alone() {
+  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
+  setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
+}
+
+}  // namespace
+
 std::unique_ptr<Communicator> make_world_communicator(std::size_t max_message_bytes) {
   return std::make_unique<MpiCommunicator>(max_message_bytes);
 }
 
 MpiSession::MpiSession(int* argc, char*** argv) {
+  if (!was_launched()) start_alone();
   check(MPI_Init(argc, argv), "MPI_Init");
 }
 

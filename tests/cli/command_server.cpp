@@ -29,9 +29,8 @@ CommandServer::CommandServer() {
   posix_spawn_file_actions_adddup2(&files, requests[0], 3);
   posix_spawn_file_actions_adddup2(&files, answers[1], 4);
   std::vector<std::string> words = {RONDO_COMMANDS_IN_TURN, "3", "4"};
-  std::vector<std::string> variables = environment(1);
-  const int error = posix_spawn(&pid_, RONDO_COMMANDS_IN_TURN, &files, nullptr, pointers(words).data(),
-                                pointers(variables).data());
+  const int error =
+      posix_spawn(&pid_, RONDO_COMMANDS_IN_TURN, &files, nullptr, pointers(words).data(), environ);
   posix_spawn_file_actions_destroy(&files);
   close(requests[0]);
   close(answers[1]);

@@ -41,13 +41,6 @@ fs::path stream_file() {
 
 }  // namespace
 
-std::vector<std::string> environment(int ranks) {
-  std::vector<std::string> variables;
-  for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
-  if (ranks == 1) variables.emplace_back("OMPI_MCA_ess_singleton_isolated=1");
-  return variables;
-}
-
 std::vector<char*> pointers(std::vector<std::string>& strings) {
   std::vector<char*> result;
   for (std::string& string : strings) result.push_back(string.data());
@@ -62,9 +55,7 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
                  const fs::path& folder)
     : out_(stream_file()), err_(stream_file()) {
   std::vector<std::string> words = command_line(arguments, ranks, program);
-  std::vector<std::string> variables = environment(ranks);
   const std::vector<char*> argv = pointers(words);
-  const std::vector<char*> envp = pointers(variables);
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -75,7 +66,7 @@ Process::Process(const std::string& program, const std::vector<std::string>& arg
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);  // so that its ranks can be ended with it
-  const int error = posix_spawn(&pid_, argv[0], &files, &attributes, argv.data(), envp.data());
+  const int error = posix_spawn(&pid_, argv[0], &files, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) throw std::runtime_error("cannot start " + words.front());

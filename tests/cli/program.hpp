@@ -18,9 +18,6 @@ struct Outcome {
   std::string err;
 };
 
-/// What a program is started with: our variables, and for one rank word to Open MPI that it needs no daemon,
-/// which takes as long to start as the program itself.
-std::vector<std::string> environment(int ranks);
 /// The strings and a null pointer, as exec takes them, as long as the strings live.
 std::vector<char*> pointers(std::vector<std::string>& strings);
 

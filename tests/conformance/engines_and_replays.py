@@ -71,8 +71,7 @@ class Checks:
         self.folder, self.failures = pathlib.Path(folder), 0
         asked, requests = os.pipe()
         answers, answered = os.pipe()
-        self.program = subprocess.Popen([commands_in_turn, str(asked), str(answered)], pass_fds=(asked, answered),
-                                        env=dict(os.environ, OMPI_MCA_ess_singleton_isolated="1"))
+        self.program = subprocess.Popen([commands_in_turn, str(asked), str(answered)], pass_fds=(asked, answered))
         os.close(asked)
         os.close(answered)
         self.requests, self.answers = os.fdopen(requests, "w"), os.fdopen(answers)
