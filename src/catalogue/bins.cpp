@@ -75,7 +75,9 @@ class BinFinder {
     std::vector<Probe> all;
     for (std::size_t i = 0; i < table_.cells.size(); ++i) {
       for (std::string& name : near(i)) {
-        if (!times_.is_known(name, table_.cells[i].size_bytes)) all.push_back({i, std::move(name)});
+        const double size_bytes = table_.cells[i].size_bytes;
+        if (!times_.is_known(name, size_bytes) && !times_.is_known(guessed(name), size_bytes))
+          all.push_back({i, std::move(name)});
       }
     }
     return all;
@@ -88,6 +90,9 @@ class BinFinder {
       for (std::size_t i = 0; i < table_.cells.size(); ++i) {
         Cell& cell = table_.cells[i];
         for (const std::string& name : near(i)) {
+          if (!times_.is_known(name, cell.size_bytes) &&
+              !is_earlier(times_.guess_us(name, cell.size_bytes), cell.finish_us))
+            continue;
           const double finish_us = times_.finish_us(name, cell.size_bytes);
           if (!is_earlier(finish_us, cell.finish_us)) continue;
           cell.way = Way::replayed;
@@ -285,10 +290,11 @@ class BinsOfAll {
     }
     const auto at = [&](std::size_t i) { return finders_[probes[i].first].cells()[probes[i].second.cell]; };
     const auto times = dealt<double>(work, [&](std::size_t i) {
-      return finders_[probes[i].first].times().finish_us(probes[i].second.schedule, at(i).size_bytes);
+      return finders_[probes[i].first].times().guess_us(probes[i].second.schedule, at(i).size_bytes);
     });
     for (std::size_t i = 0; i < probes.size(); ++i)
-      finders_[probes[i].first].times().remember(probes[i].second.schedule, at(i).size_bytes, times[i]);
+      finders_[probes[i].first].times().remember(guessed(probes[i].second.schedule), at(i).size_bytes,
+                                                 times[i]);
 
     std::vector<Job> jobs;
     work.clear();

@@ -21,7 +21,11 @@ struct Step {
   int size = 0;
   int smaller = -1;
   int larger = -1;
+  int wave = 0;
 };
+
+/// After so many waves, sizes lie between some that were searched.
+constexpr int kWavesAnew = 3;
 
 /// The waves in which sizes 0 .. n - 1 are made: those of one wave depend on earlier ones alone.
 std::vector<std::vector<Step>> waves_of(int n) {
@@ -35,7 +39,7 @@ std::vector<std::vector<Step>> waves_of(int n) {
     for (const auto& [smaller, larger] : between) {
       if (larger - smaller < 2) continue;
       const int middle = (smaller + larger) / 2;
-      wave.push_back({middle, smaller, larger});
+      wave.push_back({middle, smaller, larger, static_cast<int>(waves.size())});
       next.emplace_back(smaller, middle);
       next.emplace_back(middle, larger);
     }
@@ -164,7 +168,8 @@ class Stage {
                   .replays = replays_,
                   .smaller = neighbour(i, step.smaller),
                   .larger = neighbour(i, step.larger),
-                  .older = older(i, size_bytes)};
+                  .older = older(i, size_bytes),
+                  .is_between = step.wave >= kWavesAnew};
     add_parts(i, size_bytes, cell);
     const MadeCell made = catalogue::make_cell(cell, context_.interrupt);
     throw_if_interrupted(context_);

@@ -1,8 +1,10 @@
 #include "cell_maker.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
+#include "makers.hpp"
 #include "rondo/catalogue/upkeep.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/stopwatch.hpp"
@@ -32,12 +34,13 @@ class CellMaker {
     const Replayed* const smaller = replayed(task_.smaller);
     const Replayed* const larger = replayed(task_.larger);
     const Replayed* const older = replayed(task_.older);
-    for (const Replayed* candidate : {smaller, larger, older}) {
-      if (candidate != nullptr && candidate->schedule) take_over(*candidate);
+    for (const auto* cell : {&task_.smaller, &task_.larger, &task_.older}) {
+      const Replayed* const candidate = replayed(*cell);
+      if (candidate != nullptr && candidate->schedule) take_over(*candidate, **cell);
     }
     if (!is_good_enough()) {
       make_from_others();
-      if (!serves_as_before(older)) solve(older);
+      if (!serves_as_before(older) && !solve_as_around(older)) solve(older);
       if (task_.options.sketches > 0) try_sketches();
     }
     if (made_) keep_made();
@@ -59,13 +62,14 @@ class CellMaker {
     return &at->second;
   }
 
-  void take_over(const Replayed& candidate) {
+  void take_over(const Replayed& candidate, const Cell& its) {
     if (!cell_.is_refused() && !is_earlier(candidate.finish_us(), cell_.finish_us)) return;
     cell_.way = Way::replayed;
     cell_.schedule = candidate.name;
     cell_.finish_us = candidate.finish_us();
     cell_.digest = schedule_digest(candidate.schedule->demand, candidate.schedule->schedule);
-    cell_.engine = "replayed";
+    cell_.engine = its.engine;
+    cell_.seed = its.seed;
   }
 
   /// Whether what was taken over may stay.
@@ -145,8 +149,7 @@ class CellMaker {
   }
 
   std::optional<ProvenSchedule> backwards(const ProvenSchedule& spreading) const {
-    const std::size_t chunks = spreading.demand.num_chunks() / demand_.num_chunks();
-    return sums_backwards(spreading, demand_.with_chunks(static_cast<int>(chunks)));
+    return sums_backwards(spreading, demand_.with_chunks(chunks_of(spreading)));
   }
 
   void keep_made() {
@@ -183,6 +186,32 @@ class CellMaker {
     Problem problem = this->problem();
     problem.halves = halves_;
     try_solving(problem, Way::solved);
+  }
+
+  /// Sums for several GPUs on other figures than before, between sizes that were searched: by what made the
+  /// schedules there, which most engines are far from. Whether there is a schedule now.
+  bool solve_as_around(const Replayed* older) {
+    if (older == nullptr || !task_.is_between || demand_.kind() != DemandKind::all_reduction) return false;
+    for (const Maker& maker : makers_between(maker_of(task_.smaller), maker_of(task_.larger))) {
+      Problem problem = this->problem();
+      problem.options.engine = maker.engine;
+      problem.options.policy = maker.policy;
+      problem.options.seed = maker.seed;
+      problem.options.chunks = maker.chunks;
+      problem.options.enough_gap = std::numeric_limits<double>::max();  // other seeds are not tried
+      try_solving(problem, Way::solved);
+      if (interrupted()) return true;
+    }
+    return !cell_.is_refused();
+  }
+
+  std::optional<Maker> maker_of(const std::optional<Cell>& cell) const {
+    if (!cell || cell->is_refused()) return std::nullopt;
+    return catalogue::maker_of(*cell, chunks_of(*task_.folder.schedule(cell->schedule)));
+  }
+  /// Of a contribution.
+  int chunks_of(const ProvenSchedule& kept) const {
+    return static_cast<int>(kept.demand.num_chunks() / demand_.num_chunks());
   }
 
   Problem problem() const {

@@ -24,6 +24,9 @@ struct CellTask {
   std::optional<Cell> smaller = std::nullopt;  ///< the nearest that are made
   std::optional<Cell> larger = std::nullopt;
   std::optional<Cell> older = std::nullopt;  ///< of another fabric
+  /// Whether some sizes on both sides were made before, so that what made the neighbours' schedules says what
+  /// there is to be tried here.
+  bool is_between = false;
   /// Of the collectives that this one is made of, backwards or in halves, this size. Without an older cell
   /// of AllReduce alone, and where the main job would find these halves.
   std::optional<Cell> spreading = std::nullopt;

@@ -223,6 +223,7 @@ void read_bins(const Json& json, Table& table) {
   object.check_format(kBinsFormat);
   if (read_series(JsonObject(object.at("series"), "series")) != table.series)
     object.refuse("it is of another series than the folder that it lies in");
+  const std::vector<Cell> made = table.cells;
   std::size_t next = 0;
   object.for_each_object("cells", [&](const JsonObject& best, std::size_t) {
     best.check_keys({"size_bytes", "way", "schedule", "finish_us", "digest"});
@@ -235,10 +236,11 @@ void read_bins(const Json& json, Table& table) {
     cell.schedule = best.text("schedule");
     cell.finish_us = positive(best, "finish_us");
     cell.digest = best.text("digest");
-    if (cell.way == Way::replayed) {
-      cell.engine = to_string(cell.way);
-      cell.sketch.clear();
-    }
+    const auto maker = std::ranges::find(made, cell.schedule, &Cell::schedule);
+    if (maker == made.end()) best.refuse(fmt::format("schedule is {}, which no cell has", cell.schedule));
+    cell.engine = maker->engine;
+    cell.seed = maker->seed;
+    cell.sketch = maker->sketch;
   });
   while (next < table.cells.size() && table.cells[next].is_refused()) ++next;
   if (next != table.cells.size())

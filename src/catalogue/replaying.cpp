@@ -1,6 +1,7 @@
 #include "replaying.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "rondo/core/retiming.hpp"
 #include "rondo/core/version.hpp"
@@ -51,9 +52,13 @@ struct Replays::Kept {
   std::optional<ReplayElsewhere> elsewhere = std::nullopt;  ///< none: it does not work there at all
   std::uint64_t last_use = 0;                               ///< Replays::uses_ then
 
+  bool is_at_home(const Demand& demand) const {
+    return is_its_own && schedule->demand.size_bytes() == demand.size_bytes();
+  }
+
   /// Nothing where it does not work.
   std::optional<Schedule> timed(const Demand& demand) {
-    if (is_its_own && schedule->demand.size_bytes() == demand.size_bytes()) return schedule->schedule;
+    if (is_at_home(demand)) return schedule->schedule;
     if (!elsewhere) return std::nullopt;
     try {
       return elsewhere->at(demand);
@@ -61,6 +66,11 @@ struct Replays::Kept {
       if (!is_refusal(error)) throw;
       return std::nullopt;
     }
+  }
+
+  double guess_us(const Demand& demand) {
+    if (is_at_home(demand)) return schedule->schedule.finish_us;
+    return elsewhere ? elsewhere->guess_us(demand) : std::numeric_limits<double>::infinity();
   }
 };
 
@@ -113,6 +123,13 @@ double Replays::finish_us(const std::string& name, const std::string& fabric,
   if (ready == nullptr) return replayed_at(name, *folder_.schedule(name), *topology, size_bytes).finish_us();
   const auto schedule = ready->timed(ready->schedule->demand.with_size(size_bytes));
   return schedule ? schedule->finish_us : std::numeric_limits<double>::infinity();
+}
+
+double Replays::guess_us(const std::string& name, const std::string& fabric,
+                         const std::shared_ptr<const Topology>& topology, double size_bytes) {
+  Kept* const ready = kept(name, fabric, topology);
+  if (ready == nullptr) return finish_us(name, fabric, topology, size_bytes);
+  return ready->guess_us(ready->schedule->demand.with_size(size_bytes));
 }
 
 Bounds bounds_at(const std::shared_ptr<const Topology>& topology, const Demand& demand) {

@@ -49,6 +49,9 @@ class Replays {
   /// Infinity where it does not work there.
   double finish_us(const std::string& name, const std::string& fabric,
                    const std::shared_ptr<const Topology>& topology, double size_bytes);
+  /// That, before the replay has looked at it: to see where to look.
+  double guess_us(const std::string& name, const std::string& fabric,
+                  const std::shared_ptr<const Topology>& topology, double size_bytes);
 
  private:
   struct Kept;

@@ -113,20 +113,63 @@ std::string missing_link(const ProvenSchedule& kept, const Topology& topology,
   return "";
 }
 
-Schedule replayed_elsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand,
-                            int concurrency) {
-  const std::vector<LinkId> links = links_elsewhere(kept, topology);
-  return replayed(retimed({kept.topology, kept.schedule.sends, links}, topology, demand, concurrency),
-                  topology, demand);
-}
+/// Sums for one GPU each as what spreads, which sums are backwards.
+struct ReplayElsewhere::Backwards {
+  Backwards(const ProvenSchedule& kept, const Topology& there, const std::vector<LinkId>& links,
+            const Demand& demand)
+      : spreading(transposed(kept)),
+        topology(transposed(there)),
+        retimer({spreading.topology, spreading.schedule.sends, links}, topology, transposed(demand)) {}
+
+  /// Nothing where that does not work.
+  std::optional<Schedule> at(const Topology& there, const Demand& demand, int concurrency) {
+    const Demand turned = transposed(demand);
+    const Schedule spread = retimer.at(turned, concurrency);
+    try {
+      return replayed({reversed_in_time(topology, turned, spread.sends, spread.finish_us)}, there, demand);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::unavailable) throw;
+      return std::nullopt;
+    }
+  }
+
+  ProvenSchedule spreading;
+  Topology topology;
+  Retimer retimer;
+};
 
 ReplayElsewhere::ReplayElsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand)
-    : topology_(topology),
-      links_(links_elsewhere(kept, topology)),
-      retimer_({kept.topology, kept.schedule.sends, links_}, topology, demand) {}
+    : kept_(kept), topology_(topology), links_(links_elsewhere(kept, topology)) {
+  const bool is_same_backwards = demand.kind() == DemandKind::reduction &&
+                                 is_transposable(kept.topology, kept.demand) &&
+                                 is_transposable(topology, demand);
+  if (is_same_backwards) backwards_ = std::make_unique<Backwards>(kept, topology, links_, demand);
+}
+ReplayElsewhere::ReplayElsewhere(ReplayElsewhere&&) noexcept = default;
+ReplayElsewhere::~ReplayElsewhere() = default;
 
 Schedule ReplayElsewhere::at(const Demand& demand, int concurrency) {
-  return replayed(retimer_.at(demand, concurrency), topology_, demand);
+  if (backwards_) {
+    if (auto schedule = backwards_->at(topology_, demand, concurrency)) return *std::move(schedule);
+  }
+  return replayed(forwards(demand).at(demand, concurrency), topology_, demand);
+}
+
+double ReplayElsewhere::guess_us(const Demand& demand) {
+  const Schedule guess =
+      backwards_ ? backwards_->retimer.at(transposed(demand)) : forwards(demand).at(demand);
+  return guess.finish_us;
+}
+
+Retimer& ReplayElsewhere::forwards(const Demand& demand) {
+  if (!forwards_)
+    forwards_.emplace(TimedSends{kept_.topology, kept_.schedule.sends, links_}, topology_, demand);
+  return *forwards_;
+}
+
+Schedule replayed_elsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand,
+                            int concurrency) {
+  return ReplayElsewhere(kept, topology, demand).at(demand, concurrency);
 }
 
 int chunks_of_kept(const ProvenSchedule& kept, const Problem& problem) {

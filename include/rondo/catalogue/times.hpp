@@ -24,6 +24,9 @@ struct Crossing {
   std::string schedule;
 };
 
+/// The name under which guesses of its times are remembered.
+std::string guessed(const std::string& schedule);
+
 /// What schedules of a catalogue take for a series at any size; replayed, and remembered.
 class Times {
  public:
@@ -32,10 +35,12 @@ class Times {
 
   /// Infinity where it does not work there.
   double finish_us(const std::string& schedule, double size_bytes);
+  /// That, before the replay has looked at it: to see where to look.
+  double guess_us(const std::string& schedule, double size_bytes);
   bool is_known(const std::string& schedule, double size_bytes) const {
     return finish_.contains({schedule, size_bytes});
   }
-  /// Called with every time that is not known and found by a replay.
+  /// Called with every time that was not known; with a guess by guessed() of the schedule.
   void tell_found(std::function<void(const std::string&, double, double)> tell) { tell_ = std::move(tell); }
   /// What another rank has found.
   void remember(const std::string& schedule, double size_bytes, double finish_us);
@@ -49,6 +54,7 @@ class Times {
                                   double to_bytes, std::vector<std::string> others);
 
  private:
+  double known_or(const std::string& name, double size_bytes, const std::function<double()>& find);
   std::string earlier_at(const Border& border, const std::vector<std::string>& others);
 
   std::string fabric_;

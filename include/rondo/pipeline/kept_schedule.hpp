@@ -21,8 +21,9 @@ std::string missing_link(const ProvenSchedule& kept, const Topology& topology,
                          const std::vector<LinkId>& links);
 
 /// The same chunks, paths and order, timed anew (rondo/core/retiming.hpp) and replayed. `demand` has the
-/// chunks of the kept one, perhaps in other bytes. Throws Error(bad_data) where a link is gone,
-/// Error(unavailable) where the order does not work there, saying what to do instead.
+/// chunks of the kept one, perhaps in other bytes. Sums for one GPU each are timed as what spreads backwards,
+/// where that works: what a GPU passes on has come to it by then, in whatever time. Throws Error(bad_data)
+/// where a link is gone, Error(unavailable) where the order does not work there, saying what to do instead.
 Schedule replayed_elsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand,
                             int concurrency = kAnyConcurrency);
 
@@ -31,13 +32,22 @@ class ReplayElsewhere {
  public:
   /// Keeps references to both. `demand`: of any size. Throws Error(bad_data) where a link is gone.
   ReplayElsewhere(const ProvenSchedule& kept, const Topology& topology, const Demand& demand);
+  ReplayElsewhere(ReplayElsewhere&&) noexcept;
+  ~ReplayElsewhere();
 
   Schedule at(const Demand& demand, int concurrency = kAnyConcurrency);
+  /// When that would end if the replay accepts it, which takes as long again: to see where to look.
+  double guess_us(const Demand& demand);
 
  private:
+  struct Backwards;
+  Retimer& forwards(const Demand& demand);
+
+  const ProvenSchedule& kept_;
   const Topology& topology_;
   std::vector<LinkId> links_;
-  Retimer retimer_;
+  std::unique_ptr<Backwards> backwards_;  ///< of sums for one GPU each, where that is the same
+  std::optional<Retimer> forwards_;       ///< once it is asked for
 };
 
 /// Chunks a contribution of the problem's demand in which the kept schedule moves the same data. Throws

@@ -5,6 +5,7 @@
 #include "expect_error.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/retiming.hpp"
+#include "rondo/core/transposition.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/local_search/rerouting.hpp"
 #include "rondo/pipeline/kept_schedule.hpp"
@@ -206,6 +207,19 @@ TEST(Kept, GoesOnWithoutLinksThatAreGone) {
   const auto sums = solved(problem_of(torus, Collective::allreduce, 9e6));
   expect_error(ExitCode::bad_data, {"link 0 ", "without --from"},
                [&] { solve_from(problem_of(rest, Collective::allreduce, 9e6), sums); });
+}
+
+TEST(Kept, SumsForOneGpuEachAreTimedAsWhatSpreadsBackwards) {
+  const Fabric rails = generated("rails", {{"boxes", "2"}, {"gpus", "4"}});
+  const auto sums = solved(problem_of(rails, Collective::reduce_scatter, 256e3));
+  const Topology slower = *damaged(*rails, 0.1, 0);
+  const Demand demand = sums->demand.with_size(4e6);
+  const double spread_us =
+      replayed_elsewhere(transposed(*sums), rondo::transposed(slower), rondo::transposed(demand)).finish_us;
+  const Schedule there = replayed_elsewhere(*sums, slower, demand);
+  EXPECT_DOUBLE_EQ(there.finish_us, spread_us);
+  EXPECT_LE(there.finish_us, retimed({*rails, sums->schedule.sends}, slower, demand).finish_us * (1 + 1e-9));
+  EXPECT_DOUBLE_EQ(ReplayElsewhere(*sums, slower, demand).guess_us(demand), there.finish_us);
 }
 
 TEST(Kept, SaysWhichLinkStaysDown) {
