@@ -190,10 +190,7 @@ Retimer::Retimer(Retimer&&) noexcept = default;
 Retimer::~Retimer() = default;
 
 Schedule Retimer::at(const Demand& demand, int concurrency) {
-  for (TransferShape& shape : transfers_->shapes) {
-    shape.bytes = 0;
-    for (const ChunkId chunk : shape.chunks) shape.bytes += demand.bytes(chunk);
-  }
+  for (TransferShape& shape : transfers_->shapes) shape.bytes = demand.bytes(shape.chunks);
   return in_passes(before_, topology_, demand, concurrency, transfers_->sends, transfers_->shapes);
 }
 

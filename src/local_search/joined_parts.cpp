@@ -35,8 +35,7 @@ JoinedPlan in_halves(const JoinedPlan& plan) {
 JoinedPlan repeated(const JoinedPlan& plan, std::size_t times, const JoinedSpace& space) {
   std::vector<double> busy_us(space.topology().num_links(), 0);
   for (const JoinedTransfer& t : plan.transfers) {
-    double bytes = 0;
-    for (const ChunkId c : plan.chunks_of(t)) bytes += space.demand().bytes(c);
+    const double bytes = space.demand().bytes(plan.chunks_of(t));
     for (const HopLink& part : space.hop(t.hop).links) busy_us[part.link.index()] += part.load_us(bytes);
   }
   const double interval_us = std::ranges::max(busy_us);

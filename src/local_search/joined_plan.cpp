@@ -209,8 +209,7 @@ Schedule schedule_of(const JoinedPlan& plan, const JoinedSpace& space) {
   Schedule schedule;
   std::vector<ChunkId> together;
   for (const JoinedTransfer& t : plan.transfers) {
-    double bytes = 0;
-    for (const ChunkId c : plan.chunks_of(t)) bytes += demand.bytes(c);
+    const double bytes = demand.bytes(plan.chunks_of(t));
     int element = 0;
     for (const JoinedSpace::HopImage& image : space.images_of_hop(t.hop)) {
       together.clear();

@@ -11,11 +11,8 @@
 
 namespace rondo {
 
-JoinedSpace::JoinedSpace(const PlanSpace& whole) : JoinedSpace(whole, FreeGroup::trivial(*whole.topology)) {
-  find_images();
-  place_chunks();
-  place_hops();
-}
+JoinedSpace::JoinedSpace(const PlanSpace& whole)
+    : JoinedSpace(*up_to(FreeGroup::trivial(*whole.topology), whole)) {}
 
 std::optional<JoinedSpace> JoinedSpace::up_to(const FreeGroup& group, PlanSpace whole) {
   JoinedSpace space(std::move(whole), group);

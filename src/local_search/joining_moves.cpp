@@ -38,8 +38,7 @@ void JoiningMoves::begin(const JoinedPlan& plan) {
   free_us_.assign(space_.topology().num_links(), 0);
   bytes_.clear();
   for (const JoinedTransfer& t : plan.transfers) {
-    double bytes = 0;
-    for (const ChunkId c : plan.chunks_of(t)) bytes += space_.demand().bytes(c);
+    const double bytes = space_.demand().bytes(plan.chunks_of(t));
     bytes_.push_back(bytes);
     for (const HopLink& part : space_.hop(t.hop).links) {
       double& free = free_us_[part.link.index()];
@@ -320,8 +319,7 @@ JoinedPlan JoiningMoves::joined_runs(const JoinedPlan& plan, const Runs& how) co
   for (const JoinedTransfer& t : plan.transfers) {
     const Hop& hop = space_.hop(t.hop);
     left[index(t.hop)] += static_cast<std::size_t>(t.count);
-    double bytes = 0;
-    for (const ChunkId c : plan.chunks_of(t)) bytes += space_.demand().bytes(c);
+    const double bytes = space_.demand().bytes(plan.chunks_of(t));
     for (const ChunkId c : plan.chunks_of(t)) {
       if (!how.waits) held_us[space_.pair(c, hop.dst)] = t.start_us + hop.duration_us(bytes);
     }

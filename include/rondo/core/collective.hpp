@@ -97,6 +97,11 @@ class Demand {
   GpuId origin(ChunkId c) const { return contribution(c).origin; }
   std::span<const GpuId> destinations(ChunkId c) const { return contribution(c).destinations; }
   double bytes(ChunkId c) const { return contribution(c).bytes / chunks_; }
+  double bytes(std::span<const ChunkId> together) const {
+    double sum = 0;
+    for (const ChunkId c : together) sum += bytes(c);
+    return sum;
+  }
   double ready_us(ChunkId c) const { return contribution(c).ready_us; }
 
   DemandKind kind() const { return kind_; }
