@@ -7,6 +7,7 @@
 #include "cell_maker.hpp"
 #include "finding_bins.hpp"
 #include "found_times.hpp"
+#include "makers.hpp"
 #include "replaying.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/version.hpp"
@@ -121,7 +122,12 @@ class Stage {
         context_(context),
         cells_(cells),
         sketches_(sketches),
-        replays_(replays) {}
+        replays_(replays),
+        wave_of_(task.sizes.size()) {
+    for (const auto& wave : waves_of(static_cast<int>(task.sizes.size()))) {
+      for (const Step& step : wave) wave_of_[static_cast<std::size_t>(step.size)] = step.wave;
+    }
+  }
 
   /// Collective.
   void make(BuildSummary& summary, std::vector<KnownTimes>& known) const {
@@ -169,7 +175,9 @@ class Stage {
                   .smaller = neighbour(i, step.smaller),
                   .larger = neighbour(i, step.larger),
                   .older = older(i, size_bytes),
-                  .is_between = step.wave >= kWavesAnew};
+                  .is_between = step.wave >= kWavesAnew,
+                  .smaller_of_engine = of_engine(i, -1),
+                  .larger_of_engine = of_engine(i, 1)};
     add_parts(i, size_bytes, cell);
     const MadeCell made = catalogue::make_cell(cell, context_.interrupt);
     throw_if_interrupted(context_);
@@ -212,6 +220,19 @@ class Stage {
     return folder_.made_cell(series(i), task_.sizes[static_cast<std::size_t>(size)]);
   }
 
+  /// Of the sizes that were made in earlier waves the nearest on one side.
+  std::optional<Cell> of_engine(std::size_t i, int towards) const {
+    const Step& step = cells_[i].step;
+    if (task_.older.empty() || step.wave < kWavesAnew) return std::nullopt;
+    for (int size = step.size + towards; size >= 0 && size < static_cast<int>(task_.sizes.size());
+         size += towards) {
+      if (wave_of_[static_cast<std::size_t>(size)] >= step.wave) continue;
+      std::optional<Cell> there = neighbour(i, size);
+      if (there && !there->is_refused() && maker_of(*there, 1)) return there;
+    }
+    return std::nullopt;
+  }
+
   /// Without an older cell, sums for several GPUs are made of halves in any case: of those that are there, if
   /// they were solved for this size as they would be again.
   void add_parts(std::size_t i, double size_bytes, CellTask& cell) const {
@@ -247,6 +268,7 @@ class Stage {
   const std::vector<CellStep>& cells_;
   const std::vector<NamedFabric>& sketches_;
   Replays& replays_;
+  std::vector<int> wave_of_;  ///< by size
 };
 
 }  // namespace

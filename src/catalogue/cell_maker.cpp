@@ -1,6 +1,7 @@
 #include "cell_maker.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 
@@ -189,10 +190,11 @@ class CellMaker {
   }
 
   /// Sums for several GPUs on other figures than before, between sizes that were searched: by what made the
-  /// schedules there, which most engines are far from. Whether there is a schedule now.
+  /// schedules there, which most engines are far from. Whether that will do.
   bool solve_as_around(const Replayed* older) {
     if (older == nullptr || !task_.is_between || demand_.kind() != DemandKind::all_reduction) return false;
-    for (const Maker& maker : makers_between(maker_of(task_.smaller), maker_of(task_.larger))) {
+    for (const Maker& maker :
+         makers_between(maker_of(task_.smaller_of_engine), maker_of(task_.larger_of_engine))) {
       Problem problem = this->problem();
       problem.options.engine = maker.engine;
       problem.options.policy = maker.policy;
@@ -202,12 +204,18 @@ class CellMaker {
       try_solving(problem, Way::solved);
       if (interrupted()) return true;
     }
-    return !cell_.is_refused();
+    return is_as_near_as_around();
+  }
+
+  /// As the nearest sizes on both sides are from their bounds, in the mean.
+  bool is_as_near_as_around() const {
+    if (cell_.is_refused() || task_.smaller->is_refused() || task_.larger->is_refused()) return false;
+    return 1 + cell_.gap() <= std::sqrt((1 + task_.smaller->gap()) * (1 + task_.larger->gap()));
   }
 
   std::optional<Maker> maker_of(const std::optional<Cell>& cell) const {
-    if (!cell || cell->is_refused()) return std::nullopt;
-    return catalogue::maker_of(*cell, chunks_of(*task_.folder.schedule(cell->schedule)));
+    return cell ? catalogue::maker_of(*cell, chunks_of(*task_.folder.schedule(cell->schedule)))
+                : std::nullopt;
   }
   /// Of a contribution.
   int chunks_of(const ProvenSchedule& kept) const {

@@ -24,9 +24,11 @@ struct CellTask {
   std::optional<Cell> smaller = std::nullopt;  ///< the nearest that are made
   std::optional<Cell> larger = std::nullopt;
   std::optional<Cell> older = std::nullopt;  ///< of another fabric
-  /// Whether some sizes on both sides were made before, so that what made the neighbours' schedules says what
-  /// there is to be tried here.
+  /// Between sizes that were searched: the nearest on both sides whose schedules engines made by themselves,
+  /// and so what there is to be tried here.
   bool is_between = false;
+  std::optional<Cell> smaller_of_engine = std::nullopt;
+  std::optional<Cell> larger_of_engine = std::nullopt;
   /// Of the collectives that this one is made of, backwards or in halves, this size. Without an older cell
   /// of AllReduce alone, and where the main job would find these halves.
   std::optional<Cell> spreading = std::nullopt;

@@ -273,10 +273,8 @@ void Folder::keep_in_memory(const std::string& digest, std::shared_ptr<const Pro
 
 std::string Folder::add_schedule(const ProvenSchedule& proven) const {
   const std::string digest = name_of(proven);
-  if (!fs::exists(schedule_path(digest))) {
-    write_schedule(schedule_path(digest), proven);
-    keep_in_memory(digest, std::make_shared<const ProvenSchedule>(proven));
-  }
+  // Not kept in memory: ranks that read it would round its bytes otherwise than this one.
+  if (!fs::exists(schedule_path(digest))) write_schedule(schedule_path(digest), proven);
   return digest;
 }
 

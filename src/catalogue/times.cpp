@@ -49,7 +49,7 @@ std::pair<double, double> narrowed(const std::string& smaller, double from_bytes
     // Orders of sums may not work in between: then the border is proven where they do.
     if (!std::isfinite(std::min(of_smaller_us, of_larger_us))) break;
     const double later_us = of_smaller_us - of_larger_us;
-    const bool is_below = later_us <= 0;
+    const bool is_below = !is_earlier(of_larger_us, of_smaller_us);  // rounding decides nothing
     // The Illinois method: an end that stays counts half, so that probes do not creep along from the other.
     if (probes > 1 && is_below == was_below) (is_below ? above_us : below_us) /= 2;
     was_below = is_below;
@@ -106,8 +106,8 @@ Border Times::border(const std::string& smaller, double from_bytes, const std::s
   auto [below, above] =
       narrowed(smaller, from_bytes, larger, to_bytes,
                [&](const std::string& name, double bytes) { return guess_us(name, bytes); });
-  const bool is_as_guessed = finish_us(smaller, below) <= finish_us(larger, below) &&
-                             finish_us(larger, above) <= finish_us(smaller, above);
+  const bool is_as_guessed = !is_earlier(finish_us(larger, below), finish_us(smaller, below)) &&
+                             !is_earlier(finish_us(smaller, above), finish_us(larger, above));
   if (!is_as_guessed) {
     std::tie(below, above) =
         narrowed(smaller, from_bytes, larger, to_bytes,

@@ -152,18 +152,18 @@ Schedule ReplayElsewhere::at(const Demand& demand, int concurrency) {
   if (backwards_) {
     if (auto schedule = backwards_->at(topology_, demand, concurrency)) return *std::move(schedule);
   }
-  return replayed(forwards(demand).at(demand, concurrency), topology_, demand);
+  return replayed(forwards().at(demand, concurrency), topology_, demand);
 }
 
 double ReplayElsewhere::guess_us(const Demand& demand) {
   const Schedule guess =
-      backwards_ ? backwards_->retimer.at(transposed(demand)) : forwards(demand).at(demand);
+      backwards_ ? backwards_->retimer.at(transposed(demand)) : forwards().at(demand);
   return guess.finish_us;
 }
 
-Retimer& ReplayElsewhere::forwards(const Demand& demand) {
+Retimer& ReplayElsewhere::forwards() {
   if (!forwards_)
-    forwards_.emplace(TimedSends{kept_.topology, kept_.schedule.sends, links_}, topology_, demand);
+    forwards_.emplace(TimedSends{kept_.topology, kept_.schedule.sends, links_}, topology_, kept_.demand);
   return *forwards_;
 }
 

@@ -41,7 +41,7 @@ class ReplayElsewhere {
 
  private:
   struct Backwards;
-  Retimer& forwards(const Demand& demand);
+  Retimer& forwards();
 
   const ProvenSchedule& kept_;
   const Topology& topology_;
