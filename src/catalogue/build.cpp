@@ -220,10 +220,10 @@ class Stage {
     return folder_.made_cell(series(i), task_.sizes[static_cast<std::size_t>(size)]);
   }
 
-  /// Of the sizes that were made in earlier waves the nearest on one side.
+  /// For sums for several GPUs: of the sizes that were made in earlier waves the nearest on one side.
   std::optional<Cell> of_engine(std::size_t i, int towards) const {
     const Step& step = cells_[i].step;
-    if (task_.older.empty() || step.wave < kWavesAnew) return std::nullopt;
+    if (task_.older.empty() || turn_of(series(i)) < kMostTurns || step.wave < kWavesAnew) return std::nullopt;
     for (int size = step.size + towards; size >= 0 && size < static_cast<int>(task_.sizes.size());
          size += towards) {
       if (wave_of_[static_cast<std::size_t>(size)] >= step.wave) continue;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "mpi_check.hpp"
 #include "rondo/parallel/communicator.hpp"
@@ -118,21 +119,15 @@ class MpiCommunicator final : public Communicator {
   int size_ = 1;
 };
 
-}  // namespace
-
-namespace {
+/// A program that no launcher started: without these, Open MPI starts a daemon beside it, which takes longer
+/// than many a command, and makes a folder that it shares with others of its kind. One of them may remove
+/// that while the next one makes its own inside, which then fails. The user's own settings stand.
+constexpr const char* kAlone[][2] = {{"OMPI_MCA_ess_singleton_isolated", "1"},
+                                     {"OMPI_MCA_orte_create_session_dirs", "0"}};
 
 bool was_launched() {
   return std::any_of(std::begin(kSetByLaunchers), std::end(kSetByLaunchers),
                      [](const char* name) { return std::getenv(name) != nullptr; });
-}
-
-/// A program that no launcher started: without these, Open MPI starts a daemon beside it, which takes longer
-/// than many a command, and makes a folder that it shares with others of its kind. One of them may remove
-/// that while the next one makes its own inside, which then fails. The user's own settings stand.
-void start_alone() {
-  setenv("OMPI_MCA_ess_singleton_isolated", "1", 0);
-  setenv("OMPI_MCA_orte_create_session_dirs", "0", 0);
 }
 
 }  // namespace
@@ -142,8 +137,14 @@ std::unique_ptr<Communicator> make_world_communicator(std::size_t max_message_by
 }
 
 MpiSession::MpiSession(int* argc, char*** argv) {
-  if (!was_launched()) start_alone();
+  std::vector<const char*> ours;
+  for (const auto& [name, value] : kAlone) {
+    if (was_launched() || std::getenv(name) != nullptr) continue;
+    setenv(name, value, 1);
+    ours.push_back(name);
+  }
   check(MPI_Init(argc, argv), "MPI_Init");
+  for (const char* name : ours) unsetenv(name);  // an mpirun that this program starts has its own settings
 }
 
 MpiSession::~MpiSession() {
