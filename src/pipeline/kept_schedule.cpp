@@ -156,8 +156,7 @@ Schedule ReplayElsewhere::at(const Demand& demand, int concurrency) {
 }
 
 double ReplayElsewhere::guess_us(const Demand& demand) {
-  const Schedule guess =
-      backwards_ ? backwards_->retimer.at(transposed(demand)) : forwards().at(demand);
+  const Schedule guess = backwards_ ? backwards_->retimer.at(transposed(demand)) : forwards().at(demand);
   return guess.finish_us;
 }
 
