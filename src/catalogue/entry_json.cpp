@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "rondo/core/error.hpp"
 #include "rondo/io/bound_files.hpp"
@@ -223,7 +224,14 @@ void read_bins(const Json& json, Table& table) {
   object.check_format(kBinsFormat);
   if (read_series(JsonObject(object.at("series"), "series")) != table.series)
     object.refuse("it is of another series than the folder that it lies in");
-  const std::vector<Cell> made = table.cells;
+  struct MadeBy {
+    std::string engine;
+    std::uint64_t seed;
+    std::string sketch;
+  };
+  std::map<std::string, MadeBy> made;  // by schedule; cells may hold large certificates
+  for (const Cell& cell : table.cells)
+    made.try_emplace(cell.schedule, MadeBy{cell.engine, cell.seed, cell.sketch});
   std::size_t next = 0;
   object.for_each_object("cells", [&](const JsonObject& best, std::size_t) {
     best.check_keys({"size_bytes", "way", "schedule", "finish_us", "digest"});
@@ -236,11 +244,11 @@ void read_bins(const Json& json, Table& table) {
     cell.schedule = best.text("schedule");
     cell.finish_us = positive(best, "finish_us");
     cell.digest = best.text("digest");
-    const auto maker = std::ranges::find(made, cell.schedule, &Cell::schedule);
-    if (maker == made.end()) best.refuse(fmt::format("schedule is {}, which no cell has", cell.schedule));
-    cell.engine = maker->engine;
-    cell.seed = maker->seed;
-    cell.sketch = maker->sketch;
+    const auto by = made.find(cell.schedule);
+    if (by == made.end()) best.refuse(fmt::format("schedule is {}, which no cell has", cell.schedule));
+    cell.engine = by->second.engine;
+    cell.seed = by->second.seed;
+    cell.sketch = by->second.sketch;
   });
   while (next < table.cells.size() && table.cells[next].is_refused()) ++next;
   if (next != table.cells.size())
