@@ -288,8 +288,10 @@ std::vector<double> HopTable::relay_distance_us(double bytes) const {
   }
   std::vector<double> distance;
   distance.reserve(num_gpus() * num_gpus());
+  ShortestPathSearch search(graph);
+  search.set_lengths(length);
   for (std::size_t s = 0; s < num_gpus(); ++s) {
-    const ShortestPaths paths = shortest_paths(graph, length, static_cast<int>(s));
+    const ShortestPaths paths = search.from(static_cast<int>(s));
     distance.insert(distance.end(), paths.distance.begin(), paths.distance.end());
   }
   return distance;

@@ -144,13 +144,31 @@ class Interleaving {
       for (const Passage& in : place.in) {
         if (!is_after(in.at_us, out.at_us)) {
           rest(out.item, in);
-        } else if (is_after(items_[index(in.item)].transfer.start_us, out.at_us)) {
+        } else if (is_after(start_of(in), out.at_us)) {
           // What set out at the same time or before stays a matter of luck, or two could wait for each other.
-          items_[index(out.item)].after_start.push_back(in.item);
-          ++items_[index(in.item)].unmet;
+          start_after(in.item, out.item);
         }
       }
     }
+    for (const Passage& copy : place.in) {
+      if (op_of(copy) != SendOp::copy) continue;
+      // What is added to it may not be there before: that it sets out no earlier mostly sees to that.
+      for (const Passage& sum : place.in) {
+        if (op_of(sum) == SendOp::reduce && is_after(sum.at_us, copy.at_us) &&
+            !is_after(start_of(copy), start_of(sum)))
+          start_after(sum.item, copy.item);
+      }
+    }
+  }
+
+  double start_of(const Passage& passage) const { return items_[index(passage.item)].transfer.start_us; }
+  SendOp op_of(const Passage& passage) const {
+    return before_.sends[index(items_[index(passage.item)].transfer.sends[index(passage.send)])].op;
+  }
+
+  void start_after(int item, int first) {
+    items_[index(first)].after_start.push_back(item);
+    ++items_[index(item)].unmet;
   }
 
   void rest(int item, const Passage& on) {

@@ -54,6 +54,22 @@ struct ShortestPathSearch::Implementation {
 
   explicit Implementation(const Digraph& from)
       : graph(from), lengths(graph.graph), search(graph.graph, lengths) {}
+
+  ShortestPaths found() const {
+    const auto n = static_cast<std::size_t>(graph.graph.nodeNum());
+    ShortestPaths result{std::vector<double>(n, std::numeric_limits<double>::infinity()),
+                         std::vector<int>(n, -1)};
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto node = graph.graph.node(static_cast<int>(i));
+      if (!search.reached(node)) continue;
+      result.distance[i] = search.dist(node);
+      const auto arc = search.predArc(node);
+      if (arc != lemon::INVALID) {
+        result.last_arc[i] = graph.arc_of[static_cast<std::size_t>(graph.graph.index(arc))];
+      }
+    }
+    return result;
+  }
 };
 
 ShortestPathSearch::ShortestPathSearch(const Digraph& graph)
@@ -65,22 +81,16 @@ void ShortestPathSearch::set_lengths(const std::vector<double>& length) {
 }
 
 ShortestPaths ShortestPathSearch::from(int source) {
-  const Lemon& lemon_graph = implementation_->graph;
+  implementation_->search.run(implementation_->graph.graph.node(source));
+  return implementation_->found();
+}
+
+ShortestPaths ShortestPathSearch::from(const std::vector<int>& sources, int target) {
   auto& search = implementation_->search;
-  search.run(lemon_graph.graph.node(source));
-  const auto n = static_cast<std::size_t>(lemon_graph.graph.nodeNum());
-  ShortestPaths result{std::vector<double>(n, std::numeric_limits<double>::infinity()),
-                       std::vector<int>(n, -1)};
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto node = lemon_graph.graph.node(static_cast<int>(i));
-    if (!search.reached(node)) continue;
-    result.distance[i] = search.dist(node);
-    const auto arc = search.predArc(node);
-    if (arc != lemon::INVALID) {
-      result.last_arc[i] = lemon_graph.arc_of[static_cast<std::size_t>(lemon_graph.graph.index(arc))];
-    }
-  }
-  return result;
+  search.init();
+  for (const int source : sources) search.addSource(implementation_->graph.graph.node(source));
+  search.start(implementation_->graph.graph.node(target));
+  return implementation_->found();
 }
 
 ShortestPaths shortest_paths(const Digraph& graph, const std::vector<double>& length, int source) {

@@ -8,6 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "chunk_counts.hpp"
+#include "grouped_sums.hpp"
+#include "grouping.hpp"
 #include "mirrored_sums.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
@@ -23,7 +26,14 @@ namespace {
 
 /// Of the time that is left: for the first half, then for the second.
 constexpr double kShareOfSpreading = 0.3;
-constexpr double kShareOfGathering = 0.45;
+/// The same of groups, of which several are tried; and so many at most.
+constexpr double kShareOfGroups = 0.1;
+constexpr std::size_t kMostGroupings = 3;
+constexpr int kMostSlices = 64;
+/// Of local search, since slices overlap.
+constexpr double kShareOfImprovement = 0.2;
+/// Of the time that groups take: where latency is less, it is the bytes that count.
+constexpr double kLeastLatency = 0.15;
 /// Before both, for engines that go first.
 constexpr double kShareOfQuickOnes = 0.2;
 /// Halves this near to the bound of the whole leave other engines nothing worth their time, unless --gap asks
@@ -51,26 +61,38 @@ std::optional<Problem> half(const Problem& problem, const Demand& demand, int pa
   return half;
 }
 
+/// What a schedule of sums for several is made of, and how.
+struct Parts {
+  Demand gathering;
+  Demand spreading;
+  int number = 0;    ///< of a contribution
+  std::string name;  ///< before the engines' names
+  double share = 0;  ///< of the time that is left, for what spreads
+  /// In so many chunks a part, from the sends of the sums and what spreads them; nothing where that does not
+  /// work.
+  std::function<std::optional<GroupedSchedule>(int chunks, std::vector<Send> sums,
+                                               const ProvenSchedule& spread)>
+      join = nullptr;
+};
+
 /// Collective.
-std::optional<Incumbent> solve_in_halves(const Problem& problem, const RunContext& context) {
-  const std::optional<Halves> halves = halves_of(problem.demand);
-  if (!halves) return std::nullopt;
-  const auto spreading = half(problem, halves->spreading, halves->parts, kShareOfSpreading, context);
+std::optional<Incumbent> solve_in_parts(const Problem& problem, const Parts& parts,
+                                        const RunContext& context) {
+  const auto spreading = half(problem, parts.spreading, parts.number, parts.share, context);
   if (!spreading) return std::nullopt;
   const SynthesisResult spread = [&] {
     const Checkpoints::Prefix names(context.checkpoints(), "spreading-");
     return synthesize(*spreading, context);
   }();
   const int chunks = spread.proven.demand.chunks_per_contribution();
-  const Topology& topology = *problem.topology;
-  const Demand parts_gathered = halves->gathering.with_chunks(chunks);
 
-  Incumbent best{.chunks = chunks * halves->parts, .engine = "halves/" + spread.engine, .seed = spread.seed};
+  Incumbent best{.engine = parts.name + "/" + spread.engine, .seed = spread.seed};
   best.found.metrics = spread.metrics;
   best.found.limits_hit = spread.limits_hit;
-  std::optional<std::vector<Send>> sums = mirrored(topology, parts_gathered, spread.proven);
+  std::optional<std::vector<Send>> sums =
+      mirrored(*problem.topology, parts.gathering.with_chunks(chunks), spread.proven);
   if (!sums) {
-    auto gathering = *half(problem, halves->gathering, halves->parts, kShareOfGathering, context);
+    auto gathering = *half(problem, parts.gathering, parts.number, 1.5 * parts.share, context);
     gathering.options.chunks = chunks;
     const Checkpoints::Prefix names(context.checkpoints(), "gathering-");
     SynthesisResult gathered = synthesize(gathering, context);
@@ -78,10 +100,52 @@ std::optional<Incumbent> solve_in_halves(const Problem& problem, const RunContex
     std::ranges::copy(gathered.limits_hit, std::back_inserter(best.found.limits_hit));
     sums = std::move(gathered.proven.schedule.sends);
   }
-  best.found.schedule = one_after_the_other(topology, problem.demand.with_chunks(best.chunks),
-                                            std::move(*sums), spread.proven, best.engine);
+  auto joined = parts.join(chunks, *std::move(sums), spread.proven);
+  if (!joined) return std::nullopt;
+  best.found.schedule = std::move(joined->schedule);
+  best.chunks = joined->chunks;
   best.is_replayed = true;
   return best;
+}
+
+/// Collective.
+std::optional<Incumbent> solve_in_halves(const Problem& problem, const RunContext& context) {
+  const std::optional<Halves> halves = halves_of(problem.demand);
+  if (!halves) return std::nullopt;
+  const auto join = [&](int chunks, std::vector<Send> sums, const ProvenSchedule& spread) {
+    const int all = chunks * halves->parts;
+    return GroupedSchedule{one_after_the_other(*problem.topology, problem.demand.with_chunks(all),
+                                               std::move(sums), spread, "two halves"),
+                           all};
+  };
+  return solve_in_parts(
+      problem, {halves->gathering, halves->spreading, halves->parts, "halves", kShareOfSpreading, join},
+      context);
+}
+
+/// Collective. Unless chunks are asked for, slices follow of one chunk a part, or, with `in_any`, of as many
+/// as are best without them.
+std::optional<Incumbent> solve_in_groups(const Problem& problem, const Grouping& grouping, bool in_any,
+                                         const RunContext& context) {
+  const int parts = grouping.num_parts();
+  Problem few = problem;
+  int slices = 1;
+  if (problem.options.chunks == 0) {
+    if (!in_any) few.options.chunks = parts;
+    slices = std::min(kMostSlices, most_chunks_of_improvement(problem.demand, problem.options) / parts);
+  }
+  few.options.improve_work *= kShareOfImprovement;
+  const auto join = [&](int chunks, std::vector<Send> sums, const ProvenSchedule& spread) {
+    return in_groups(*problem.topology, problem.demand, grouping, chunks, slices, problem.options.concurrency,
+                     std::move(sums), spread.schedule.sends);
+  };
+  const Checkpoints::Prefix names(
+      context.checkpoints(),
+      fmt::format("groups-{}-{}-{}-", grouping.groups.size(), parts, in_any ? "any" : "one"));
+  return solve_in_parts(few,
+                        {gathering(problem.demand, grouping), spreading(problem.demand, grouping), parts,
+                         "groups", kShareOfGroups, join},
+                        context);
 }
 
 bool is_asked(const Problem& problem, bool combines) {
@@ -148,7 +212,7 @@ class AllReduction {
       keep_better(of_halves_there());
     } else if (is_asked(problem_, false) && !problem_.topology->has_bandwidth_steps()) {
       // Sums are transposed in halves, which bandwidth that changes does not allow.
-      try_halves();
+      try_in_parts();
     }
     const double near = problem_.topology->num_gpus() > kManyGpus ? kNearEnoughOfMany : kNearEnough;
     const bool is_tried = problem_.start && !is_auto;
@@ -186,17 +250,44 @@ class AllReduction {
     return {{}, std::move(halves), {candidate}};
   }
 
-  void try_halves() {
-    std::optional<Incumbent> halves;
+  template <class Solve>
+  void try_parts(const Solve& solve) {
+    std::optional<Incumbent> found;
     try {
-      halves = halves_answered(problem_, context_);
+      found = solve();
     } catch (const Error& error) {
       if (!takes_note_of_fault(error)) throw;
     }
-    if (!halves) return;
-    const SynthesisResult::Candidate candidate{halves->engine, halves->chunks,
-                                               halves->found.schedule->finish_us};
-    keep_better({{}, std::move(*halves), {candidate}});
+    if (!found) return;
+    const SynthesisResult::Candidate candidate{found->engine, found->chunks,
+                                               found->found.schedule->finish_us};
+    keep_better({{}, std::move(*found), {candidate}});
+  }
+
+  /// In groups that may end before what is there, and before halves; then, where latency lets them, halves;
+  /// then in groups that may still end before.
+  void try_in_parts() {
+    const bool is_auto = problem_.options.engine == "auto";
+    const auto groupings = is_auto ? groupings_of(*problem_.topology, problem_.demand) : std::nullopt;
+    if (!groupings) return try_halves();
+    std::size_t tried = 0;
+    const auto try_groups = [&](double before_us) {
+      for (; tried < std::min(groupings->others.size(), kMostGroupings); ++tried) {
+        const Grouping& grouping = groupings->others[tried];
+        if (grouping.latency_us < kLeastLatency * std::max(grouping.about_us, bounds_.best().us)) continue;
+        if (grouping.about_us >= std::min(finish_us(), before_us) || is_within(kNothingBetter)) return;
+        try_parts([&] { return solve_in_groups(problem_, grouping, false, context_); });
+        if (grouping.groups.size() == 1 && problem_.options.chunks == 0)
+          try_parts([&] { return solve_in_groups(problem_, grouping, true, context_); });
+      }
+    };
+    try_groups(groupings->halves.about_us);
+    if (groupings->halves.latency_us < finish_us() && !is_within(kNothingBetter)) try_halves();
+    try_groups(kInfinity);
+  }
+
+  void try_halves() {
+    try_parts([&] { return halves_answered(problem_, context_); });
   }
 
   template <class Which>

@@ -6,10 +6,9 @@
 #include <span>
 #include <utility>
 
+#include "in_turn.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/core/replay.hpp"
-#include "rondo/core/retiming.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/core/version.hpp"
@@ -48,38 +47,6 @@ int chunks_of(const ProvenSchedule* kept, const Demand& wanted) {
       return 0;
   }
   return chunks;
-}
-
-/// `first`, and `second` once all of it is there.
-std::vector<Send> in_turn(const Topology& topology, std::vector<Send> first,
-                          const std::vector<Send>& second) {
-  double end_us = 0;
-  std::int32_t next_number = 0;
-  for (const Send& send : first) {
-    end_us = std::max(end_us, send.arrival_us);
-    next_number = std::max(next_number, send.transfer + 1);
-  }
-  for (Send send : second) {
-    const double latency_us = topology.link(send.link).latency_us;
-    send.end_us = end_us + send.end_us;
-    send.start_us += end_us;
-    send.arrival_us = send.end_us + latency_us;
-    if (send.transfer != kNoTransfer) send.transfer += next_number;
-    first.push_back(send);
-  }
-  Schedule appended{std::move(first)};
-  canonicalise(appended);
-  return std::move(appended.sends);
-}
-
-/// Each transfer as early as their order allows; nothing where the replay refuses that.
-std::optional<Schedule> drawn_together(const Topology& topology, const Demand& demand,
-                                       const std::vector<Send>& sends) {
-  Schedule earlier = retimed({topology, sends}, topology, demand);
-  const ReplayResult replayed = replay(topology, demand, earlier.sends);
-  if (!replayed.valid()) return std::nullopt;
-  earlier.finish_us = replayed.finish_us;
-  return earlier;
 }
 
 bool are_alike(const Demand& demand, ChunkId a, ChunkId b) {

@@ -41,6 +41,8 @@ class ShortestPathSearch {
   /// One value >= 0 an arc.
   void set_lengths(const std::vector<double>& length);
   ShortestPaths from(int source);
+  /// From whichever of `sources` is nearest, as far as `target`: farther nodes may be without a path.
+  ShortestPaths from(const std::vector<int>& sources, int target);
 
  private:
   struct Implementation;

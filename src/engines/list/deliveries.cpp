@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 
 #include "rondo/core/error.hpp"
@@ -17,14 +18,13 @@ class TreePlanner {
  public:
   TreePlanner(const Topology& topology, const HopTable& hops)
       : topology_(topology), hops_(hops), load_us_(hops.hops().size(), 0.0) {
-    graph_.num_nodes =
-        static_cast<int>(hops.num_gpus()) + 1;  // the last one is joined to the tree at no cost
+    graph_.num_nodes = static_cast<int>(hops.num_gpus());
     for (const Hop& hop : hops.hops()) graph_.arcs.push_back({hop.src.value, hop.dst.value});
+    search_ = std::make_unique<ShortestPathSearch>(graph_);
   }
 
   /// `chunk_bytes`: what a relay has to have memory for.
   std::vector<GpuId> receivers(const Contribution& contribution, double chunk_bytes) {
-    const int root = graph_.num_nodes - 1;
     std::vector<char> in_tree(hops_.num_gpus(), 0);
     for (const GpuId source : contribution.all_sources()) in_tree[source.index()] = 1;
     std::vector<double> length(hops_.hops().size());
@@ -35,26 +35,16 @@ class TreePlanner {
       length[h] = (hop.fixed_us + contribution.bytes * us_per_byte) *
                   (1 + (heaviest_us_ > 0 ? load_us_[h] / heaviest_us_ : 0));
     }
-    // Who can hold nothing for others passes nothing on: its hops lead nowhere.
-    Digraph open = graph_;
-    for (std::size_t h = 0; h < length.size() && topology_.limits_relay_memory(); ++h) {
-      const GpuId src = hops_.hops()[h].src;
-      const bool takes_part =
-          in_tree[src.index()] != 0 || std::ranges::binary_search(contribution.destinations, src);
-      if (!takes_part && topology_.node(topology_.node_of(src)).relay_bytes < chunk_bytes)
-        open.arcs[h].dst = open.arcs[h].src;
-    }
+    if (topology_.limits_relay_memory()) open_only_to_relays(contribution, in_tree, chunk_bytes);
+    search_->set_lengths(length);
     std::vector<GpuId> receivers;
     for (const GpuId destination : contribution.destinations) {
       if (in_tree[destination.index()]) continue;
-      Digraph graph = open;
-      std::vector<double> lengths = length;
+      std::vector<int> tree;
       for (std::size_t g = 0; g < in_tree.size(); ++g) {
-        if (!in_tree[g]) continue;
-        graph.arcs.push_back({root, static_cast<int>(g)});
-        lengths.push_back(0);
+        if (in_tree[g]) tree.push_back(static_cast<int>(g));
       }
-      const ShortestPaths paths = shortest_paths(graph, lengths, root);
+      const ShortestPaths paths = search_->from(tree, destination.value);
       for (GpuId g = destination; !in_tree[g.index()];) {
         if (paths.last_arc[g.index()] < 0) refuse(contribution, destination, chunk_bytes);
         const auto h = static_cast<std::size_t>(paths.last_arc[g.index()]);
@@ -70,6 +60,20 @@ class TreePlanner {
   }
 
  private:
+  /// Who can hold nothing for others passes nothing on: its hops lead nowhere.
+  void open_only_to_relays(const Contribution& contribution, const std::vector<char>& in_tree,
+                           double chunk_bytes) {
+    Digraph open = graph_;
+    for (std::size_t h = 0; h < open.arcs.size(); ++h) {
+      const GpuId src = hops_.hops()[h].src;
+      const bool takes_part =
+          in_tree[src.index()] != 0 || std::ranges::binary_search(contribution.destinations, src);
+      if (!takes_part && topology_.node(topology_.node_of(src)).relay_bytes < chunk_bytes)
+        open.arcs[h].dst = open.arcs[h].src;
+    }
+    search_ = std::make_unique<ShortestPathSearch>(open);
+  }
+
   [[noreturn]] void refuse(const Contribution& contribution, GpuId destination, double chunk_bytes) const {
     throw Error(
         ExitCode::unavailable,
@@ -82,6 +86,7 @@ class TreePlanner {
   const Topology& topology_;
   const HopTable& hops_;
   Digraph graph_;
+  std::unique_ptr<ShortestPathSearch> search_;
   std::vector<double> load_us_;
   double heaviest_us_ = 0;
 };

@@ -1,4 +1,4 @@
-#include "exchange.hpp"
+#include "rondo/engines/exchange.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -73,19 +73,25 @@ class Exchange {
         timetable_(problem.topology, problem.concurrency),
         marks_(problem.topology),
         sums_in_switches_(problem.topology),
-        position_(problem.topology.num_gpus(), -1),
-        count_(static_cast<int>(problem.members.size())),
+        count_(static_cast<int>(problem.members.front().size())),
         lines_(problem.hops.hops().size()) {
-    for (int m = 0; m < count_; ++m) position_[problem.members[index(m)].index()] = m;
+    for (const std::vector<GpuId>& members : problem.members) {
+      std::vector<int>& position = positions_.emplace_back(problem.topology.num_gpus(), -1);
+      for (int m = 0; m < count_; ++m) position[members[index(m)].index()] = m;
+    }
     held_.resize(problem.demand.num_chunks() * index(count_));
     for (std::size_t i = 0; i < held_.size(); ++i)
       held_[i].ready_us = problem.demand.ready_us(ChunkId(i / index(count_)));
   }
 
   std::optional<Schedule> run(const std::vector<int>& radices) {
-    for (const int radix : radices) {
-      if (!run_level(radix)) return std::nullopt;
-      size_ *= radix;
+    if (problem_.in_pairs) {
+      if (!share_in_pairs()) return std::nullopt;
+      size_ = 2;
+    }
+    for (std::size_t level = 0; level < radices.size(); ++level) {
+      if (!run_level(radices[level], level + 1 == radices.size())) return std::nullopt;
+      size_ *= radices[level];
     }
     for (const Held& held : held_) schedule_.finish_us = std::max(schedule_.finish_us, held.ready_us);
     canonicalise(schedule_);
@@ -98,10 +104,33 @@ class Exchange {
   const Hop& hop(const PossibleSend& offer) const { return problem_.hops.hop(offer.hop); }
   int group(int member) const { return member / size_; }
   bool together(int a, int b) const { return a / (size_ * radix_) == b / (size_ * radix_); }
+  int num_chunks() const { return static_cast<int>(problem_.demand.num_chunks()); }
+  int num_places() const { return static_cast<int>(problem_.members.size()); }
+  int place(int chunk) const { return chunk / problem_.chunks_a_place % num_places(); }
+  /// The member's GPU among those that exchange the chunks of `place`, and back: -1 if it is none of them.
+  GpuId gpu(int place, int member) const { return problem_.members[index(place)][index(member)]; }
+  int member(int place, GpuId gpu) const { return positions_[index(place)][gpu.index()]; }
+  int sender(int place, int h) const { return member(place, problem_.hops.hop(h).src); }
 
-  bool run_level(int radix) {
+  bool share_in_pairs() {
+    radix_ = 2;
+    for (int m = 0; m < count_; ++m) {
+      for (int c = 0; c < num_chunks(); ++c) begin(c, m).is_complete = m % 2 == 0;
+    }
+    for (int m = 0; m < count_; m += 2) {
+      for (int c = 0; c < num_chunks(); ++c) offer_result(c, m);
+    }
+    return send_offers();
+  }
+
+  bool run_level(int radix, bool is_last) {
     radix_ = radix;
-    begin_level();
+    begin_level(is_last);
+    return send_offers();
+  }
+
+  /// Whether all members are complete then.
+  bool send_offers() {
     while (!offers_.empty()) {
       PossibleSend offer = offers_.top();
       offers_.pop();
@@ -149,23 +178,30 @@ class Exchange {
     offers_.push(first);
   }
 
-  void begin_level() {
+  Held& begin(int chunk, int member) {
+    Held& here = held(chunk, member);
+    here.missing = other_groups(member);
+    here.is_complete = false;
+    here.first_us = kNotAtAll;
+    here.last_us = here.ready_us;
+    return here;
+  }
+
+  void begin_level(bool is_last) {
     for (int m = 0; m < count_; ++m) {
-      for (int c = 0; c < num_chunks(); ++c) {
-        Held& here = held(c, m);
-        here.missing = other_groups(m);
-        here.is_complete = false;
-        here.first_us = kNotAtAll;
-        here.last_us = here.ready_us;
-      }
+      // Of pairs the second ones have it in the end.
+      const bool is_done = problem_.in_pairs && is_last && m % 2 == 0;
+      for (int c = 0; c < num_chunks(); ++c) begin(c, m).is_complete = is_done;
     }
     for (int m = 0; m < count_; ++m) {
-      std::set<int> heard;
-      for (const int h : problem_.hops.into(problem_.members[index(m)])) {
-        const int from = sender(h);
-        if (from >= 0 && together(from, m) && group(from) != group(m)) heard.insert(group(from));
+      for (int p = 0; p < num_places(); ++p) {
+        std::set<int> heard;
+        for (const int h : problem_.hops.into(gpu(p, m))) {
+          const int from = sender(p, h);
+          if (from >= 0 && together(from, m) && group(from) != group(m)) heard.insert(group(from));
+        }
+        if (heard == other_groups(m)) offer_sums(p, m);
       }
-      if (heard == other_groups(m)) offer_sums(m);
     }
   }
 
@@ -176,20 +212,19 @@ class Exchange {
     return others;
   }
 
-  int num_chunks() const { return static_cast<int>(problem_.demand.num_chunks()); }
-  int sender(int h) const { return position_[problem_.hops.hop(h).src.index()]; }
-
-  void offer_sums(int to) {
-    for (const int h : problem_.hops.into(problem_.members[index(to)])) {
-      const int from = sender(h);
+  void offer_sums(int place_of_sums, int to) {
+    for (const int h : problem_.hops.into(gpu(place_of_sums, to))) {
+      const int from = sender(place_of_sums, h);
       if (from < 0 || !together(from, to) || group(from) == group(to)) continue;
-      for (int c = 0; c < num_chunks(); ++c) offer(SendOp::reduce, c, from, to, h);
+      for (int c = 0; c < num_chunks(); ++c) {
+        if (place(c) == place_of_sums) offer(SendOp::reduce, c, from, to, h);
+      }
     }
   }
 
   void offer_result(int chunk, int from) {
-    for (const int h : problem_.hops.out_of(problem_.members[index(from)])) {
-      const int to = position_[problem_.hops.hop(h).dst.index()];
+    for (const int h : problem_.hops.out_of(gpu(place(chunk), from))) {
+      const int to = member(place(chunk), problem_.hops.hop(h).dst);
       if (to >= 0 && together(from, to) && !held(chunk, to).is_complete)
         offer(SendOp::copy, chunk, from, to, h);
     }
@@ -257,7 +292,7 @@ class Exchange {
   LinkTimetable timetable_;
   SumMarks marks_;
   SumsInSwitches sums_in_switches_;
-  std::vector<int> position_;  ///< per GPU; -1: no member
+  std::vector<std::vector<int>> positions_ = {};  ///< per place and GPU; -1: no member
   int count_;
   int size_ = 1;   ///< of the groups that have their sums
   int radix_ = 1;  ///< of the level
@@ -271,18 +306,6 @@ class Exchange {
 
 std::optional<Schedule> exchange(const ExchangeProblem& problem, const std::vector<int>& radices) {
   return Exchange(problem).run(radices);
-}
-
-std::vector<std::vector<int>> ordered_factorisations(int count) {
-  std::vector<std::vector<int>> all{{count}};
-  for (int first = 2; first <= count / 2; ++first) {
-    if (count % first != 0) continue;
-    for (std::vector<int> rest : ordered_factorisations(count / first)) {
-      rest.insert(rest.begin(), first);
-      all.push_back(std::move(rest));
-    }
-  }
-  return all;
 }
 
 }  // namespace rondo

@@ -4,12 +4,13 @@
 #include <bit>
 #include <map>
 #include <memory>
+#include <optional>
 
-#include "exchange.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/engines/engine_row.hpp"
+#include "rondo/engines/exchange.hpp"
 #include "shapes.hpp"
 
 /// AllReduce of small buffers, in which latencies count: sums of the whole buffer go both ways at once.
@@ -20,7 +21,6 @@ const char* const kMultiplying = "multiplying";  // groups of whatever sizes end
 const char* const kDoubling = "doubling";        // groups of two
 
 constexpr double kMostBytesShare = 0.5;  ///< of the bound
-constexpr double kMostTried = 4e6;       ///< messages weighed in choosing the sizes of groups
 
 /// A level sends the whole buffer: of no use where bytes take most of the time, be it the buffer's over the
 /// fastest link or all that n GPUs have to send, 2 (n - 1) buffers, over all of theirs.
@@ -46,23 +46,6 @@ std::string why_none(const Instance& instance, const std::string& policy) {
       policy == kDoubling ? "two " : "", instance.topology->name());
 }
 
-std::vector<int> best_radices(const ExchangeProblem& problem) {
-  std::vector<std::vector<int>> all = ordered_factorisations(static_cast<int>(problem.members.size()));
-  std::ranges::stable_sort(all, {}, [](const std::vector<int>& radices) { return radices.size(); });
-  std::vector<int> best;
-  double best_us = 0;
-  double tried = 0;
-  for (const std::vector<int>& radices : all) {
-    if (tried > kMostTried) break;
-    tried += static_cast<double>(problem.hops.hops().size() * radices.size());
-    const std::optional<Schedule> schedule = exchange(problem, radices);
-    if (!schedule || (!best.empty() && schedule->finish_us >= best_us)) continue;
-    best = radices;
-    best_us = schedule->finish_us;
-  }
-  return best;
-}
-
 PreparedEngine prepare_exchange(const Instance& instance, const EngineOptions& options, const Toolbox&) {
   if (!is_plain_all_reduce(instance.demand)) {
     throw Error(ExitCode::unavailable,
@@ -71,19 +54,24 @@ PreparedEngine prepare_exchange(const Instance& instance, const EngineOptions& o
   const std::vector<GpuId> members = members_of(instance.demand);
   const auto hops = std::make_shared<const HopTable>(*instance.topology);
   const auto count = static_cast<unsigned>(members.size());
-  const auto radices_of = std::make_shared<std::map<std::string, std::vector<int>>>();
-  (*radices_of)[kMultiplying] =
-      best_radices({*instance.topology, *hops, members, instance.demand.with_chunks(1), options.concurrency});
-  if (std::has_single_bit(count)) (*radices_of)[kDoubling].assign(index(std::countr_zero(count)), 2);
-  return [instance, members, hops, radices_of](const Demand& demand, const EngineOptions& asked) {
+  const auto levels_of = std::make_shared<std::map<std::string, std::optional<ExchangeLevels>>>();
+  const auto weigh = [&](const char* policy, std::vector<std::vector<int>> tried) {
+    const Demand whole = instance.demand.with_chunks(1);
+    const ExchangeProblem problem{*instance.topology, *hops, {members}, 1, whole, options.concurrency};
+    (*levels_of)[policy] = best_levels(problem, std::move(tried));
+  };
+  weigh(kMultiplying, ordered_factorisations(static_cast<int>(count)));
+  if (std::has_single_bit(count)) weigh(kDoubling, {std::vector<int>(index(std::countr_zero(count)), 2)});
+  return [instance, hops, levels_of](const Demand& demand, const EngineOptions& asked) {
     const std::string policy = asked.policy.empty() ? kMultiplying : asked.policy;
-    const std::vector<int>& radices = radices_of->at(policy);
+    const std::optional<ExchangeLevels>& levels = levels_of->at(policy);
     EngineResult result;
-    if (!radices.empty()) {
-      result.schedule = exchange({*instance.topology, *hops, members, demand, asked.concurrency}, radices);
+    if (levels) {
+      result.schedule = exchange({*instance.topology, *hops, levels->members, 1, demand, asked.concurrency},
+                                 levels->radices);
+      result.metrics["levels"] = static_cast<double>(levels->radices.size());
     }
     if (!result.schedule) throw Error(ExitCode::unavailable, why_none(instance, policy));
-    result.metrics["levels"] = static_cast<double>(radices.size());
     return result;
   };
 }
@@ -106,6 +94,7 @@ EngineInfo exchange_engine() {
   };
   engine.work = [](const Demand& demand, const std::string&) { return 4 * demand.num_deliveries(); };
   engine.combines = true;
+  engine.goes_first = true;
   engine.spreads = false;
   engine.takes_seeds = false;
   engine.prepare = prepare_exchange;

@@ -7,9 +7,9 @@
 #include "rondo/core/replay.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/engines/engine_row.hpp"
+#include "rondo/engines/exchange.hpp"
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/solvers/solvers.hpp"
-#include "steps/exchange.hpp"
 #include "steps/known_algorithm.hpp"
 #include "steps/rings.hpp"
 #include "topologies.hpp"
@@ -250,6 +250,36 @@ TEST(ExchangeEngine, SumsUpInAsManyLevelsAsItTakes) {
                              {link(0, 1), link(1, 0), link(1, 2), link(2, 1), link(2, 3), link(3, 2)});
   EXPECT_NEAR(finish_us(exchange_engine(), line, make_demand(Collective::allreduce, 1000, 4, 1)), 3 * 2.0,
               1e-4);
+}
+
+// The line of four again, by numbers that do not follow one another: 0 - 2 - 1 - 3.
+TEST(ExchangeEngine, GroupsWhoIsNearWhateverTheNumbers) {
+  const Fabric line = fabric({gpu(), gpu(), gpu(), gpu()},
+                             {link(0, 2), link(2, 0), link(2, 1), link(1, 2), link(1, 3), link(3, 1)});
+  EXPECT_NEAR(finish_us(exchange_engine(), line, make_demand(Collective::allreduce, 1000, 4, 1)), 3 * 2.0,
+              1e-4);
+}
+
+// Of two pairs the first GPUs 0 and 2 have the sums, and links between them lead to 1 and 3. Each gets its
+// own pair's sum within 1 us and 1 us for the bytes, and the other one just after that, which both of its
+// links allow.
+TEST(Exchange, BetweenPairsEndsAtTheirSecondOnes) {
+  const Fabric pairs = fabric({gpu(), gpu(), gpu(), gpu()}, {link(0, 1), link(2, 3), link(0, 3), link(2, 1)});
+  const HopTable hops(*pairs);
+  std::vector<Contribution> sums(1);
+  sums.front() = {.origin = GpuId{0}, .bytes = 1000, .destinations = {GpuId{1}, GpuId{3}}};
+  sums.front().sources = {GpuId{0}, GpuId{2}};
+  sums.front().reduce = true;
+  const Demand demand(Collective::custom, 1000, 4, sums, 1);
+  const auto schedule = exchange(
+      {*pairs, hops, {{GpuId{0}, GpuId{1}, GpuId{2}, GpuId{3}}}, 1, demand, 0, /*in_pairs=*/true}, {2});
+  ASSERT_TRUE(schedule);
+  ASSERT_EQ(schedule->sends.size(), 4U);
+  EXPECT_NEAR(schedule->finish_us, 2, 1e-4);
+  for (const Send& send : schedule->sends) {
+    const bool is_own = send.link == LinkId{0} || send.link == LinkId{1};
+    EXPECT_EQ(send.op, is_own ? SendOp::copy : SendOp::reduce);
+  }
 }
 
 TEST(ExchangeEngine, NeverSendsWhatHasBeenAddedToAlready) {

@@ -1,0 +1,146 @@
+#include "grouped_sums.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "in_turn.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/hops.hpp"
+#include "rondo/core/interleaving.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/core/transfers.hpp"
+#include "rondo/engines/exchange.hpp"
+
+namespace rondo {
+namespace {
+
+/// Of a schedule in slices.
+constexpr std::size_t kMostSendsInSlices = 60'000;
+
+template <class Make>
+Demand of_parts(const Demand& demand, const Grouping& grouping, const Make& make) {
+  std::vector<Contribution> parts;
+  for (const Contribution& whole : demand.contributions()) {
+    for (std::size_t p = 0; p < grouping.adders.front().size(); ++p) {
+      for (std::size_t g = 0; g < grouping.groups.size(); ++g) {
+        Contribution part = make(g, p);
+        part.bytes = whole.bytes / grouping.num_parts();
+        parts.push_back(std::move(part));
+      }
+    }
+  }
+  return {Collective::custom, demand.size_bytes(), demand.num_gpus(), std::move(parts), 1, demand.shape()};
+}
+
+/// The sends of all groups, by the chunks of the whole.
+void merge(const Topology& topology, const Demand& of_groups, std::size_t num_groups,
+           std::vector<Send>& sends) {
+  number_transfers(topology, of_groups, sends);
+  const auto chunks = static_cast<std::size_t>(of_groups.chunks_per_contribution());
+  for (Send& send : sends) {
+    const std::size_t c = send.chunk.index();
+    send.chunk = ChunkId(c / (num_groups * chunks) * chunks + c % chunks);
+  }
+}
+
+std::optional<Schedule> exchanged(const Topology& topology, const Demand& whole, const Grouping& grouping,
+                                  int chunks, int concurrency) {
+  const HopTable hops(topology);
+  const bool in_pairs = grouping.is_in_pairs();
+  const auto levels =
+      best_levels({topology, hops, grouping.exchanging(), chunks, whole, concurrency, in_pairs},
+                  ordered_factorisations(static_cast<int>(grouping.groups.size())));
+  if (!levels) return std::nullopt;
+  std::optional<Schedule> schedule =
+      exchange({topology, hops, levels->members, chunks, whole, concurrency, in_pairs}, levels->radices);
+  number_transfers(topology, whole, schedule->sends);
+  return schedule;
+}
+
+/// The same for each of as many slices of the chunks, one slice before the other wherever a link is free for
+/// both. Nothing where that does not work.
+std::optional<Schedule> in_slices(const Topology& topology, const Demand& demand,
+                                  const std::vector<Send>& sends, int slices, int concurrency) {
+  std::int32_t numbers = 0;
+  double end_us = 0;
+  for (const Send& send : sends) {
+    numbers = std::max(numbers, send.transfer + 1);
+    end_us = std::max(end_us, send.arrival_us);
+  }
+  std::vector<Send> all;
+  std::vector<double> keys;
+  for (int slice = 0; slice < slices; ++slice) {
+    for (Send send : sends) {
+      keys.push_back(send.start_us + end_us * slice);
+      send.chunk = ChunkId(send.chunk.value * slices + slice);
+      if (send.transfer != kNoTransfer) send.transfer += numbers * slice;
+      all.push_back(send);
+    }
+  }
+  try {
+    Schedule sliced = interleaved({topology, all}, topology, demand, keys, concurrency);
+    const ReplayResult replayed = replay(topology, demand, sliced.sends);
+    if (!replayed.valid()) return std::nullopt;
+    sliced.finish_us = replayed.finish_us;
+    return sliced;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::unavailable) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+Demand gathering(const Demand& demand, const Grouping& grouping) {
+  return of_parts(demand, grouping, [&](std::size_t g, std::size_t p) {
+    Contribution sum{.origin = grouping.groups[g].front(), .destinations = {grouping.adders[g][p]}};
+    sum.sources = grouping.groups[g];
+    sum.reduce = true;
+    return sum;
+  });
+}
+
+Demand spreading(const Demand& demand, const Grouping& grouping) {
+  return of_parts(demand, grouping, [&](std::size_t g, std::size_t p) {
+    const GpuId taker = grouping.takers[g][p];
+    Contribution result{.origin = taker};
+    std::ranges::copy_if(grouping.groups[g], std::back_inserter(result.destinations),
+                         [&](GpuId gpu) { return gpu != taker; });
+    return result;
+  });
+}
+
+std::optional<GroupedSchedule> in_groups(const Topology& topology, const Demand& demand,
+                                         const Grouping& grouping, int chunks, int most_slices,
+                                         int concurrency, std::vector<Send> gathered,
+                                         std::vector<Send> spread) {
+  const int whole_chunks = chunks * grouping.num_parts();
+  const Demand whole = demand.with_chunks(whole_chunks);
+  const std::size_t groups = grouping.groups.size();
+  merge(topology, gathering(demand, grouping).with_chunks(chunks), groups, gathered);
+  merge(topology, spreading(demand, grouping).with_chunks(chunks), groups, spread);
+  if (groups > 1) {
+    const auto between = exchanged(topology, whole, grouping, chunks, concurrency);
+    if (!between) return std::nullopt;
+    gathered = in_turn(topology, std::move(gathered), between->sends);
+  }
+  const std::vector<Send> all = in_turn(topology, std::move(gathered), spread);
+  std::optional<GroupedSchedule> best;
+  const auto offer = [&](std::optional<Schedule> schedule, int slices) {
+    if (schedule && (!best || schedule->finish_us < best->schedule.finish_us))
+      best = {*std::move(schedule), whole_chunks * slices};
+  };
+  offer(drawn_together(topology, whole, all), 1);
+  const ReplayResult appended = replay(topology, whole, all);
+  if (!appended.valid()) return best;
+  offer(Schedule{all, appended.finish_us}, 1);
+  for (int slices = 2;
+       slices <= most_slices && all.size() * static_cast<std::size_t>(slices) <= kMostSendsInSlices;
+       slices *= 2) {
+    offer(in_slices(topology, demand.with_chunks(whole_chunks * slices), all, slices, concurrency), slices);
+  }
+  return best;
+}
+
+}  // namespace rondo

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "rondo/core/collective.hpp"
+#include "rondo/core/schedule.hpp"
+#include "rondo/core/topology.hpp"
+
+/// Schedules one after the other.
+namespace rondo {
+
+/// `first`, and `second` once all of it is there.
+std::vector<Send> in_turn(const Topology& topology, std::vector<Send> first, const std::vector<Send>& second);
+
+/// Each transfer as early as their order allows; nothing where the replay refuses that.
+std::optional<Schedule> drawn_together(const Topology& topology, const Demand& demand,
+                                       const std::vector<Send>& sends);
+
+}  // namespace rondo

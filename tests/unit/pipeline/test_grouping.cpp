@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include "grouped_sums.hpp"
+#include "grouping.hpp"
+#include "rondo/core/verify.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+#include "topologies.hpp"
+
+namespace rondo::test_grouping {
+namespace {
+
+std::vector<GpuId> gpus(const std::vector<int>& numbers) {
+  std::vector<GpuId> all;
+  for (const int n : numbers) all.emplace_back(n);
+  return all;
+}
+
+/// Two chassis of four GPUs each, all joined at 100 GB/s and 1 us; GPU 0 of each sends to GPU 1 of the other
+/// at 10 GB/s and 5 us.
+std::shared_ptr<const Topology> two_chassis() {
+  TopologyData data;
+  data.name = "two-chassis";
+  data.nodes = std::vector<Node>(8);
+  for (int a = 0; a < 8; ++a) {
+    data.nodes[static_cast<std::size_t>(a)].chassis = a / 4;
+    for (int b = a / 4 * 4; b < a / 4 * 4 + 4; ++b) {
+      if (a != b) data.links.push_back({NodeId{a}, NodeId{b}, 100, 1});
+    }
+  }
+  data.links.push_back({NodeId{0}, NodeId{5}, 10, 5});
+  data.links.push_back({NodeId{4}, NodeId{1}, 10, 5});
+  return std::make_shared<const Topology>(data);
+}
+
+SynthesisResult solve(const std::shared_ptr<const Topology>& topology, double bytes,
+                      SolveOptions options = {}) {
+  options.improve_work = 1e4;
+  const Demand demand = make_demand(Collective::allreduce, bytes, topology->num_gpus(), 1);
+  SynthesisResult result = synthesize({topology, demand, options}, {*make_local_communicator()});
+  verify(result.proven);
+  return result;
+}
+
+TEST(Groupings, SendersAndTakersOfTheLinksBetween) {
+  const auto topology = two_chassis();
+  const auto found = groupings_of(*topology, make_demand(Collective::allreduce, 1000, 8, 1));
+  ASSERT_TRUE(found);
+  // Five and one to the sender, and one from the taker.
+  EXPECT_NEAR(found->halves.latency_us, 2 * 7, 1e-9);
+  ASSERT_FALSE(found->others.empty());
+  const Grouping& first = found->others.front();
+  EXPECT_EQ(first.groups, (std::vector<std::vector<GpuId>>{gpus({0, 1, 2, 3}), gpus({4, 5, 6, 7})}));
+  EXPECT_EQ(first.adders, (std::vector<std::vector<GpuId>>{gpus({0}), gpus({4})}));
+  EXPECT_EQ(first.takers, (std::vector<std::vector<GpuId>>{gpus({1}), gpus({5})}));
+  EXPECT_EQ(first.exchanging(), std::vector<std::vector<GpuId>>{gpus({0, 1, 4, 5})});
+  EXPECT_NEAR(first.latency_us, 1 + 5 + 1, 1e-4);
+  EXPECT_FALSE(groupings_of(*topology, make_demand(Collective::allgather, 1000, 8, 1)));
+}
+
+// 1 us to the senders, 5 to the other chassis, 1 from the takers on, and 0.01 + 0.1 + 0.01 us for the bytes
+// of whole buffers.
+TEST(InGroups, SumsPassTheLinksBetweenOnce) {
+  const SynthesisResult result = solve(two_chassis(), 1000);
+  EXPECT_TRUE(result.engine.starts_with("groups/")) << result.engine;
+  EXPECT_LE(result.proven.schedule.finish_us, 7.12 + 1e-3);
+  EXPECT_GE(result.proven.schedule.finish_us, 7.1);
+}
+
+// 19 us one after the other; the links between are busy for 10 of them, and in slices the first is there
+// after 1 us and little more, and the last one goes on in little more than 1.
+TEST(InGroups, SlicesOverlap) {
+  const SynthesisResult result = solve(two_chassis(), 1e5);
+  EXPECT_TRUE(result.engine.starts_with("groups/")) << result.engine;
+  EXPECT_GT(result.proven.demand.num_chunks(), 8U);
+  EXPECT_LE(result.proven.schedule.finish_us, 17.5);
+  EXPECT_GE(result.proven.schedule.finish_us, 17);
+}
+
+TEST(InGroups, HeedsTheChunksThatAreAskedFor) {
+  SolveOptions options;
+  options.chunks = 3;
+  const SynthesisResult result = solve(two_chassis(), 30000, options);
+  EXPECT_EQ(result.proven.demand.chunks_per_contribution(), 3);
+}
+
+// The middle GPU of a line of five is two links from the ends, which are four apart.
+TEST(InGroups, GpusInTheMiddleAddUp) {
+  const auto line = generated("mesh", {{"dims", "5"}});
+  const auto found = groupings_of(*line, make_demand(Collective::allreduce, 1000, 5, 1));
+  ASSERT_TRUE(found);
+  ASSERT_FALSE(found->others.empty());
+  EXPECT_EQ(found->others.front().adders, std::vector<std::vector<GpuId>>{gpus({2})});
+  EXPECT_NEAR(found->others.front().latency_us, found->halves.latency_us / 2, 1e-9);
+  const SynthesisResult result = solve(line, 1000);
+  EXPECT_LE(result.proven.schedule.finish_us, 1.1 * found->others.front().latency_us);
+}
+
+}  // namespace
+}  // namespace rondo::test_grouping
