@@ -16,6 +16,9 @@ namespace {
 
 /// Beyond them tables of all pairs take more memory than anything else of a search.
 constexpr std::size_t kMostGpus = 256;
+/// Beyond so many GPUs they take long in many chunks, for at most so much of the bound.
+constexpr std::size_t kFewGpusOfAlgorithms = 32;
+constexpr double kLittleGain = 1e-3;
 /// Of finish times, what rounding may differ by.
 constexpr double kSame = 1e-9;
 /// With a time limit, of an engine in one chunk, since it goes on to its end.
@@ -40,6 +43,12 @@ bool may_end_before(const EngineInfo& engine, const Problem& problem, double unt
 bool weighs_algorithms(const Problem& problem) {
   return problem.options.engine == "auto" && !problem.start && !problem.sketch &&
          problem.topology->num_gpus() <= kMostGpus;
+}
+
+/// Whether known algorithms could gain little beside what they take.
+bool gain_little(const Problem& problem, const Bounds& bounds, double finish_us) {
+  return problem.topology->num_gpus() > kFewGpusOfAlgorithms &&
+         finish_us <= bounds.best().us * (1 + kLittleGain);
 }
 
 bool is_in_time(const EngineInfo& engine, const Problem& problem, const StopRule& rule) {
@@ -106,7 +115,7 @@ std::vector<Incumbent> known_algorithms(const Problem& problem, const Bounds& bo
   if (!weighs_algorithms(problem)) return all;
   double best_us = found.best.found.schedule->finish_us;
   for (const EngineInfo& engine : engine_registry()) {
-    if (rule.stop(best_us)) break;
+    if (rule.stop(best_us) || gain_little(problem, bounds, best_us)) break;
     if (!is_in_time(engine, problem, rule) || !may_end_before(engine, problem, best_us)) continue;
     const Checkpoints::Prefix names(context.checkpoints(), "known-" + engine.name + "-");
     EngineRunner runner(problem, bounds, tools, context, [](const EngineInfo&) { return false; });

@@ -121,13 +121,19 @@ TEST_F(Survival, AKilledColumnGenerationEndsWithTheScheduleOfAnUndisturbedOne) {
 
 // AllReduce is several searches, one after another, whose states have names of their own.
 TEST_F(Survival, AStoppedAllReduceEndsWithTheScheduleOfAnUndisturbedOne) {
-  const Words solve = split(
-      "solve --topology torus:dims=3x3 --collective allreduce --size 64KB --improve-work 1e4 --output out "
-      "--checkpoint-every 0");
-  succeed(solve);
-  const std::string undisturbed = digest();
-  for (const std::string state : {"spreading-search", "search"}) {
+  const auto solve_of = [](const std::string& problem) {
+    return split("solve --topology " + problem +
+                 " --collective allreduce --improve-work 1e4 --output out --checkpoint-every 0");
+  };
+  const Words large = solve_of("torus:dims=3x3 --size 256KB");
+  const Words small = solve_of("mesh:dims=3x5 --size 64KB");
+  for (const auto& [solve, state] : {std::pair(large, "spreading-search"), std::pair(large, "search"),
+                                     std::pair(small, "groups-1-1-one-spreading-search"),
+                                     std::pair(small, "groups-1-1-any-spreading-search")}) {
     SCOPED_TRACE(state);
+    fs::remove_all(at("out"));
+    succeed(solve);
+    const std::string undisturbed = digest();
     fs::remove_all(at("out"));
     EXPECT_EQ(run_until({.file = state, .signal_number = SIGTERM}, solve).exit_code, 75);
     ASSERT_TRUE(fs::exists(at("out/states"))) << "it ended before the signal";

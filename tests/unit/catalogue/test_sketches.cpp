@@ -59,14 +59,14 @@ TEST(SketchCandidates, AreMadeOfNicsAndGroups) {
   EXPECT_TRUE(sketch_candidates(Topology(std::move(data))).empty());  // of no node
 }
 
-/// Over one GPU a NIC, recursive doubling sends less between the nodes.
+// Where all GPUs send to their likes alone, a search with little work finds what it misses on all links.
 TEST(CatalogueSketches, AreTriedAndTheBestIsCarriedBackOntoTheWholeFabric) {
   std::string pattern = (fs::temp_directory_path() / "rondo-sketches-XXXXXX").string();
   const fs::path root = mkdtemp(pattern.data());
   const auto alone = make_local_communicator();
   const auto topology = std::make_shared<const Topology>(two_nodes());
   BuildTask task{
-      .topology = topology, .series = {{fingerprint(*topology), Collective::allreduce}}, .sizes = {16e3}};
+      .topology = topology, .series = {{fingerprint(*topology), Collective::broadcast}}, .sizes = {8192}};
   task.options.solve.improve_work = 1e3;
   const auto cell_in = [&](const std::string& name) {
     const Folder folder = Folder::open_or_make(root / name);
@@ -77,11 +77,11 @@ TEST(CatalogueSketches, AreTriedAndTheBestIsCarriedBackOntoTheWholeFabric) {
   };
   const Cell without = cell_in("without");
   EXPECT_EQ(without.sketch, "");
-  task.options.sketches = 2;
+  task.options.sketches = 4;
   const Cell with = cell_in("with");
-  EXPECT_EQ(with.sketch, "2 NICs, own group: 0>0 2>2");
+  EXPECT_EQ(with.sketch, "all GPUs, own group: 0>0 1>1 2>2 3>3");
   EXPECT_EQ(with.way, Way::solved);
-  EXPECT_LT(with.finish_us, 0.95 * without.finish_us);
+  EXPECT_LT(with.finish_us, 0.99 * without.finish_us);
   EXPECT_EQ(with.bound->us, without.bound->us);  // of the whole fabric
   const Folder folder = Folder::open(root / "with");
   EXPECT_EQ(fingerprint(folder.schedule(with.schedule)->topology), fingerprint(*topology));
