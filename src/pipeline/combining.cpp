@@ -251,12 +251,13 @@ class AllReduction {
   }
 
   template <class Solve>
-  void try_parts(const Solve& solve) {
+  void try_parts(const Solve& solve, bool others_follow = false) {
     std::optional<Incumbent> found;
     try {
       found = solve();
     } catch (const Error& error) {
-      if (!takes_note_of_fault(error)) throw;
+      const bool is_left_out = others_follow && error.code() == ExitCode::unavailable;
+      if (!is_left_out && !takes_note_of_fault(error)) throw;
     }
     if (!found) return;
     const SynthesisResult::Candidate candidate{found->engine, found->chunks,
@@ -270,15 +271,18 @@ class AllReduction {
     const bool is_auto = problem_.options.engine == "auto";
     const auto groupings = is_auto ? groupings_of(*problem_.topology, problem_.demand) : std::nullopt;
     if (!groupings) return try_halves();
+    // Where messages cost, each step of each part is one more, which gained nothing anywhere.
+    const std::size_t most =
+        problem_.topology->has_message_costs() ? 0 : std::min(groupings->others.size(), kMostGroupings);
     std::size_t tried = 0;
     const auto try_groups = [&](double before_us) {
-      for (; tried < std::min(groupings->others.size(), kMostGroupings); ++tried) {
+      for (; tried < most; ++tried) {
         const Grouping& grouping = groupings->others[tried];
         if (grouping.latency_us < kLeastLatency * std::max(grouping.about_us, bounds_.best().us)) continue;
         if (grouping.about_us >= std::min(finish_us(), before_us) || is_within(kNothingBetter)) return;
-        try_parts([&] { return solve_in_groups(problem_, grouping, false, context_); });
+        try_parts([&] { return solve_in_groups(problem_, grouping, false, context_); }, true);
         if (grouping.groups.size() == 1 && problem_.options.chunks == 0)
-          try_parts([&] { return solve_in_groups(problem_, grouping, true, context_); });
+          try_parts([&] { return solve_in_groups(problem_, grouping, true, context_); }, true);
       }
     };
     try_groups(groupings->halves.about_us);
