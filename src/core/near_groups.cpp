@@ -1,7 +1,6 @@
 #include "rondo/core/near_groups.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <utility>
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "rondo/core/demand_shapes.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/near_groups.hpp"
@@ -20,20 +21,24 @@ namespace {
 using Groups = std::vector<std::vector<GpuId>>;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+/// Beyond them tables of all pairs take long, and bytes count more than latency.
+constexpr std::size_t kMostGpusInGroups = 256;
 /// Distances that differ by less are taken for equal.
 constexpr double kSameDistance = 1e-9;
 /// Sets of GPUs in the middle, by how far the others are from them.
 constexpr std::size_t kMostCentres = 4;
+/// What counts, as measured, of the time for the bytes: of steps that are not the longest one, in slices; of
+/// halves, where much of it passes while latencies do; of GPUs in the middle, around which links are full.
+constexpr double kShareOfSteps = 0.5;
+constexpr double kShareOfHalves = 0.35;
+constexpr double kShareOfCentres = 1.2;
 /// Of the bytes: takes next to no time.
 constexpr double kNextToNothing = 1e-6;
 
-bool is_plain(const Demand& demand) {
-  const Contribution& first = demand.contributions().front();
-  const auto is_alike = [&](const Contribution& c) {
-    return c.reduce && c.held.empty() && c.ready_us == 0 && c.source_ready_us.empty() &&
-           c.sources == first.sources && c.destinations == c.sources;
-  };
-  return first.sources.size() >= 2 && std::ranges::all_of(demand.contributions(), is_alike);
+bool is_on_time(const Demand& demand) {
+  return std::ranges::all_of(demand.contributions(), [](const Contribution& c) {
+    return c.ready_us == 0 && c.source_ready_us.empty();
+  });
 }
 
 std::vector<int> prime_factors(std::size_t count) {
@@ -229,10 +234,14 @@ class Grouper {
     const std::optional<Takes> exchanges = exchange_takes(grouping);
     if (!exchanges) return std::nullopt;
     grouping.latency_us = gathers.latency_us + exchanges->latency_us + spreads.latency_us;
-    // Slices overlap, but not wholly: half of what is not the longest step's counts.
-    const double longest_us = std::max({gathers.bytes_us, exchanges->bytes_us, spreads.bytes_us});
-    grouping.about_us =
-        grouping.latency_us + (gathers.bytes_us + exchanges->bytes_us + spreads.bytes_us + longest_us) / 2;
+    double bytes_us = gathers.bytes_us + exchanges->bytes_us + spreads.bytes_us;
+    if (grouping.groups.size() > 1) {
+      const double longest_us = std::max({gathers.bytes_us, exchanges->bytes_us, spreads.bytes_us});
+      bytes_us = kShareOfSteps * bytes_us + (1 - kShareOfSteps) * longest_us;
+    } else {
+      bytes_us *= grouping.num_parts() == std::ssize(members_) ? kShareOfHalves : kShareOfCentres;
+    }
+    grouping.about_us = grouping.latency_us + bytes_us;
     return grouping;
   }
 
@@ -292,7 +301,8 @@ std::vector<std::vector<GpuId>> Grouping::exchanging() const {
 }
 
 std::optional<Groupings> groupings_of(const Topology& topology, const Demand& demand) {
-  if (!is_plain(demand)) return std::nullopt;
+  if (!is_plain_all_reduce(demand) || !is_on_time(demand) || topology.num_gpus() > kMostGpusInGroups)
+    return std::nullopt;
   return Grouper(topology, demand).run();
 }
 

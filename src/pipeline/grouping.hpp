@@ -35,7 +35,7 @@ struct Groupings {
   std::vector<Grouping> others = {};
 };
 
-/// Nothing where other sums are asked.
+/// Nothing where other sums are asked, some come late, or there are more than 256 GPUs.
 std::optional<Groupings> groupings_of(const Topology& topology, const Demand& demand);
 
 }  // namespace rondo

@@ -11,7 +11,7 @@
 #include "rondo/core/units.hpp"
 #include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/exchange.hpp"
-#include "shapes.hpp"
+#include "rondo/core/demand_shapes.hpp"
 
 /// AllReduce of small buffers, in which latencies count: sums of the whole buffer go both ways at once.
 namespace rondo {

@@ -12,7 +12,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/engines/plain_allgather.hpp"
-#include "shapes.hpp"
+#include "rondo/core/demand_shapes.hpp"
 #include "task_scheduler.hpp"
 
 namespace rondo {

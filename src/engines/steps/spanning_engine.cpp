@@ -12,7 +12,7 @@
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/engines/engine_row.hpp"
-#include "shapes.hpp"
+#include "rondo/core/demand_shapes.hpp"
 #include "spanning_packing.hpp"
 #include "task_scheduler.hpp"
 

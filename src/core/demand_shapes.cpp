@@ -1,4 +1,4 @@
-#include "shapes.hpp"
+#include "rondo/core/demand_shapes.hpp"
 
 #include <algorithm>
 #include <set>
