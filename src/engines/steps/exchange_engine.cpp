@@ -6,12 +6,12 @@
 #include <memory>
 #include <optional>
 
+#include "rondo/core/demand_shapes.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/exchange.hpp"
-#include "rondo/core/demand_shapes.hpp"
 
 /// AllReduce of small buffers, in which latencies count: sums of the whole buffer go both ways at once.
 namespace rondo {

@@ -9,10 +9,10 @@
 
 #include "dealing.hpp"
 #include "gpu_paths.hpp"
+#include "rondo/core/demand_shapes.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/engines/plain_allgather.hpp"
-#include "rondo/core/demand_shapes.hpp"
 #include "task_scheduler.hpp"
 
 namespace rondo {

@@ -9,10 +9,10 @@
 
 #include "dealing.hpp"
 #include "even_rates.hpp"
+#include "rondo/core/demand_shapes.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/engines/engine_row.hpp"
-#include "rondo/core/demand_shapes.hpp"
 #include "spanning_packing.hpp"
 #include "task_scheduler.hpp"
 

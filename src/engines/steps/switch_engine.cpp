@@ -5,10 +5,10 @@
 #include <memory>
 #include <optional>
 
+#include "rondo/core/demand_shapes.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/engines/engine_row.hpp"
-#include "rondo/core/demand_shapes.hpp"
 #include "task_scheduler.hpp"
 
 /// AllReduce in which switches add and copy (NVLink SHARP, InfiniBand SHARP): within each chassis sums come
