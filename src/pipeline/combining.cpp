@@ -208,12 +208,9 @@ class AllReduction {
       try_quick_ones(anew);
       if (is_within(kNothingBetter)) return;
     }
-    if (problem_.halves) {
-      keep_better(of_halves_there());
-    } else if (is_asked(problem_, false) && !problem_.topology->has_bandwidth_steps()) {
-      // Sums are transposed in halves, which bandwidth that changes does not allow.
-      try_in_parts();
-    }
+    if (problem_.halves) keep_better(of_halves_there());
+    // Sums are transposed in halves and groups, which bandwidth that changes does not allow.
+    if (is_asked(problem_, false) && !problem_.topology->has_bandwidth_steps()) try_in_parts();
     const double near = problem_.topology->num_gpus() > kManyGpus ? kNearEnoughOfMany : kNearEnough;
     const bool is_tried = problem_.start && !is_auto;
     if (is_asked(problem_, true) && !is_tried && !is_within(near))
@@ -270,7 +267,8 @@ class AllReduction {
   void try_in_parts() {
     const bool is_auto = problem_.options.engine == "auto";
     const auto groupings = is_auto ? groupings_of(*problem_.topology, problem_.demand) : std::nullopt;
-    if (!groupings) return try_halves();
+    const bool are_halves_there = problem_.halves != nullptr;
+    if (!groupings) return are_halves_there ? void() : try_halves();
     // Where messages cost, each step of each part is one more, which gained nothing anywhere.
     const std::size_t most =
         problem_.topology->has_message_costs() ? 0 : std::min(groupings->others.size(), kMostGroupings);
@@ -286,7 +284,8 @@ class AllReduction {
       }
     };
     try_groups(groupings->halves.about_us);
-    if (groupings->halves.latency_us < finish_us() && !is_within(kNothingBetter)) try_halves();
+    if (!are_halves_there && groupings->halves.latency_us < finish_us() && !is_within(kNothingBetter))
+      try_halves();
     try_groups(kInfinity);
   }
 
