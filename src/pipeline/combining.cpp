@@ -8,30 +8,21 @@
 #include <optional>
 #include <utility>
 
-#include "chunk_counts.hpp"
-#include "grouped_sums.hpp"
 #include "grouping.hpp"
-#include "mirrored_sums.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/retiming.hpp"
 #include "rondo/core/transposition.hpp"
-#include "rondo/pipeline/halves.hpp"
 #include "rondo/pipeline/kept_schedule.hpp"
 #include "rondo/pipeline/registry.hpp"
+#include "sums_in_parts.hpp"
 
 namespace rondo {
 namespace {
 
-/// Of the time that is left: for the first half, then for the second.
-constexpr double kShareOfSpreading = 0.3;
-/// The same of groups, of which several are tried; and so many at most.
-constexpr double kShareOfGroups = 0.1;
+/// Ways to group GPUs that are tried at most.
 constexpr std::size_t kMostGroupings = 3;
-constexpr int kMostSlices = 64;
-/// Of local search, since slices overlap.
-constexpr double kShareOfImprovement = 0.2;
 /// Of the time that groups take: where latency is less, it is the bytes that count.
 constexpr double kLeastLatency = 0.15;
 /// Before both, for engines that go first.
@@ -44,109 +35,6 @@ constexpr std::size_t kManyGpus = 64;
 /// What halves do not better by enough for their time: algorithms in many chunks, of which more would come as
 /// near, for as many more sends.
 constexpr double kNothingBetter = 5e-4;
-
-/// The problem of a half; whole numbers of chunks a part only.
-std::optional<Problem> half(const Problem& problem, const Demand& demand, int parts, double share,
-                            const RunContext& context) {
-  Problem half{problem.topology, demand, problem.options, nullptr, problem.sketch};
-  SolveOptions& options = half.options;
-  if (options.chunks % parts != 0) return std::nullopt;
-  options.chunks /= parts;
-  options.steps /= 2;
-  options.step_rounds /= 2;
-  if (options.time_limit_s) {
-    const double now_s = context.seconds();
-    options.time_limit_s = now_s + share * std::max(0.0, *options.time_limit_s - now_s);
-  }
-  return half;
-}
-
-/// What a schedule of sums for several is made of, and how.
-struct Parts {
-  Demand gathering;
-  Demand spreading;
-  int number = 0;    ///< of a contribution
-  std::string name;  ///< before the engines' names
-  double share = 0;  ///< of the time that is left, for what spreads
-  /// In so many chunks a part, from the sends of the sums and what spreads them; nothing where that does not
-  /// work.
-  std::function<std::optional<GroupedSchedule>(int chunks, std::vector<Send> sums,
-                                               const ProvenSchedule& spread)>
-      join = nullptr;
-};
-
-/// Collective.
-std::optional<Incumbent> solve_in_parts(const Problem& problem, const Parts& parts,
-                                        const RunContext& context) {
-  const auto spreading = half(problem, parts.spreading, parts.number, parts.share, context);
-  if (!spreading) return std::nullopt;
-  const SynthesisResult spread = [&] {
-    const Checkpoints::Prefix names(context.checkpoints(), "spreading-");
-    return synthesize(*spreading, context);
-  }();
-  const int chunks = spread.proven.demand.chunks_per_contribution();
-
-  Incumbent best{.engine = parts.name + "/" + spread.engine, .seed = spread.seed};
-  best.found.metrics = spread.metrics;
-  best.found.limits_hit = spread.limits_hit;
-  std::optional<std::vector<Send>> sums =
-      mirrored(*problem.topology, parts.gathering.with_chunks(chunks), spread.proven);
-  if (!sums) {
-    auto gathering = *half(problem, parts.gathering, parts.number, 1.5 * parts.share, context);
-    gathering.options.chunks = chunks;
-    const Checkpoints::Prefix names(context.checkpoints(), "gathering-");
-    SynthesisResult gathered = synthesize(gathering, context);
-    best.engine += "+" + gathered.engine;
-    std::ranges::copy(gathered.limits_hit, std::back_inserter(best.found.limits_hit));
-    sums = std::move(gathered.proven.schedule.sends);
-  }
-  auto joined = parts.join(chunks, *std::move(sums), spread.proven);
-  if (!joined) return std::nullopt;
-  best.found.schedule = std::move(joined->schedule);
-  best.chunks = joined->chunks;
-  best.is_replayed = true;
-  return best;
-}
-
-/// Collective.
-std::optional<Incumbent> solve_in_halves(const Problem& problem, const RunContext& context) {
-  const std::optional<Halves> halves = halves_of(problem.demand);
-  if (!halves) return std::nullopt;
-  const auto join = [&](int chunks, std::vector<Send> sums, const ProvenSchedule& spread) {
-    const int all = chunks * halves->parts;
-    return GroupedSchedule{one_after_the_other(*problem.topology, problem.demand.with_chunks(all),
-                                               std::move(sums), spread, "two halves"),
-                           all};
-  };
-  return solve_in_parts(
-      problem, {halves->gathering, halves->spreading, halves->parts, "halves", kShareOfSpreading, join},
-      context);
-}
-
-/// Collective. Unless chunks are asked for, slices follow of one chunk a part, or, with `in_any`, of as many
-/// as are best without them.
-std::optional<Incumbent> solve_in_groups(const Problem& problem, const Grouping& grouping, bool in_any,
-                                         const RunContext& context) {
-  const int parts = grouping.num_parts();
-  Problem few = problem;
-  int slices = 1;
-  if (problem.options.chunks == 0) {
-    if (!in_any) few.options.chunks = parts;
-    slices = std::min(kMostSlices, most_chunks_of_improvement(problem.demand, problem.options) / parts);
-  }
-  few.options.improve_work *= kShareOfImprovement;
-  const auto join = [&](int chunks, std::vector<Send> sums, const ProvenSchedule& spread) {
-    return in_groups(*problem.topology, problem.demand, grouping, chunks, slices, problem.options.concurrency,
-                     std::move(sums), spread.schedule.sends);
-  };
-  const Checkpoints::Prefix names(
-      context.checkpoints(),
-      fmt::format("groups-{}-{}-{}-", grouping.groups.size(), parts, in_any ? "any" : "one"));
-  return solve_in_parts(few,
-                        {gathering(problem.demand, grouping), spreading(problem.demand, grouping), parts,
-                         "groups", kShareOfGroups, join},
-                        context);
-}
 
 bool is_asked(const Problem& problem, bool combines) {
   const EngineInfo& engine = find_engine_or_auto(problem.options.engine);
@@ -268,7 +156,10 @@ class AllReduction {
     const bool is_auto = problem_.options.engine == "auto";
     const auto groupings = is_auto ? groupings_of(*problem_.topology, problem_.demand) : std::nullopt;
     const bool are_halves_there = problem_.halves != nullptr;
-    if (!groupings) return are_halves_there ? void() : try_halves();
+    if (!groupings) {
+      if (!are_halves_there) try_halves();
+      return;
+    }
     // Where messages cost, each step of each part is one more, which gained nothing anywhere.
     const std::size_t most =
         problem_.topology->has_message_costs() ? 0 : std::min(groupings->others.size(), kMostGroupings);
