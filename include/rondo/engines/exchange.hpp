@@ -42,7 +42,7 @@ struct ExchangeLevels {
 };
 
 /// Of `tried` radices those that end first, with members in the order given and, where all chunks have the
-/// same members, in that of their nearness. Limited by the messages weighed.
+/// same members and these are in no pairs, in that of their nearness. Limited by the messages weighed.
 std::optional<ExchangeLevels> best_levels(const ExchangeProblem& problem,
                                           std::vector<std::vector<int>> tried);
 

@@ -28,7 +28,7 @@ std::optional<ExchangeLevels> best_levels(const ExchangeProblem& problem,
   for (const std::vector<int>& radices : tried) {
     if (work > kMostTried) break;
     offer(radices, problem.members);
-    if (problem.members.size() > 1) continue;
+    if (problem.members.size() > 1 || problem.in_pairs) continue;
     const std::vector<GpuId>& members = problem.members.front();
     auto near = ordered_by_nearness(problem.hops, members, radices, problem.demand.bytes(ChunkId{0}));
     if (near && *near != members) offer(radices, {*std::move(near)});
