@@ -160,9 +160,7 @@ class AllReduction {
       if (!are_halves_there) try_halves();
       return;
     }
-    // Where messages cost, each step of each part is one more, which gained nothing anywhere.
-    const std::size_t most =
-        problem_.topology->has_message_costs() ? 0 : std::min(groupings->others.size(), kMostGroupings);
+    const std::size_t most = std::min(groupings->others.size(), kMostGroupings);
     std::size_t tried = 0;
     const auto try_groups = [&](double before_us) {
       for (; tried < most; ++tried) {

@@ -11,6 +11,7 @@
 #include "rondo/core/demand_shapes.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/late_sums.hpp"
 #include "rondo/core/near_groups.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/engines/exchange.hpp"
@@ -34,12 +35,6 @@ constexpr double kShareOfHalves = 0.35;
 constexpr double kShareOfCentres = 1.2;
 /// Of the bytes: takes next to no time.
 constexpr double kNextToNothing = 1e-6;
-
-bool is_on_time(const Demand& demand) {
-  return std::ranges::all_of(demand.contributions(), [](const Contribution& c) {
-    return c.ready_us == 0 && c.source_ready_us.empty();
-  });
-}
 
 std::vector<int> prime_factors(std::size_t count) {
   std::vector<int> factors;
@@ -75,9 +70,12 @@ class Grouper {
   }
 
   Groupings run() {
-    add_centres();
-    add_chassis();
-    add_near_ones();
+    // Where messages cost, each step of each part is one more, which gained nothing anywhere.
+    if (!topology_.has_message_costs()) {
+      add_centres();
+      add_chassis();
+      add_near_ones();
+    }
     std::ranges::stable_sort(found_, {}, &Grouping::about_us);
     return {*weighed({{members_}, {members_}, {members_}}), std::move(found_)};
   }
@@ -301,7 +299,7 @@ std::vector<std::vector<GpuId>> Grouping::exchanging() const {
 }
 
 std::optional<Groupings> groupings_of(const Topology& topology, const Demand& demand) {
-  if (!is_plain_all_reduce(demand) || !is_on_time(demand) || topology.num_gpus() > kMostGpusInGroups)
+  if (!is_plain_all_reduce(demand) || has_late_sums(demand) || topology.num_gpus() > kMostGpusInGroups)
     return std::nullopt;
   return Grouper(topology, demand).run();
 }
