@@ -29,11 +29,16 @@ void write_metric(const Hdf5GroupWriter& group, const MetricCertificate& metric)
   group.put_array("shares_length", columns.share, "");
 }
 
+std::vector<std::int64_t> numbers_of(const std::vector<GpuId>& gpus) {
+  std::vector<std::int64_t> numbers;
+  for (const GpuId g : gpus) numbers.push_back(g.value);
+  return numbers;
+}
+
 void write_knowledge(const Hdf5GroupWriter& group, const KnowledgeCertificate& knowledge) {
   group.put(knowledge.backwards ? "source" : "destination", std::int64_t{knowledge.gpu.value});
-  std::vector<std::int64_t> sources;
-  for (const GpuId g : knowledge.sources) sources.push_back(g.value);
-  group.put_array(knowledge.backwards ? "destinations" : "sources", sources, H5T_STD_I32LE);
+  group.put_array(knowledge.backwards ? "destinations" : "sources", numbers_of(knowledge.sources),
+                  H5T_STD_I32LE);
   RaggedColumn sets{.index = {0}};
   for (const std::vector<NodeId>& set : knowledge.sets) {
     std::vector<std::int64_t> row;
@@ -84,6 +89,21 @@ MetricCertificate read_metric(const Hdf5GroupReader& group) {
   columns.place = group.integers("shares_place");
   columns.share = group.numbers("shares_length");
   return to_metric(columns);
+}
+
+TimeCutCertificate read_time_cut(const Hdf5GroupReader& group) {
+  const bool backwards = group.has_attribute("source");
+  const char* gpu = backwards ? "source" : "destination";
+  TimeCutCertificate cut{.gpu = to_id<GpuId>(group, gpu, group.integer(gpu)),
+                         .alpha_us = group.numbers("alpha_us"),
+                         .backwards = backwards};
+  const bool counts = !backwards && group.has_link("sources");
+  if (counts) {
+    cut.sources = to_ids<GpuId>(group, "sources", group.integers("sources"));
+    if (cut.sources.empty()) group.refuse("sources", "has to name a GPU where it is given");
+  }
+  group.check_members({"kind", gpu, "alpha_us", counts ? "sources" : gpu});
+  return cut;
 }
 
 KnowledgeCertificate read_knowledge(const Hdf5GroupReader& group) {
@@ -165,6 +185,8 @@ void write_certificate(const Hdf5GroupWriter& group, const Certificate& certific
                         [&](const TimeCutCertificate& cut) {
                           group.put(cut.backwards ? "source" : "destination", std::int64_t{cut.gpu.value});
                           group.put_array("alpha_us", cut.alpha_us, "us");
+                          if (!cut.sources.empty())
+                            group.put_array("sources", numbers_of(cut.sources), H5T_STD_I32LE);
                         },
                         [&](const PricesCertificate& prices) { write_prices(group, prices); },
                         [&](const KnowledgeCertificate& knowledge) { write_knowledge(group, knowledge); },
@@ -197,14 +219,7 @@ Certificate read_certificate(const Hdf5GroupReader& group) {
     partition.enter = side == "enter";
     return partition;
   }
-  if (kind == "time_cut") {
-    const bool backwards = group.has_attribute("source");
-    const char* gpu = backwards ? "source" : "destination";
-    group.check_members({"kind", gpu, "alpha_us"});
-    return TimeCutCertificate{.gpu = to_id<GpuId>(group, gpu, group.integer(gpu)),
-                              .alpha_us = group.numbers("alpha_us"),
-                              .backwards = backwards};
-  }
+  if (kind == "time_cut") return read_time_cut(group);
   if (kind == "prices") {
     group.check_members({"kind", "from_us", "until_us", "place", "price"});
     return read_prices(group);

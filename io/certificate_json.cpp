@@ -76,9 +76,36 @@ KnowledgeCertificate read_knowledge(const JsonObject& object) {
   return knowledge;
 }
 
+Json gpus_to_json(const std::vector<GpuId>& gpus) {
+  Json numbers = Json::array();
+  for (const GpuId g : gpus) numbers.push_back(g.value);
+  return numbers;
+}
+
+TimeCutCertificate read_time_cut(const JsonObject& object) {
+  const bool backwards = object.has("source");
+  const char* gpu = backwards ? "source" : "destination";
+  TimeCutCertificate cut{.gpu = GpuId(static_cast<std::int32_t>(object.integer(gpu))),
+                         .alpha_us = object.numbers("alpha_us"),
+                         .backwards = backwards};
+  const bool counts = !backwards && object.has("sources");
+  if (counts) {
+    cut.sources = to_ids<GpuId>(object.integers("sources"));
+    if (cut.sources.empty()) object.refuse("sources has to name a GPU where it is given");
+  }
+  object.check_keys({"kind", gpu, "alpha_us", counts ? "sources" : gpu});
+  return cut;
+}
+
+Json time_cut_to_json(const TimeCutCertificate& cut) {
+  Json json{{"kind", "time_cut"},
+            {cut.backwards ? "source" : "destination", cut.gpu.value},
+            {"alpha_us", cut.alpha_us}};
+  if (!cut.sources.empty()) json["sources"] = gpus_to_json(cut.sources);
+  return json;
+}
+
 Json knowledge_to_json(const KnowledgeCertificate& knowledge) {
-  Json sources = Json::array();
-  for (const GpuId g : knowledge.sources) sources.push_back(g.value);
   Json sets = Json::array();
   for (const std::vector<NodeId>& set : knowledge.sets) {
     Json nodes = Json::array();
@@ -87,7 +114,7 @@ Json knowledge_to_json(const KnowledgeCertificate& knowledge) {
   }
   return Json{{"kind", "knowledge"},
               {knowledge.backwards ? "source" : "destination", knowledge.gpu.value},
-              {knowledge.backwards ? "destinations" : "sources", std::move(sources)},
+              {knowledge.backwards ? "destinations" : "sources", gpus_to_json(knowledge.sources)},
               {"sets", std::move(sets)},
               {"times_us", knowledge.times_us}};
 }
@@ -162,14 +189,7 @@ Certificate read_certificate(const JsonObject& object) {
     partition.enter = side == "enter";
     return partition;
   }
-  if (kind == "time_cut") {
-    const bool backwards = object.has("source");
-    const char* gpu = backwards ? "source" : "destination";
-    object.check_keys({"kind", gpu, "alpha_us"});
-    return TimeCutCertificate{.gpu = GpuId(static_cast<std::int32_t>(object.integer(gpu))),
-                              .alpha_us = object.numbers("alpha_us"),
-                              .backwards = backwards};
-  }
+  if (kind == "time_cut") return read_time_cut(object);
   if (kind == "prices") {
     object.check_keys({"kind", "from_us", "until_us", "place", "price"});
     return read_prices(object);
@@ -200,11 +220,7 @@ Json certificate_to_json(const Certificate& certificate) {
                                {"part", partition.part},
                                {"side", partition.enter ? "enter" : "leave"}};
                  },
-                 [](const TimeCutCertificate& cut) {
-                   return Json{{"kind", "time_cut"},
-                               {cut.backwards ? "source" : "destination", cut.gpu.value},
-                               {"alpha_us", cut.alpha_us}};
-                 },
+                 [](const TimeCutCertificate& cut) { return time_cut_to_json(cut); },
                  [](const PricesCertificate& prices) { return prices_to_json("prices", prices); },
                  [](const KnowledgeCertificate& knowledge) { return knowledge_to_json(knowledge); },
                  [](const JointCutsCertificate& joint) { return joint_cuts_to_json(joint); }},

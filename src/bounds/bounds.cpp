@@ -180,6 +180,15 @@ void add_time_cut(const Instance& instance, const Symmetry& symmetry, double lat
   if (found) bounds.push_back(std::move(*found));
 }
 
+/// Of sums that several want: what time cuts take for one byte are several where they are not added up yet.
+void add_counted_cut(const Instance& instance, const Symmetry& symmetry, const Deadline& deadline,
+                     std::vector<LowerBound>& bounds) {
+  const Topology& topology = *instance.topology;
+  auto found = find_counted_cut(topology, instance.demand, symmetry, best_cut_sets(topology, bounds),
+                                best_of(bounds), deadline);
+  if (found) bounds.push_back(std::move(*found));
+}
+
 /// The symmetry of the links alone is not always one of what they share.
 Symmetry symmetry_of_all(const Instance& instance, const Symmetry& of_links, bool use_symmetry) {
   const Topology& topology = *instance.topology;
@@ -299,6 +308,8 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
   if (instance.demand.is_unicast()) add_metric(links_only, instance, deadline, found);
   if (is_packed(instance)) add_prices_of_trees(instance, tools, deadline, found);
   add_time_cut(instance, symmetry, latency_us, deadline, found.all);
+  if (instance.demand.kind() == DemandKind::all_reduction && latency_us > 0)
+    add_counted_cut(instance, symmetry, deadline, found.all);
   if (instance.demand.is_unicast() && !found.all.empty())
     add_prices(instance, tools, symmetry, use_symmetry, latency_us, deadline, found.all);
   if (!found.all.empty()) add_joint_cuts(instance, tools, symmetry, use_symmetry, deadline, found.all);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "price_grid.hpp"
+#include "rondo/core/hop_timing.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 
@@ -162,6 +163,29 @@ TimedNetwork::TimedNetwork(const Topology& of) : topology(&of) {
     is_exact = false;
     for (const LinkId l : group->links) bytes_per_us[l.index()] *= share;
   }
+}
+
+TimedNetwork::TimedNetwork(const Topology& of, const std::vector<TimedSource>& sources) : TimedNetwork(of) {
+  const std::vector<std::vector<double>> times_us = contribution_times(of, sources);
+  is_exact = false;
+  for (const Link& link : of.links()) {
+    std::vector<double>& from_us = counted_from_us.emplace_back(times_us[link.src.index()]);
+    for (double& us : from_us) us += message_us_of(of, link);
+  }
+}
+
+double TimedNetwork::carried(std::size_t link, double from_us, double until_us) const {
+  if (counted_from_us.empty()) {
+    const Link& of = topology->links()[link];
+    return of.bandwidth_steps.empty() ? bytes_per_us[link] * (until_us - from_us)
+                                      : passing_bytes(of, from_us, until_us);
+  }
+  double counted_us = 0;
+  for (const double us : counted_from_us[link]) {
+    if (us >= until_us) break;
+    counted_us += until_us - std::max(us, from_us);
+  }
+  return bytes_per_us[link] * counted_us;
 }
 
 QuickestFlow quickest_flow(const TimedNetwork& network, const std::vector<const Supply*>& supplies,

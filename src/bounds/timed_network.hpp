@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rondo/core/collective.hpp"
+#include "rondo/core/contribution_times.hpp"
 #include "rondo/core/topology.hpp"
 
 namespace rondo {
@@ -18,6 +19,11 @@ struct Supply {
 /// What links carry, as time cuts count it: bytes may be split and copied at will, and wait anywhere.
 struct TimedNetwork {
   explicit TimedNetwork(const Topology& topology);
+  /// Each byte counts as often as it may be the sum of contributions of `sources` when it leaves.
+  TimedNetwork(const Topology& topology, const std::vector<TimedSource>& sources);
+
+  /// Bytes that the link carries from one time to another.
+  double carried(std::size_t link, double from_us, double until_us) const;
 
   const Topology* topology;
   std::vector<double> delay_us;  ///< per link; message costs are part of it where transfers begin
@@ -25,6 +31,8 @@ struct TimedNetwork {
   /// the figure, which is right while all are in use.
   std::vector<double> bytes_per_us;
   bool is_exact = true;  ///< no group was shared out and no bandwidth changes
+  /// Per link where contributions are counted, else empty: from when on a byte counts once, twice, ...
+  std::vector<std::vector<double>> counted_from_us = {};
 };
 
 /// The time before which data cannot all be at one GPU, and what proves it.

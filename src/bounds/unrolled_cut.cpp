@@ -4,7 +4,6 @@
 #include <cmath>
 #include <map>
 
-#include "rondo/core/hop_timing.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/graph/digraph.hpp"
@@ -51,12 +50,6 @@ double grid_step(const std::vector<double>& delay_us, double extent_us) {
     if (lost <= kTolerance * all) break;
   }
   return best_us;
-}
-
-/// Bytes that a link carries in [from_us, until_us).
-double carried(const Link& link, double bytes_per_us, double from_us, double until_us) {
-  return link.bandwidth_steps.empty() ? bytes_per_us * (until_us - from_us)
-                                      : passing_bytes(link, from_us, until_us);
 }
 
 class Unrolled {
@@ -179,8 +172,7 @@ class Unrolled {
         if (layer >= to.end) break;
         head = to.at(layer);
       }
-      add(from.at(i), head,
-          carried(link, network_.bytes_per_us[l], times_us_[i] + message_us, times_us_[i + 1] + message_us));
+      add(from.at(i), head, network_.carried(l, times_us_[i] + message_us, times_us_[i + 1] + message_us));
     }
   }
 

@@ -52,6 +52,10 @@ struct Summary {
                        1 + *std::ranges::max_element(c.part));
   }
   std::string operator()(const TimeCutCertificate& c) const {
+    if (!c.sources.empty()) {
+      return fmt::format("contributions of {} GPUs that GPU {} wants, over {} nodes and time",
+                         c.sources.size(), c.gpu.value, c.alpha_us.size());
+    }
     return fmt::format("what GPU {} {}, over {} nodes and time", c.gpu.value, c.backwards ? "has" : "wants",
                        c.alpha_us.size());
   }

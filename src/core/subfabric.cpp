@@ -135,9 +135,11 @@ Certificate Subfabric::certificate_inside(const Certificate& certificate) const 
     return inside;
   }
   if (const auto* time_cut = std::get_if<TimeCutCertificate>(&certificate)) {
-    return TimeCutCertificate{.gpu = place_in(members_, time_cut->gpu),
+    TimeCutCertificate inside{.gpu = place_in(members_, time_cut->gpu),
                               .alpha_us = times_inside(time_cut->alpha_us),
                               .backwards = time_cut->backwards};
+    for (const GpuId g : time_cut->sources) inside.sources.push_back(place_in(members_, g));
+    return inside;
   }
   if (const auto* prices = std::get_if<PricesCertificate>(&certificate)) return prices_inside(*prices);
   if (const auto* joint = std::get_if<JointCutsCertificate>(&certificate)) {
@@ -189,9 +191,11 @@ Certificate Subfabric::certificate_of_whole(const Certificate& certificate) cons
     return whole;
   }
   if (const auto* time_cut = std::get_if<TimeCutCertificate>(&certificate)) {
-    return TimeCutCertificate{.gpu = members_[time_cut->gpu.index()],
-                              .alpha_us = times_of_whole(time_cut->alpha_us),
-                              .backwards = time_cut->backwards};
+    TimeCutCertificate whole{.gpu = members_[time_cut->gpu.index()],
+                             .alpha_us = times_of_whole(time_cut->alpha_us),
+                             .backwards = time_cut->backwards};
+    for (const GpuId g : time_cut->sources) whole.sources.push_back(members_[g.index()]);
+    return whole;
   }
   if (const auto* prices = std::get_if<PricesCertificate>(&certificate)) return prices_of_whole(*prices);
   if (const auto* joint = std::get_if<JointCutsCertificate>(&certificate)) {

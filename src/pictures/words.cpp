@@ -106,13 +106,19 @@ std::string words_of(const ProvenSchedule& proven, const TimeCutCertificate& cut
   const std::string gpu = node_label(proven.topology, proven.topology.node_of(cut.gpu));
   const std::string mirrored =
       cut.backwards ? fmt::format(" (Here all of it with time run backwards: {} is the source.)", gpu) : "";
+  const std::string counted =
+      cut.sources.empty() ? ""
+                          : fmt::format(
+                                " (Here the contributions of {} are counted one by one, and each byte "
+                                "as often as it may be the sum of some of them when it leaves.)",
+                                count_of(cut.sources.size(), "GPU"));
   return fmt::format(
       "Call each node open from the time on that stands in the certificate: the sources at first, {} after "
       "{} us. "
       "Were {} served earlier, all that it wants of open sources would have reached it closed. On each link "
       "data can pass from open to closed only between the time its near end opens and the time its far end "
-      "does, less the link's latency; all links together cannot take so much in that time.{}",
-      gpu, short_number(proven.lower_bound->us), gpu, mirrored);
+      "does, less the link's latency; all links together cannot take so much in that time.{}{}",
+      gpu, short_number(proven.lower_bound->us), gpu, mirrored, counted);
 }
 
 std::string words_of(const ProvenSchedule& proven, const PricesCertificate& prices) {

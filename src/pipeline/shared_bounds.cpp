@@ -24,7 +24,7 @@ auto members_of(SameAs<PartitionCertificate> auto& c) {
   return std::tie(c.part, c.enter);
 }
 auto members_of(SameAs<TimeCutCertificate> auto& c) {
-  return std::tie(c.gpu, c.alpha_us, c.backwards);
+  return std::tie(c.gpu, c.alpha_us, c.backwards, c.sources);
 }
 auto members_of(SameAs<PricesCertificate> auto& c) {
   return std::tie(c.from_us, c.until_us, c.place, c.price);

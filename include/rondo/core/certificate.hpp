@@ -72,6 +72,9 @@ struct TimeCutCertificate {
   std::vector<double> alpha_us;  ///< one a node, >= 0; where backwards, counted back from the end
   /// For demand of kind unicast or reduction: what `gpu` has for others, in the transposed problem.
   bool backwards = false;
+  /// Ascending. Not empty: of the sums that `gpu` wants the contributions of these count, one by one, and
+  /// what a link carries counts as often as one byte of it may have contributions of them (FORMATS.md 3).
+  std::vector<GpuId> sources = {};
 };
 
 /// Prices over time, for unicast demand: what a byte pays for each link that it takes, by the period in which

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <limits>
 #include <string>
 #include <vector>
@@ -35,6 +38,14 @@ double bound(const Topology& topology, const Demand& demand, const KnowledgeCert
 
 /// Throws Error(bad_data).
 [[noreturn]] void refuse_certificate(const std::string& message);
+/// Refuses an empty list, ids that do not ascend and such as are not 0 to end - 1.
+template <class Id>
+void check_ascending(const std::vector<Id>& ids, std::size_t end, const char* what) {
+  const auto is_wrong = [&](Id id) { return !id.valid() || id.index() >= end; };
+  if (ids.empty() || std::ranges::any_of(ids, is_wrong) ||
+      std::ranges::adjacent_find(ids, std::ranges::greater_equal{}) != ids.end())
+    refuse_certificate(std::string(what) + " have to ascend and to be of 0 to " + std::to_string(end - 1));
+}
 /// Returns `us`; refuses infinity, which links that stay down give.
 double checked_time(double us);
 

@@ -11,18 +11,6 @@
 #include "rondo/core/knowledge.hpp"
 
 namespace rondo::certificates {
-namespace {
-
-template <class Id>
-void check_ascending(const std::vector<Id>& ids, std::size_t end, const char* what) {
-  const auto is_wrong = [&](Id id) { return !id.valid() || id.index() >= end; };
-  if (ids.empty() || std::ranges::any_of(ids, is_wrong) ||
-      std::ranges::adjacent_find(ids, std::ranges::greater_equal{}) != ids.end()) {
-    refuse_certificate(fmt::format("{} have to ascend and to be of 0 to {}", what, end - 1));
-  }
-}
-
-}  // namespace
 
 KnowledgePlaces::KnowledgePlaces(const Topology& topology, const Demand& demand,
                                  const KnowledgeCertificate& certificate)
