@@ -380,6 +380,103 @@ def time_cuts(cases):
                   cut(line(3), parts, scattered, 21.0, [20.5, 0.0, 0.0], source=0, destination=1))
 
 
+def counted_time_cuts(cases):
+    """AllReduce of 1 us, for each source of which a link counts: 4 GPUs around a switch, 1 us a link; all to all takes 2 + 3 us. Of 1, 2
+    and 3 one is at the switch 1 us after the start, and what they have added, 1 us and 2 us later: (3 - 1) + 3 (T - 1 - 3) = 3."""
+    def star(message_us=0.0, **keys):
+        fabric = Fabric(4)
+        fabric.switch(**keys)
+        for g in range(4):
+            fabric.link(g, 4, 1.0, 1.0, message_us=message_us)
+        for g in range(4):
+            fabric.link(4, g, 1.0, 1.0, message_us=message_us)
+        return fabric
+
+    def cut(asked, alpha, bound=None, sources=(1, 2, 3), destination=0, shape=None, **keys):
+        fabric, chunks, sends, finish, collective, *held = asked
+        return schedule(fabric, chunks, sends, finish, collective, held=held[0] if held else None, shape=shape, bound=(
+            bound or alpha[0], {"kind": "time_cut", **(keys or {"destination": destination}), "alpha_us": alpha, "sources": list(sources)}))
+
+    everyone = [total([0, 1, 2, 3], [0, 1, 2, 3], 1.0)]
+
+    def exchange(fabric, length=1.0):
+        sends = []
+        for g in range(4):
+            for i in range(3):
+                sends += [send(0, g, i * length, length, transfer=3 * g + i),
+                          send(0, 4 + (g + 1 + i) % 4, i * length + 1, length, 1, transfer=3 * g + i)]
+        return fabric, everyone, sends, 3 * length + 2, "allreduce"
+    # A little less than where both are equal, so that times may be rounded down.
+    tight = [4.333333, 0.0, 0.0, 0.0, 1.0]
+    asked = exchange(star())
+    cases.valid("certificate-counted-time-cut", cut(asked, tight))
+    cases.valid("certificate-counted-time-cut-weaker", cut(asked, [4.0, 0.0, 0.0, 0.0, 1.0]))
+    cases.invalid("certificate-counted-time-cut-overstated", "certificate", cut(asked, tight, 4.4))
+    cases.invalid("certificate-counted-time-cut-too-late", "certificate", cut(asked, [4.34, *tight[1:]]))
+    cases.invalid("certificate-counted-time-cut-of-a-late-switch", "certificate", cut(asked, [*tight[:4], 1.1]))
+    cases.invalid("certificate-counted-time-cut-of-closed-sources", "certificate", cut(asked, [tight[0], 0.0, 0.0, 0.1, 1.0]))
+    cases.invalid("certificate-counted-time-cut-where-the-switch-adds", "certificate", cut(exchange(star(reduce=True)), tight))
+    # Of one source a byte counts once: 1 x (T - 1 - 1) = 1.
+    cases.valid("certificate-counted-time-cut-of-one-source", cut(asked, [3.0, 0.0, 0.0, 0.0, 1.0], sources=[3]))
+    cases.invalid("certificate-counted-time-cut-of-one-source-too-late", "certificate", cut(asked, [3.1, 0.0, 0.0, 0.0, 1.0], sources=[3]))
+    cases.invalid("certificate-counted-time-cut-out-of-order", "certificate", cut(asked, tight, sources=[2, 1, 3]))
+    cases.invalid("certificate-counted-time-cut-of-a-source-twice", "certificate", cut(asked, tight, sources=[1, 1, 2, 3]))
+    cases.invalid("certificate-counted-time-cut-of-nobody", "certificate", cut(asked, tight, sources=[]))
+    cases.invalid("certificate-counted-time-cut-of-no-gpu", "format", cut(asked, tight, sources=[1, 2, 4]))
+    cases.invalid("certificate-counted-time-cut-of-a-source-of-its-own", "format", cut(asked, tight, source=0))
+    # Half a microsecond more from each GPU, not from the switch: (4 - 1.5) + 3 (T - 1 - 4) = 3.
+    costly = [5.166666, 0.0, 0.0, 0.0, 1.5]
+    cases.valid("certificate-counted-time-cut-with-message-costs", cut(exchange(star(0.5), 1.5), costly))
+    cases.invalid("certificate-counted-time-cut-with-too-many-message-costs", "certificate", cut(exchange(star(0.5), 1.5), [5.5, *costly[1:]]))
+    # From one that stores too: (4.5 - 1.5) + 3 (T - 1.5 - 4.5) = 3, and each way from GPU to GPU takes 3 us.
+    copied = [send(0, g, 1.5 * g, 1.5) for g in range(4)] + [send(0, 4 + h, 1.5 * g + 2.5, 1.5, 1) for g in range(4) for h in range(4) if g != h]
+    stored = (star(0.5, forwarding="store_and_forward"), everyone, copied, 4.5 + 2.5 + 1.5 + 1, "allreduce")
+    cases.valid("certificate-counted-time-cut-of-a-storing-switch", cut(stored, [5.999999, *costly[1:]]))
+    cases.invalid("certificate-counted-time-cut-of-a-storing-switch-too-late", "certificate", cut(stored, [6.1, *costly[1:]]))
+    counted_time_cuts_of_a_group(cases, cut)
+
+
+def counted_time_cuts_of_a_group(cases, cut):
+    """3 us of each of 1 and 2 for GPU 0, over two links that take 1 GB/s together; 1 us a link, between 1 and 2 too. From 1 us on each byte
+    may have both: 1 + 2 (T - 1 - 1) = 6."""
+    def mesh(**keys):
+        fabric = Fabric(4 if "shortcut" in keys else 3)
+        for a, b in ((1, 0), (2, 0), (1, 2), (2, 1)):
+            fabric.link(a, b, 1.0, 1.0, **keys.get("links", {}))
+        for a, b in keys.get("shortcut", ()):
+            fabric.link(a, b, 1.0, 0.0)
+        fabric.share(1.0, 0, 1)
+        return fabric
+
+    def gathered(fabric, **keys):
+        return fabric, [total([0, 1, 2], [0], 3.0, **keys)], [send(0, 0, 0, 3, 1), send(0, 1, 3, 3, 1)], 7.0, "custom"
+
+    def both(asked, alpha, **keys):
+        return cut(asked, alpha, sources=[1, 2], **keys)
+    cases.valid("certificate-counted-time-cut-of-a-group", both(gathered(mesh()), [4.5, 0.0, 0.0]))
+    cases.invalid("certificate-counted-time-cut-of-a-group-too-late", "certificate", both(gathered(mesh()), [4.51, 0.0, 0.0]))
+    # GPU 2 has its part from 2 us on, and what comes from GPU 1 before: 2 + 2 (T - 1 - 2) = 6.
+    late = gathered(mesh(), sources_ready=[0.0, 0.0, 2.0])
+    cases.valid("certificate-counted-time-cut-of-late-data", both(late, [5.0, 0.0, 1.0]))
+    cases.invalid("certificate-counted-time-cut-of-late-data-too-late", "certificate", both(late, [5.1, 0.0, 1.0]))
+    cases.invalid("certificate-counted-time-cut-before-the-data", "certificate", both(late, [5.0, 0.0, 2.1]))
+    # Something is held of the first sum, which does not count: GPU 1 has both parts. Of the second one as above.
+    held = [{"chunk": 0, "gpu": 1, "sources": [1, 2]}, {"chunk": 0, "gpu": 2, "sources": []}]
+    sums = [total([0, 1, 2], [0], 3.0)] * 2
+    moved = (mesh(), sums, [send(0, 0, 0, 3, 1), send(1, 0, 3, 3, 1), send(1, 1, 6, 3, 1)], 10.0, "custom", held)
+    cases.valid("certificate-counted-time-cut-beside-what-is-held", both(moved, [4.5, 0.0, 0.0]))
+    cases.invalid("certificate-counted-time-cut-of-what-is-held", "certificate", both(moved, [6.0, 0.0, 0.0]))
+    cases.invalid("certificate-counted-time-cut-of-held-sums-alone", "certificate", both(
+        (mesh(), sums[:1], moved[2][:1], 4.0, "custom", held), [3.0, 0.0, 0.0]))
+    steps = mesh(links={"bandwidth_steps": [{"from_us": 0, "GBps": 1}, {"from_us": 100, "GBps": 2}]})
+    cases.invalid("certificate-counted-time-cut-beside-steps", "certificate", both(gathered(steps), [4.0, 0.0, 0.0]))
+    # A way over GPU 3 that takes no time, unless it may not pass anything on.
+    around = gathered(mesh(shortcut=((1, 3), (2, 3), (3, 1), (3, 2))))
+    group = {"group": [0, 1, 2]}
+    cases.valid("certificate-counted-time-cut-without-relays", both(around, [4.5, 0.0, 0.0, 0.0], shape={**group, "relay": "none"}))
+    cases.invalid("certificate-counted-time-cut-with-relays", "certificate", both(around, [4.5, 0.0, 0.0, 0.0], shape=group))
+
+
 def prices_over_time(cases):
     def prices(asked, us, begins, place, price, end=None, **keys):
         return schedule(*asked, bound=(us, {
@@ -646,6 +743,7 @@ def certificates(cases):
         uneven, [total([0, 1], [0, 1])], [send(0, 0, 0, 10, 1), send(0, 1, 0, 5, 1)], 10.5, "allreduce", 10 * US,
         bound=(10 + 0.5, {"kind": "cut", "nodes": [0], "bytes": 10 * US})))
     time_cuts(cases)
+    counted_time_cuts(cases)
     prices_over_time(cases)
     joint_cuts(cases)
     knowledge_by_when(cases)

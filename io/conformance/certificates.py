@@ -9,7 +9,7 @@ from collections import defaultdict
 from fractions import Fraction
 
 from schedule_file import Invalid, check_keys, equal, index, number
-from timed_cuts import TIMED_PRICES, TOLERANCE, TimedPrices, bytes_that_start_open, fail, joint_cuts_bound
+from timed_cuts import TIMED_PRICES, TOLERANCE, TimedPrices, bytes_that_start_open, counted_contributions, fail, joint_cuts_bound
 
 
 def close(a, b):
@@ -360,19 +360,22 @@ def partition_bound(s, certificate):
 
 
 def carried(windows, most=math.inf):
-    """The integral of the least of `most` and the bandwidth of the links in their windows (link, from, until), in GB/s x us."""
-    changes = []
-    for link, first, last in windows:
+    """The integral of the least of `most` and the bandwidth of the links in their windows (link, from, until, when a byte counts once,
+    twice, ...), in GB/s x us; a link counts as often as its bytes, and `most` as often as the most of these then."""
+    changes, times = [], [0] * len(windows)
+    for w, (link, first, last, counts) in enumerate(windows):
         steps = link.steps or [(0, link.bandwidth)]
         for (time, gbps), (until, _) in zip(steps, steps[1:] + [(last, 0)]):
-            begin, end = max(first, Fraction(time)), min(last, Fraction(until))
-            if begin < end:
-                changes += [(begin, Fraction(gbps)), (end, -Fraction(gbps))]
+            for counted in counts:
+                begin, end = max(first, counted, Fraction(time)), min(last, Fraction(until))
+                if begin < end:
+                    changes += [(begin, Fraction(gbps), w, 1), (end, -Fraction(gbps), w, -1)]
     changes.sort()
     amount, rate = Fraction(0), Fraction(0)
-    for (time, change), (until, _) in zip(changes, changes[1:]):
+    for (time, change, w, more), (until, *_) in zip(changes, changes[1:]):
         rate += change
-        amount += min(rate, most) * (until - time)
+        times[w] += more
+        amount += min(rate, most * max(1, *times)) * (until - time)
     return amount
 
 
@@ -380,26 +383,34 @@ def time_cut_bound(s, certificate):
     """In fractions. Of a source: the same with links, sources and destinations turned round, and time from the end on."""
     backwards = "source" in certificate
     key = "source" if backwards else "destination"
-    check_keys(certificate, "certificate", {"kind", key, "alpha_us"}, {key, "alpha_us"})
+    check_keys(certificate, "certificate", {"kind", key, "alpha_us"} | (set() if backwards else {"sources"}), {key, "alpha_us"})
     gpu = index(certificate[key], len(s.node_of_gpu), f"certificate: {key}")
     alpha = [Fraction(number(x, "certificate: alpha_us")) for x in certificate["alpha_us"]]
     if len(alpha) != len(s.nodes):
         fail(f"{len(alpha)} times for {len(s.nodes)} nodes")
-    amount = bytes_that_start_open(s, gpu, alpha, backwards)
-    if amount == 0:
-        fail(f"nothing that GPU {gpu} {'has for others' if backwards else 'wants'} starts at open nodes alone")
+    counts = None  # a byte counts once
+    if "sources" in certificate:
+        amount, counts = counted_contributions(s, gpu, alpha, ascending(certificate["sources"], len(s.node_of_gpu), "sources"))
+    else:
+        amount = bytes_that_start_open(s, gpu, alpha, backwards)
+    if amount == 0 or alpha[s.node_of_gpu[gpu]] == 0:
+        fail(f"nothing that GPU {gpu} {'has for others' if backwards else 'wants'} starts at open nodes alone, or it is open from 0 us on")
     windows = {}
     for l, link in enumerate(s.links):
         if link.closed:
             continue
         near, far = (link.dst, link.src) if backwards else (link.src, link.dst)
         begins = s.nodes[near].gpu is not None or s.nodes[near].stores
-        first = alpha[near] + (Fraction(link.message) if begins else 0)
-        windows[l] = (link, first, alpha[far] - Fraction(link.latency))
+        cost = Fraction(link.message) if begins else Fraction(0)
+        windows[l] = (link, alpha[near] + cost, alpha[far] - Fraction(link.latency),
+                      [Fraction(0)] if counts is None else [us + cost for us in counts[near]])
+    groups = [([l for l in links if l in windows], Fraction(gbps)) for _, links, gbps in s.groups
+              if not backwards or len({s.links[l].latency for l in links}) == 1]
+    # The one that holds back most comes first.
+    groups.sort(key=lambda group: (carried([windows[l] for l in group[0]], group[1]) - sum(carried([windows[l]]) for l in group[0]), *group))
     capacity = Fraction(0)
-    for _, links, gbps in s.groups:
-        if not backwards or len({s.links[l].latency for l in links}) == 1:
-            capacity += carried([windows.pop(l) for l in links if l in windows], Fraction(gbps))
+    for links, gbps in groups:
+        capacity += carried([windows.pop(l) for l in links if l in windows], gbps)
     capacity += sum(carried([window]) for window in windows.values())
     tolerance = Fraction(1, 10 ** 12) * (-1 if any(link.steps and not link.closed for link in s.links) else 1)
     if capacity * 1000 > amount * (1 + tolerance):

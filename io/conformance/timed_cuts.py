@@ -36,6 +36,38 @@ def bytes_that_start_open(s, gpu, alpha, backwards):
     return amount
 
 
+def counted_contributions(s, gpu, alpha, named):
+    """Of the sums that a GPU wants: the bytes of those contributions of the sources named that start open, and when a byte at each node
+    may be of one of these sources, of two, ..."""
+    sums = [chunk for chunk in s.chunks if chunk.reduce and not chunk.held and gpu in chunk.destinations]
+    ready, amount = {}, Fraction(0)
+    for chunk in sums:
+        for g in set(chunk.sources) & set(named):
+            ready[g] = min(ready.get(g, math.inf), Fraction(chunk.ready[g]))
+            amount += Fraction(chunk.bytes) if alpha[s.node_of_gpu[g]] <= chunk.ready[g] else 0
+    if any(link.steps and not link.closed for link in s.links):
+        fail("contributions are counted one by one only where bandwidths do not change")
+    entering = [[] for _ in s.nodes]
+    for link in s.links:
+        if not link.closed:
+            begins = s.nodes[link.src].gpu is not None or s.nodes[link.src].stores
+            entering[link.dst].append((link.src, Fraction(link.latency) + (Fraction(link.message) if begins else 0)))
+
+    def settled(first, fixed):
+        """The least times from `first` on, over links that enter the nodes that are not fixed."""
+        at, before = list(first), None
+        while at != before:
+            before = at
+            at = [us if fixed[n] else min([us] + [at[m] + delay for m, delay in entering[n]]) for n, us in enumerate(at)]
+        return at
+    reached = [settled([ready[g] if n == s.node_of_gpu[g] else math.inf for n in range(len(s.nodes))], [False] * len(s.nodes))
+               for g in sorted(ready)]
+    adds = [node.gpu is not None or node.reduce for node in s.nodes]
+    nth = [sorted(us) for us in zip(*reached)]
+    counts = [settled([nth[n][k] if adds[n] else math.inf for n in range(len(s.nodes))], adds) for k in range(len(ready))]
+    return amount, [[us[n] for us in counts if us[n] < math.inf] for n in range(len(s.nodes))]
+
+
 class TimedPrices:
     """`of[period, link]` in `unit`-ths, groups included; `earned` by links that are never idle."""
 

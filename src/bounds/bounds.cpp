@@ -308,12 +308,12 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
   if (instance.demand.is_unicast()) add_metric(links_only, instance, deadline, found);
   if (is_packed(instance)) add_prices_of_trees(instance, tools, deadline, found);
   add_time_cut(instance, symmetry, latency_us, deadline, found.all);
-  if (instance.demand.kind() == DemandKind::all_reduction && latency_us > 0)
-    add_counted_cut(instance, symmetry, deadline, found.all);
   if (instance.demand.is_unicast() && !found.all.empty())
     add_prices(instance, tools, symmetry, use_symmetry, latency_us, deadline, found.all);
   if (!found.all.empty()) add_joint_cuts(instance, tools, symmetry, use_symmetry, deadline, found.all);
   if (!found.all.empty()) add_knowledge(instance, symmetry, deadline, found.all);
+  if (instance.demand.kind() == DemandKind::all_reduction && latency_us > 0)
+    add_counted_cut(instance, symmetry, deadline, found.all);
 
   if (found.all.empty()) {
     throw Error(

@@ -48,12 +48,11 @@ std::optional<Schedule> exchanged(const Topology& topology, const Demand& whole,
                                   int chunks, int concurrency) {
   const HopTable hops(topology);
   const bool in_pairs = grouping.is_in_pairs();
-  const auto levels =
-      best_levels({topology, hops, grouping.exchanging(), chunks, whole, concurrency, in_pairs},
-                  ordered_factorisations(static_cast<int>(grouping.groups.size())));
+  const ExchangeProblem problem{topology, hops, grouping.exchanging(), chunks, whole, concurrency, in_pairs};
+  if (grouping.tells) return tell_by_copies(problem, grouping.groups);
+  const auto levels = best_levels(problem, ordered_factorisations(static_cast<int>(grouping.groups.size())));
   if (!levels) return std::nullopt;
-  std::optional<Schedule> schedule =
-      exchange({topology, hops, levels->members, chunks, whole, concurrency, in_pairs}, levels->radices);
+  std::optional<Schedule> schedule = exchange(problem, *levels);
   number_transfers(topology, whole, schedule->sends);
   return schedule;
 }
@@ -125,7 +124,8 @@ std::optional<GroupedSchedule> in_groups(const Topology& topology, const Demand&
     if (!between) return std::nullopt;
     gathered = in_turn(topology, std::move(gathered), between->sends);
   }
-  const std::vector<Send> all = in_turn(topology, std::move(gathered), spread);
+  const std::vector<Send> all =
+      grouping.tells ? std::move(gathered) : in_turn(topology, std::move(gathered), spread);
   std::optional<GroupedSchedule> best;
   const auto offer = [&](std::optional<Schedule> schedule, int slices) {
     if (schedule && (!best || schedule->finish_us < best->schedule.finish_us))

@@ -35,6 +35,7 @@ constexpr double kShareOfHalves = 0.35;
 constexpr double kShareOfCentres = 1.2;
 /// Of the bytes: takes next to no time.
 constexpr double kNextToNothing = 1e-6;
+constexpr int kMostChunksToTell = 16;  ///< of a part
 
 std::vector<int> prime_factors(std::size_t count) {
   std::vector<int> factors;
@@ -150,6 +151,7 @@ class Grouper {
     std::ranges::sort(groups);
     if (!seen_.insert(groups).second) return;
     const Groups adders = in_line(groups);
+    add({groups, adders, adders, true});
     if (!add({groups, adders, adders})) add_with_takers(groups);
   }
 
@@ -226,10 +228,12 @@ class Grouper {
       const std::vector<GpuId>& group = grouping.groups[g];
       take_longer(gathers, group, grouping.adders[g], &Topology::out_links,
                   [&](GpuId gpu, GpuId adder) { return relay_us(gpu, adder); });
+      if (grouping.tells) continue;
       take_longer(spreads, group, grouping.takers[g], &Topology::in_links,
                   [&](GpuId gpu, GpuId taker) { return relay_us(taker, gpu); });
     }
-    const std::optional<Takes> exchanges = exchange_takes(grouping);
+    const std::optional<Takes> exchanges =
+        grouping.tells ? telling_takes(grouping) : exchange_takes(grouping);
     if (!exchanges) return std::nullopt;
     grouping.latency_us = gathers.latency_us + exchanges->latency_us + spreads.latency_us;
     double bytes_us = gathers.bytes_us + exchanges->bytes_us + spreads.bytes_us;
@@ -258,12 +262,30 @@ class Grouper {
     }
   }
 
+  /// Finds how many chunks a part has to have, so that all is told before much has been heard.
+  std::optional<Takes> telling_takes(Grouping& grouping) const {
+    const auto finish_us = [&](const Demand& demand) {
+      const auto told =
+          tell_by_copies({topology_, hops_, grouping.exchanging(), grouping.chunks, demand}, grouping.groups);
+      return told ? told->finish_us : kNever;
+    };
+    for (; grouping.chunks <= kMostChunksToTell; grouping.chunks *= 2) {
+      const Demand demand = demand_.with_chunks(grouping.num_parts() * grouping.chunks);
+      const double us = finish_us(demand);
+      if (us == kNever) continue;
+      const double latency_us = finish_us(demand.with_size(kNextToNothing * demand.size_bytes()));
+      return Takes{latency_us, us - latency_us};
+    }
+    return std::nullopt;
+  }
+
   std::optional<Takes> exchange_takes(const Grouping& grouping) const {
     if (grouping.groups.size() == 1) return Takes{};
     const auto finish_us = [&](const Demand& demand) {
+      const ExchangeProblem problem{topology_, hops_, grouping.exchanging(), 1,
+                                    demand,    0,     grouping.is_in_pairs()};
       const auto levels =
-          best_levels({topology_, hops_, grouping.exchanging(), 1, demand, 0, grouping.is_in_pairs()},
-                      ordered_factorisations(static_cast<int>(grouping.groups.size())));
+          best_levels(problem, ordered_factorisations(static_cast<int>(grouping.groups.size())));
       return levels ? levels->finish_us : kNever;
     };
     const Demand parts = demand_.with_chunks(grouping.num_parts());

@@ -9,7 +9,8 @@
 /// How GPUs are grouped for sums that all of them want.
 namespace rondo {
 
-/// Groups add the sums up part by part, those that have the same part exchange it, and groups spread it.
+/// Groups add the sums up part by part, those that have the same part exchange it, and groups spread it; or
+/// all hear from each group.
 struct Grouping {
   std::vector<std::vector<GpuId>> groups = {};  ///< as large as each other; one: nothing is exchanged
   /// Of each group the GPUs that add up a part each; as many in each group. Those at one place have the same
@@ -18,6 +19,9 @@ struct Grouping {
   /// Those that then take the other groups' sums of a part and spread it: the adders themselves, or GPUs that
   /// links of other groups lead to.
   std::vector<std::vector<GpuId>> takers = {};
+  /// What adders have goes to all GPUs straight away, over switches that copy; nothing is spread.
+  bool tells = false;
+  int chunks = 1;         ///< of a part, at least
   double latency_us = 0;  ///< of the three steps
   double about_us = 0;    ///< with what they take for the bytes, in part at the same time
 

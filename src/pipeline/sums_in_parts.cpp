@@ -112,17 +112,18 @@ std::optional<Incumbent> solve_in_groups(const Problem& problem, const Grouping&
   Problem few = problem;
   int slices = 1;
   if (problem.options.chunks == 0) {
-    if (!in_any) few.options.chunks = parts;
-    slices = std::min(kMostSlices, most_chunks_of_improvement(problem.demand, problem.options) / parts);
+    if (!in_any) few.options.chunks = parts * grouping.chunks;
+    slices = std::min(
+        kMostSlices, most_chunks_of_improvement(problem.demand, problem.options) / (parts * grouping.chunks));
   }
   few.options.improve_work *= kShareOfImprovement;
   const auto join = [&](int chunks, std::vector<Send> sums, const ProvenSchedule& spread) {
     return in_groups(*problem.topology, problem.demand, grouping, chunks, slices, problem.options.concurrency,
                      std::move(sums), spread.schedule.sends);
   };
-  const Checkpoints::Prefix names(
-      context.checkpoints(),
-      fmt::format("groups-{}-{}-{}-", grouping.groups.size(), parts, in_any ? "any" : "one"));
+  const Checkpoints::Prefix names(context.checkpoints(),
+                                  fmt::format("groups-{}-{}-{}{}-", grouping.groups.size(), parts,
+                                              in_any ? "any" : "one", grouping.tells ? "-told" : ""));
   return solve_in_parts(few,
                         {gathering(problem.demand, grouping), spreading(problem.demand, grouping), parts,
                          "groups", kShareOfGroups, join},

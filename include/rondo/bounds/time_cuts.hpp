@@ -25,7 +25,7 @@ std::optional<LowerBound> find_time_cut(const Topology& topology, const Demand& 
                                         const Symmetry& symmetry, const std::vector<NodeSet>& cuts,
                                         TimeCutEffort effort, double least_us, const Deadline& deadline = {});
 
-/// The best bound by a time cut that counts contributions to sums one by one and is more than `least_us`;
+/// The best bound by a time cut that counts contributions to sums one by one and is more than `least_us` > 0;
 /// nothing where none is found or bandwidth changes. Of each destination the sources that are far, and those
 /// inside `cuts`, are tried, and of these again those that minimum cuts of the network unrolled over time
 /// name: fewer sources are less work for links, but each byte then counts less. The work is limited by

@@ -34,12 +34,32 @@ struct ExchangeProblem {
 /// do not join the groups.
 std::optional<Schedule> exchange(const ExchangeProblem& problem, const std::vector<int>& radices);
 
+/// Whether switches copy, so that exchange_by_copies() may gain.
+bool can_exchange_by_copies(const ExchangeProblem& problem);
+
+/// The same levels, but what a member sends to several others goes there as one transfer that switches copy:
+/// of each group, chunk by chunk in turn, those members send that are nearest to who listens. All listen to
+/// the other groups themselves. Nothing in pairs, where switches do not lead there, or where who sends would
+/// have added something before.
+std::optional<Schedule> exchange_by_copies(const ExchangeProblem& problem, const std::vector<int>& radices);
+
+/// Each place has a member in each of `groups`, in their order, who has gathered the group's sums. They go to
+/// all others straight away over switches that copy: the own group's first, which takes the place of what a
+/// GPU had, then the others', which it adds. Nothing where switches do not lead there, or who sends would
+/// have added something before.
+std::optional<Schedule> tell_by_copies(const ExchangeProblem& problem,
+                                       const std::vector<std::vector<GpuId>>& groups);
+
 /// How members are grouped.
 struct ExchangeLevels {
   std::vector<int> radices = {};
   std::vector<std::vector<GpuId>> members = {};  ///< in their order
+  bool by_copies = false;
   double finish_us = 0;
 };
+
+/// One or the other of the two, as `levels` have it; by copies as far as that works.
+std::optional<Schedule> exchange(const ExchangeProblem& problem, const ExchangeLevels& levels);
 
 /// Of `tried` radices those that end first, with members in the order given and, where all chunks have the
 /// same members and these are in no pairs, in that of their nearness. Limited by the messages weighed.

@@ -67,8 +67,7 @@ PreparedEngine prepare_exchange(const Instance& instance, const EngineOptions& o
     const std::optional<ExchangeLevels>& levels = levels_of->at(policy);
     EngineResult result;
     if (levels) {
-      result.schedule = exchange({*instance.topology, *hops, levels->members, 1, demand, asked.concurrency},
-                                 levels->radices);
+      result.schedule = exchange({*instance.topology, *hops, {}, 1, demand, asked.concurrency}, *levels);
       result.metrics["levels"] = static_cast<double>(levels->radices.size());
     }
     if (!result.schedule) throw Error(ExitCode::unavailable, why_none(instance, policy));

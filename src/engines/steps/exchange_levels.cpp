@@ -11,19 +11,33 @@ constexpr double kMostTried = 4e6;  ///< messages weighed in choosing the sizes 
 
 }  // namespace
 
+std::optional<Schedule> exchange(const ExchangeProblem& problem, const ExchangeLevels& levels) {
+  const ExchangeProblem ordered{problem.topology,       problem.hops,   levels.members,
+                                problem.chunks_a_place, problem.demand, problem.concurrency,
+                                problem.in_pairs};
+  if (levels.by_copies) {
+    // In many chunks it may not be worth the time.
+    if (std::optional<Schedule> schedule = exchange_by_copies(ordered, levels.radices)) return schedule;
+  }
+  return exchange(ordered, levels.radices);
+}
+
 std::optional<ExchangeLevels> best_levels(const ExchangeProblem& problem,
                                           std::vector<std::vector<int>> tried) {
   std::ranges::stable_sort(tried, {}, [](const std::vector<int>& radices) { return radices.size(); });
   std::optional<ExchangeLevels> best;
   double work = 0;
-  const auto offer = [&](const std::vector<int>& radices, std::vector<std::vector<GpuId>> members) {
+  const bool copies = can_exchange_by_copies(problem);
+  const auto offer = [&](const std::vector<int>& radices, const std::vector<std::vector<GpuId>>& members) {
     work += static_cast<double>(problem.hops.hops().size() * radices.size());
-    const ExchangeProblem ordered{problem.topology,       problem.hops,   members,
-                                  problem.chunks_a_place, problem.demand, problem.concurrency,
-                                  problem.in_pairs};
-    const std::optional<Schedule> schedule = exchange(ordered, radices);
-    if (schedule && (!best || schedule->finish_us < best->finish_us))
-      best = {radices, std::move(members), schedule->finish_us};
+    for (const bool by_copies : {false, true}) {
+      if (by_copies && !copies) continue;
+      ExchangeLevels levels{radices, members, by_copies};
+      const std::optional<Schedule> schedule = exchange(problem, levels);
+      if (!schedule || (best && schedule->finish_us >= best->finish_us)) continue;
+      levels.finish_us = schedule->finish_us;
+      best = std::move(levels);
+    }
   };
   for (const std::vector<int>& radices : tried) {
     if (work > kMostTried) break;

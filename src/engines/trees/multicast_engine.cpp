@@ -7,113 +7,18 @@
 
 #include "rondo/core/error.hpp"
 #include "rondo/core/hops.hpp"
-#include "rondo/core/index.hpp"
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/engines/plain_allgather.hpp"
+#include "switch_trees.hpp"
 
 /// AllGather over switches that copy: a transfer to all GPUs of a leaf at once.
 namespace rondo {
 namespace {
 
-constexpr int kNoLevel = -1;
 /// Beyond, local search makes no copies either.
 constexpr std::size_t kMostGpus = 128;
-
-/// Links from a GPU through switches, a link after the one before it.
-struct LinkTree {
-  std::vector<LinkId> links;
-  std::vector<int> parents;  ///< per link, the position of the one before it; -1: it leaves the GPU
-};
-
-/// Trees of shortest paths through switches that copy.
-class SwitchTrees {
- public:
-  explicit SwitchTrees(const Topology& topology) : topology_(topology), load_us_(topology.num_links(), 0) {}
-
-  /// One tree for each link on which the chunk leaves its origin. Of equally short paths those that other
-  /// branches take already, then those of the least loaded links. Throws Error(unavailable) where a
-  /// destination is not reached.
-  std::vector<LinkTree> trees_of(GpuId origin, std::span<const GpuId> destinations, double bytes) {
-    find_levels(origin);
-    const std::size_t nodes = topology_.num_nodes();
-    std::vector<LinkId> into(nodes);  // of the trees
-    for (const GpuId g : destinations) {
-      if (level_[topology_.node_of(g).index()] == kNoLevel) {
-        throw Error(ExitCode::unavailable,
-                    fmt::format("GPU {} of '{}' is not reached from GPU {} through switches that copy; use "
-                                "another engine",
-                                g.value, topology_.name(), origin.value));
-      }
-      for (NodeId n = topology_.node_of(g); level_[n.index()] > 0 && !into[n.index()].valid();) {
-        const LinkId link = best_link(n, into);
-        into[n.index()] = link;
-        load_us_[link.index()] += transmission_us(bytes, topology_.link(link).bandwidth_GBps);
-        n = topology_.link(link).src;
-      }
-    }
-    return split_at_origin(topology_.node_of(origin), into);
-  }
-
- private:
-  void find_levels(GpuId origin) {
-    level_.assign(topology_.num_nodes(), kNoLevel);
-    const NodeId root = topology_.node_of(origin);
-    level_[root.index()] = 0;
-    order_ = {root};
-    for (std::size_t i = 0; i < order_.size(); ++i) {
-      const NodeId n = order_[i];
-      if (n != root && (topology_.is_gpu(n) || !topology_.node(n).multicast)) continue;
-      for (const LinkId l : topology_.out_links(n)) {
-        const NodeId next = topology_.link(l).dst;
-        if (level_[next.index()] != kNoLevel) continue;
-        level_[next.index()] = level_[n.index()] + 1;
-        order_.push_back(next);
-      }
-    }
-  }
-
-  LinkId best_link(NodeId n, const std::vector<LinkId>& into) const {
-    LinkId best;
-    std::pair least{true, kInfinity};
-    for (const LinkId l : topology_.in_links(n)) {
-      const NodeId from = topology_.link(l).src;
-      const int level = level_[from.index()];
-      if (level == kNoLevel || level + 1 != level_[n.index()]) continue;
-      if (level > 0 && (topology_.is_gpu(from) || !topology_.node(from).multicast)) continue;
-      const std::pair cost{level > 0 && !into[from.index()].valid(), load_us_[l.index()]};
-      if (best.valid() && cost >= least) continue;
-      least = cost;
-      best = l;
-    }
-    return best;
-  }
-
-  std::vector<LinkTree> split_at_origin(NodeId root, const std::vector<LinkId>& into) const {
-    std::vector<LinkTree> trees;
-    std::vector<std::pair<int, int>> place(into.size(), {-1, -1});  // per node: tree, link into it
-    for (const NodeId n : order_) {
-      if (!into[n.index()].valid()) continue;
-      const LinkId link = into[n.index()];
-      auto [tree, parent] = place[topology_.link(link).src.index()];
-      if (topology_.link(link).src == root) {
-        tree = static_cast<int>(trees.size());
-        trees.emplace_back();
-      }
-      LinkTree& its = trees[index(tree)];
-      place[n.index()] = {tree, static_cast<int>(its.links.size())};
-      its.links.push_back(link);
-      its.parents.push_back(parent);
-    }
-    return trees;
-  }
-
-  const Topology& topology_;
-  std::vector<double> load_us_;
-  std::vector<int> level_;
-  std::vector<NodeId> order_;  ///< of nodes that are reached, by level
-};
 
 /// GPUs behind the same switches.
 std::vector<std::vector<GpuId>> leaves_of(const Topology& topology) {
@@ -197,12 +102,8 @@ bool is_reached_by_copies(const Instance& instance) {
   const auto leaves = leaves_of(topology);
   if (leaves.size() < 2 || leaves.size() == topology.num_gpus()) return false;
   SwitchTrees trees(topology);
-  std::vector<GpuId> all;
-  for (std::size_t g = 0; g < topology.num_gpus(); ++g) all.emplace_back(g);
-  try {
-    for (const GpuId g : all) trees.trees_of(g, all, 0);
-  } catch (const Error&) {
-    return false;
+  for (std::size_t g = 0; g < topology.num_gpus(); ++g) {
+    if (std::ranges::count(trees.links_to_gpus(GpuId{g}), SwitchTrees::kNotReached) > 0) return false;
   }
   return true;
 }

@@ -207,6 +207,23 @@ TEST(Subfabric, ABoundWithoutRelaysIsThatOfThePart) {
   });
 }
 
+TEST(Subfabric, SourcesThatCountAreThoseOfThePart) {
+  const auto whole = ring_with_switch();
+  CollectiveShape shape = group({2, 3, 4});
+  shape.relays = false;
+  const Demand demand = of(Collective::allreduce, kMB, shape);
+  const Subfabric part(*whole, demand);
+  // GPU 2 gets what GPUs 3 and 4 have, 1000 us each, over one link of 1 us, both in one byte from 1 us on:
+  // 1 + 2 (T - 1 - 1) = 2000, of which this is a little less.
+  const TimeCutCertificate inside{.gpu = GpuId{0}, .alpha_us = {1001.4, 0, 0}, .sources = gpus({1, 2})};
+  const Certificate there = part.certificate_of_whole(inside);
+  EXPECT_EQ(std::get<TimeCutCertificate>(there).sources, gpus({3, 4}));
+  EXPECT_DOUBLE_EQ(bound_of(*whole, demand, there), 1001.4);
+  TimeCutCertificate outside = std::get<TimeCutCertificate>(there);
+  outside.sources = gpus({3, 5});
+  expect_error(ExitCode::bad_data, {"GPU 5"}, [&] { bound_of(*whole, demand, outside); });
+}
+
 TEST(Subfabric, AGroupThatRelaysWouldHaveToJoinIsRefused) {
   const auto ring = generated("ring", {{"gpus", "6"}});
   CollectiveShape shape = group({0, 3});

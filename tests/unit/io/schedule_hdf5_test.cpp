@@ -25,6 +25,9 @@ TEST(ScheduleHdf5, RoundTripKeepsEveryBit) {
   with_time_cut.lower_bound = LowerBound{1.0 / 7, TimeCutCertificate{GpuId{2}, {0, 0.1, 1.0 / 7, 0.1}}};
   ProvenSchedule with_source = with_time_cut;
   with_source.lower_bound->certificate = TimeCutCertificate{GpuId{1}, {0, 1.0 / 7, 0, 0}, true};
+  ProvenSchedule with_counts = with_time_cut;
+  with_counts.lower_bound->certificate = TimeCutCertificate{
+      .gpu = GpuId{2}, .alpha_us = {0, 0.1, 1.0 / 7, 0.1}, .sources = {GpuId{0}, GpuId{1}}};
   ProvenSchedule with_prices = example_schedule();
   with_prices.lower_bound = LowerBound{1.0 / 7, PricesCertificate{{0, 0.1}, 1.0 / 7, {2, 7}, {1.0 / 3, 0.1}}};
   ProvenSchedule with_joint_cuts = example_schedule();
@@ -42,8 +45,8 @@ TEST(ScheduleHdf5, RoundTripKeepsEveryBit) {
   ProvenSchedule without_bound = uneven_schedule();
   without_bound.lower_bound.reset();
   for (const ProvenSchedule& proven :
-       {example_schedule(), with_cut, with_metric, with_time_cut, with_source, with_prices, with_joint_cuts,
-        with_knowledge, with_its_source, without_bound, newest_schedule()}) {
+       {example_schedule(), with_cut, with_metric, with_time_cut, with_source, with_counts, with_prices,
+        with_joint_cuts, with_knowledge, with_its_source, without_bound, newest_schedule()}) {
     write_schedule_hdf5(folder / "schedule.h5", proven, kDigest);
     const ProvenSchedule read = read_schedule_hdf5(folder / "schedule.h5");
     // JSON keeps every bit as well, and shows where two schedules differ.
@@ -123,6 +126,15 @@ TEST(ScheduleHdf5, RefusesBadColumnsOfVersion2) {
   expect_refused(bytes_of(std::array<std::int32_t, 2>{-1, 7}), bytes_of(std::array<std::int32_t, 2>{-3, 7}),
                  {"sends.transfer[0] is -3"});
   expect_refused("leave", "right", {"certificate/side", "'right'", "enter or leave"});
+}
+
+TEST(ScheduleHdf5, RefusesSourcesOfATimeCutOfASource) {
+  const TemporaryFolder folder;
+  ProvenSchedule proven = example_schedule();
+  proven.lower_bound = LowerBound{1, TimeCutCertificate{GpuId{2}, {0, 0, 1, 0}, true, {GpuId{0}}}};
+  write_schedule_hdf5(folder / "schedule.h5", proven, kDigest);
+  expect_error(ExitCode::bad_data, {"certificate", "sources"},
+               [&] { read_schedule_hdf5(folder / "schedule.h5"); });
 }
 
 TEST(ScheduleHdf5, CarriesTheProblemsDigest) {

@@ -101,6 +101,15 @@ TEST(ScheduleJson, KeepsEveryKindOfCertificate) {
     EXPECT_EQ(time_cut.alpha_us, (std::vector<double>{0, 0.3, 1.0 / 7, 0}));
     EXPECT_EQ(time_cut.backwards, backwards);
   }
+  proven.lower_bound = LowerBound{
+      0.3, TimeCutCertificate{.gpu = GpuId{1}, .alpha_us = {0, 0.3, 0}, .sources = {GpuId{0}, GpuId{2}}}};
+  const Json counted = schedule_to_json(proven);
+  EXPECT_EQ(counted["lower_bound"]["certificate"]["sources"], Json({0, 2}));
+  const auto read = schedule_from_json(counted).lower_bound;
+  ASSERT_TRUE(read && std::holds_alternative<TimeCutCertificate>(read->certificate));
+  EXPECT_EQ(std::get<TimeCutCertificate>(read->certificate).sources,
+            (std::vector<GpuId>{GpuId{0}, GpuId{2}}));
+  EXPECT_FALSE(std::get<TimeCutCertificate>(read->certificate).backwards);
   proven.lower_bound = LowerBound{0.3, PricesCertificate{{0, 0.1}, 0.3, {2, 7}, {1.0 / 3, 0.1}}};
   const Json json = schedule_to_json(proven);
   EXPECT_EQ(json["version"], 2);
@@ -326,6 +335,15 @@ TEST(ScheduleJson, RefusesUnknownKeysAndWords) {
   expect_refused(ExitCode::bad_data, {"lower_bound.certificate", "alpha_us"}, [](Json& j) {
     j["lower_bound"]["certificate"] = {{"kind", "time_cut"}, {"source", 2}};
   });
+  const auto expect_sources_refused = [](const char* gpu, const Json& sources, const char* word) {
+    expect_refused(ExitCode::bad_data, {"lower_bound.certificate", word}, [&](Json& j) {
+      j["lower_bound"]["certificate"] = {
+          {"kind", "time_cut"}, {gpu, 2}, {"alpha_us", {0, 0, 1}}, {"sources", sources}};
+    });
+  };
+  expect_sources_refused("destination", Json::array(), "has to name a GPU");
+  expect_sources_refused("destination", 1, "sources");
+  expect_sources_refused("source", {0, 1}, "unknown key 'sources'");
 }
 
 }  // namespace

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "mutated_time_cut.hpp"
 #include "rondo/bounds/bounds.hpp"
+#include "rondo/bounds/time_cuts.hpp"
+#include "rondo/core/error.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/pipeline/registry.hpp"
@@ -74,6 +77,49 @@ TEST(BoundsHold, NoScheduleEndsBeforeThem) {
   // The bounds would hold trivially if they were small.
   EXPECT_GE(time_cuts, kFabrics / 4);
   EXPECT_GE(near, kFabrics / 4);
+}
+
+/// How many of 100 changed certificates hold; the strongest one found is what is changed.
+int accepted_changes(const Topology& topology, const Demand& demand, LowerBound strongest, double finish_us,
+                     Random& random) {
+  int accepted = 0;
+  for (int i = 0; i < 100; ++i) {
+    const TimeCutCertificate changed =
+        mutated(std::get<TimeCutCertificate>(strongest.certificate), random, topology.num_gpus());
+    try {
+      const double us = sound_bound_of(topology, demand, changed);
+      EXPECT_LE(us, finish_us * (1 + 1e-9));
+      ++accepted;
+      if (us > strongest.us) strongest = {us, changed};
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::bad_data);
+    }
+  }
+  return accepted;
+}
+
+TEST(BoundsHold, NoScheduleOfASumEndsBeforeCutsThatCountContributions) {
+  Random random(static_cast<std::uint64_t>(GTEST_FLAG_GET(random_seed)));
+  int found = 0;
+  int accepted = 0;
+  constexpr int kFabrics = 10;
+  for (int i = 0; i < kFabrics; ++i) {
+    const auto topology = random_fabric(random);
+    const Demand demand = make_demand(Collective::allreduce, 2e3 * static_cast<double>(1 + random.below(30)),
+                                      topology->num_gpus(), 1);
+    SolveOptions options;
+    options.improve_work = 2e4;
+    const SynthesisResult result = synthesize({topology, demand, options}, {*make_local_communicator()});
+    verify(result.proven);
+    const double finish_us = result.proven.schedule.finish_us;
+    const auto bound = find_counted_cut(*topology, demand, trivial_symmetry(*topology), {}, 0.5 * finish_us);
+    if (!bound) continue;
+    ++found;
+    EXPECT_LE(bound->us, finish_us * (1 + 1e-9)) << i;
+    accepted += accepted_changes(*topology, demand, *bound, finish_us, random);
+  }
+  EXPECT_GE(found, kFabrics / 2);
+  EXPECT_GE(accepted, 100);
 }
 
 /// 4 or 5 GPUs on a one-way ring with more links; 10 kB take 1 or 2 us on them, and 0 to 2 us later they are

@@ -120,5 +120,20 @@ TEST(InGroups, GpusInTheMiddleAddUp) {
   EXPECT_LE(result.proven.schedule.finish_us, 1.1 * found->others.front().latency_us);
 }
 
+// Each leaf adds up, which takes 1 us, and all hear from each GPU there 2 us later; spreading in the leaves
+// would take 1 us more.
+TEST(InGroups, SwitchesThatCopyTellAll) {
+  const auto topology = generated("fat_tree", {{"leaves", "4"}, {"gpus", "4"}, {"spines", "2"}});
+  const auto found = groupings_of(*topology, make_demand(Collective::allreduce, 4000, 16, 1));
+  ASSERT_TRUE(found);
+  const auto told = std::ranges::find_if(found->others, &Grouping::tells);
+  ASSERT_NE(told, found->others.end());
+  EXPECT_EQ(told->groups.size(), 4U);
+  EXPECT_NEAR(told->latency_us, 3, 1e-3);
+  const SynthesisResult result = solve(topology, 4000);
+  EXPECT_LE(result.proven.schedule.finish_us, 1.02 * told->about_us);
+  EXPECT_LT(result.proven.schedule.finish_us, 4);
+}
+
 }  // namespace
 }  // namespace rondo::test_grouping

@@ -1,44 +1,11 @@
-#include <algorithm>
 #include <optional>
 
 #include "certificates.hpp"
+#include "mutated_time_cut.hpp"
 #include "unrolled_network.hpp"
 
 namespace rondo::test_time_cut_mutations {
 namespace {
-
-TimeCutCertificate mutated(TimeCutCertificate cut, Random& random) {
-  const auto some = [&]() -> double& { return cut.alpha_us[random.below(cut.alpha_us.size())]; };
-  const double by_us = (random.unit() < 0.5 ? 1 : 0.01) * (1 + below(random, 3));
-  switch (random.below(7)) {
-    case 0:
-      some() += by_us;
-      break;
-    case 1: {
-      double& time = some();
-      time = std::max(0.0, time - by_us);
-      break;
-    }
-    case 2:
-      std::swap(some(), some());
-      break;
-    case 3:  // one opens when another one does
-      some() = some();
-      break;
-    case 4:  // all that opens after a time opens later, or earlier
-      for (const double from_us = some(), shift_us = random.unit() < 0.7 ? by_us : -by_us;
-           double& time : cut.alpha_us) {
-        if (time >= from_us) time = std::max(0.0, time + shift_us);
-      }
-      break;
-    case 5:
-      cut.gpu = GpuId(random.below(cut.alpha_us.size()));
-      break;
-    default:
-      for (double& time : cut.alpha_us) time *= 1 + 0.01 * by_us;
-  }
-  return cut;
-}
 
 TEST(TimeCutMutations, ProveNoMoreThanTheFlowOfLeastTime) {
   Random random(7);
