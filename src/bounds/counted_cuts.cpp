@@ -14,9 +14,9 @@
 namespace rondo {
 namespace {
 
-/// Arcs of unrolled networks, of which minimum cuts are found, beyond which what remains is left out; about
-/// 3 s.
-constexpr std::size_t kMostCountedWork = 3'000'000;
+/// Arcs of unrolled networks, of which minimum cuts are found, and links that the sources' data is followed
+/// over for each network and each check, beyond which what remains is left out; about 3 s.
+constexpr std::size_t kMostCountedWork = 10'000'000;
 /// Of a destination, the sources at least so far away: as many distances are tried.
 constexpr std::size_t kMostCountedDistances = 6;
 /// How often those that a cut separates are counted anew, without the others.
@@ -44,7 +44,8 @@ class CountedSearch {
       const std::vector<const Contribution*> sums = plain_sums_for(demand_, d);
       if (sums.empty()) continue;
       for (const std::vector<GpuId>& sources : sets_of_sources(d, sums, cuts)) {
-        if (has_work_left()) try_sources({d, sources}, sums);
+        if (has_work_left() && sources.size() * topology_.num_links() <= kMostCountedWork)
+          try_sources({d, sources}, sums);
       }
     }
     if (best_task_) approach(*best_task_, plain_sums_for(demand_, best_task_->destination), kLastGainOfBest);
@@ -53,6 +54,7 @@ class CountedSearch {
 
  private:
   bool has_work_left() const { return work_ <= kMostCountedWork && !deadline_.is_over(); }
+  void count_ways_from(std::size_t sources) { work_ += sources * topology_.num_links(); }
 
   /// All but the destination; those that are far from it; those inside cuts.
   std::set<std::vector<GpuId>> sets_of_sources(GpuId destination,
@@ -100,6 +102,7 @@ class CountedSearch {
   std::vector<GpuId> approach(const CountedTask& task, const std::vector<const Contribution*>& sums,
                               double last_gain) {
     const TimedNetwork network(topology_, timed_sources(sums, task.sources));
+    count_ways_from(task.sources.size());
     const std::vector<Supply> supplies = supplies_of(sums, task.sources);
     const NodeId target = topology_.node_of(task.destination);
     UnrolledCut last = unrolled_cut(network, supplies, target, best_us_, work_);
@@ -124,7 +127,7 @@ class CountedSearch {
     for (const Contribution* sum : sums) {
       for (std::size_t i = 0; i < sum->sources.size(); ++i) {
         if (std::ranges::binary_search(sources, sum->sources[i]))
-          bytes[{topology_.node_of(sum->sources[i]), ready_of_source(*sum, i)}] += sum->bytes;
+          bytes[{topology_.node_of(sum->sources[i]), sum->ready_us_of(i)}] += sum->bytes;
       }
     }
     std::vector<Supply> supplies;
@@ -136,6 +139,7 @@ class CountedSearch {
     const double us = alpha_us[topology_.node_of(task.destination).index()];
     if (us <= best_us_) return false;
     TimeCutCertificate cut{.gpu = task.destination, .alpha_us = alpha_us, .sources = task.sources};
+    count_ways_from(task.sources.size());
     try {
       sound_bound_of(topology_, demand_, cut);
     } catch (const Error&) {

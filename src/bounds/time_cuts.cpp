@@ -5,6 +5,7 @@
 #include <set>
 
 #include "both_directions.hpp"
+#include "rondo/core/contribution_times.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/graph/digraph.hpp"
@@ -66,10 +67,6 @@ class Collector {
   }
 
  private:
-  static double ready_of(const Contribution& part, std::size_t source) {
-    return part.source_ready_us.empty() ? part.ready_us : part.source_ready_us[source];
-  }
-
   std::vector<const Contribution*> wanted_by(GpuId destination) const {
     if (demand_.is_unicast()) return to_[destination.index()];
     std::vector<const Contribution*> parts;
@@ -104,7 +101,7 @@ class Collector {
       const bool is_told =
           std::ranges::any_of(part.held, [&](const HeldSum& held) { return held.gpu == sources[i]; });
       if ((source && *source != i) || is_told) continue;
-      supply.holders.emplace_back(topology_.node_of(sources[i]), ready_of(part, i));
+      supply.holders.emplace_back(topology_.node_of(sources[i]), part.ready_us_of(i));
     }
     for (const HeldSum& held : part.held) {
       if (source && std::ranges::binary_search(held.sources, sources[*source]))

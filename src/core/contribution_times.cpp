@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "certificates/kinds.hpp"
 #include "rondo/graph/digraph.hpp"
 
 namespace rondo {
@@ -13,11 +14,8 @@ constexpr double kRoundingOfTimes = 1e-12;
 
 std::vector<double> delays(const Topology& topology) {
   std::vector<double> all;
-  for (const Link& link : topology.links()) {
-    const Node& node = topology.node(link.src);
-    const bool begins = node.kind == NodeKind::gpu || node.stores();
-    all.push_back(link.latency_us + (begins ? link.message_us : 0));
-  }
+  for (const Link& link : topology.links())
+    all.push_back(link.latency_us + certificates::message_us_at_start(topology, link));
   return all;
 }
 
@@ -32,10 +30,6 @@ std::vector<const Contribution*> plain_sums_for(const Demand& demand, GpuId dest
   return sums;
 }
 
-double ready_of_source(const Contribution& sum, std::size_t source) {
-  return sum.source_ready_us.empty() ? sum.ready_us : sum.source_ready_us[source];
-}
-
 std::vector<TimedSource> timed_sources(const std::vector<const Contribution*>& sums,
                                        const std::vector<GpuId>& gpus) {
   std::vector<TimedSource> all;
@@ -45,7 +39,7 @@ std::vector<TimedSource> timed_sources(const std::vector<const Contribution*>& s
       const auto at = std::ranges::lower_bound(sum->sources, g);
       if (at == sum->sources.end() || *at != g) continue;
       const auto number = static_cast<std::size_t>(at - sum->sources.begin());
-      source.ready_us = std::min(source.ready_us, ready_of_source(*sum, number));
+      source.ready_us = std::min(source.ready_us, sum->ready_us_of(number));
     }
     if (source.ready_us < std::numeric_limits<double>::infinity()) all.push_back(source);
   }

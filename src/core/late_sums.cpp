@@ -66,7 +66,7 @@ std::vector<std::pair<GpuId, double>> latest_sources(const Demand& demand) {
     const auto sources = part.all_sources();
     for (std::size_t s = 0; s < sources.size(); ++s) {
       double& us = latest[sources[s]];
-      us = std::max(us, part.source_ready_us.empty() ? part.ready_us : part.source_ready_us[s]);
+      us = std::max(us, part.ready_us_of(s));
     }
   }
   std::vector<std::pair<GpuId, double>> result;

@@ -59,7 +59,7 @@ class Derivation {
     const std::size_t end = execution_.end_of(c);
     std::size_t next = execution_.first_of(c);
     for (std::size_t i = 0; i < sources.size(); ++i)
-      at(topology.node_of(sources[i])).held_us = ready_of_source(contribution, i);
+      at(topology.node_of(sources[i])).held_us = contribution.ready_us_of(i);
     while (next < end || !landings_.empty() || !copies_.empty()) {
       const bool lands =
           !landings_.empty() && (next == end || no_later(landings_.top().time_us, send(next).start_us));

@@ -163,11 +163,6 @@ struct Causality {
   }
 };
 
-/// When the i-th of the sources has its data.
-inline double ready_of_source(const Contribution& contribution, std::size_t i) {
-  return contribution.source_ready_us.empty() ? contribution.ready_us : contribution.source_ready_us[i];
-}
-
 /// Derives, from the sources, which sends can happen (rules 2, 3 and 5) and when every destination is served
 /// (rule 7). Chunks that reduce are left to derive_sums.
 void derive(const Execution& execution, const JoinedSends& transfers, FirstViolation& first,

@@ -72,7 +72,7 @@ class SumDerivation {
 
   void make_places() {
     for (std::size_t i = 0; i < contribution_->sources.size(); ++i)
-      insert(own_set(source(i), ready_of_source(*contribution_, i)), i);
+      insert(own_set(source(i), contribution_->ready_us_of(i)), i);
     for (const HeldSum& held : contribution_->held) {
       const SetTable::Set set = own_set(held.gpu, 0);
       std::ranges::fill(set, 0);

@@ -91,8 +91,7 @@ double own_ready_us(const Contribution& part, GpuId gpu) {
   const auto sources = part.all_sources();
   const auto at = std::ranges::find(sources, gpu);
   if (at == sources.end()) return -1;
-  const auto s = static_cast<std::size_t>(at - sources.begin());
-  return part.source_ready_us.empty() ? part.ready_us : part.source_ready_us[s];
+  return part.ready_us_of(static_cast<std::size_t>(at - sources.begin()));
 }
 
 void append_transfer(const TransferSends& transfer, const TransferShape& shape, const TimedSends& before,

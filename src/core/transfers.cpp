@@ -61,8 +61,7 @@ void find_causes_of_copies(const Demand& demand, std::vector<Delivery>& deliveri
     if (contribution.reduce) continue;
     const auto sources = contribution.all_sources();
     for (std::size_t s = 0; s < sources.size(); ++s)
-      arrive(ChunkId{c}, sources[s], -1,
-             contribution.source_ready_us.empty() ? contribution.ready_us : contribution.source_ready_us[s]);
+      arrive(ChunkId{c}, sources[s], -1, contribution.ready_us_of(s));
   }
   while (!flying.empty()) {
     const int d = flying.top().second;

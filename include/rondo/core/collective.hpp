@@ -36,6 +36,10 @@ struct Contribution {
   std::span<const GpuId> all_sources() const {
     return sources.empty() ? std::span(&origin, 1) : std::span<const GpuId>(sources);
   }
+  /// When the source of that number has it.
+  double ready_us_of(std::size_t source) const {
+    return source_ready_us.empty() ? ready_us : source_ready_us[source];
+  }
 };
 
 /// Which GPUs take part in a collective, with how many bytes each, and whether the others may help.

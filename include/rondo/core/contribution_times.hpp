@@ -21,8 +21,6 @@ std::vector<const Contribution*> plain_sums_for(const Demand& demand, GpuId dest
 /// The members of `gpus` that have a part in some of the sums, with the least of their ready times.
 std::vector<TimedSource> timed_sources(const std::vector<const Contribution*>& sums,
                                        const std::vector<GpuId>& gpus);
-/// When the source of that number has its contribution.
-double ready_of_source(const Contribution& sum, std::size_t source);
 
 /// Per node, ascending, us, rounded down: when a byte of a sum can be there at the earliest with the
 /// contributions of one, of two, ... of `sources` (FORMATS.md 3, time cuts that count contributions);

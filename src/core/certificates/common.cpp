@@ -70,7 +70,7 @@ double ready_of_holder(const Contribution& part, GpuId holder) {
   if (part.source_ready_us.empty()) return part.ready_us;
   const auto sources = part.all_sources();
   const auto at = std::ranges::lower_bound(sources, holder) - sources.begin();
-  return part.source_ready_us[static_cast<std::size_t>(at)];
+  return part.ready_us_of(static_cast<std::size_t>(at));
 }
 
 double message_us_at_start(const Topology& topology, const Link& link) {

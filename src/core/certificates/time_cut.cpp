@@ -97,7 +97,7 @@ class Check {
     for (const Contribution* sum : sums) {
       for (std::size_t i = 0; i < sum->sources.size(); ++i) {
         const bool is_named = std::ranges::binary_search(cut_.sources, sum->sources[i]);
-        if (is_named && alpha(topology_.node_of(sum->sources[i])) <= ready_of_source(*sum, i))
+        if (is_named && alpha(topology_.node_of(sum->sources[i])) <= sum->ready_us_of(i))
           separated_ += sum->bytes;
       }
     }

@@ -127,8 +127,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       }
       const auto sources = contribution.all_sources();
       for (std::size_t s = 0; s < sources.size(); ++s) {
-        const double ready_us =
-            contribution.source_ready_us.empty() ? contribution.ready_us : contribution.source_ready_us[s];
+        const double ready_us = contribution.ready_us_of(s);
         holders_.promise(c, sources[s], ready_us, now_us_);
         events_.push(
             {std::max(ready_us, from_us), EventKind::arrival, sources[s].value, static_cast<int>(c)});

@@ -12,16 +12,12 @@
 #include "rondo/core/link_timetable.hpp"
 #include "sums_in_switches.hpp"
 #include "task_scheduler.hpp"
+#include "times_apart.hpp"
 
 namespace rondo {
 namespace {
 
 constexpr double kNotAtAll = std::numeric_limits<double>::infinity();
-
-/// By which one time has to be after another for the replay to take them for two.
-double apart_us(double t_us) {
-  return 1e-5 + 1e-8 * t_us;
-}
 
 /// A chunk at a member.
 struct Held {

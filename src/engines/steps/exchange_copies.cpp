@@ -12,6 +12,7 @@
 #include "rondo/core/link_timetable.hpp"
 #include "rondo/engines/exchange.hpp"
 #include "task_scheduler.hpp"
+#include "times_apart.hpp"
 
 namespace rondo {
 namespace {
@@ -22,11 +23,6 @@ constexpr double kSameTime = 1e-9;  ///< us
 constexpr std::size_t kMostEnds = 60'000;
 /// At each transfer on average: far more than where they do not wait for each other in turn.
 constexpr std::size_t kMostLooks = 1000;
-
-/// By which one time has to be after another for the replay to take them for two.
-double later_by_us(double t_us) {
-  return 1e-5 + 1e-8 * t_us;
-}
 
 /// What is sent first: what arrives first; or what starts first, and of that what goes far, so that it leaves
 /// before its sender hears from near by.
@@ -197,7 +193,7 @@ class CopiedSums {
       const Held& to = held(cast.chunk, gpu);
       double after = std::max(to.last_start_us, to.ready_us);
       if (to.own_cast != kNone && to.own_cast != number) after = std::max(after, own_arrival_us(to));
-      not_before_us = std::max(not_before_us, after + later_by_us(after) - after_us);
+      not_before_us = std::max(not_before_us, after + apart_us(after) - after_us);
     }
     return timetable_.earliest_start(cast.hop, bytes(cast), not_before_us);
   }
@@ -224,7 +220,7 @@ class CopiedSums {
       const Cast& cast = casts_[i];
       const double known_us = start_us_[i];
       const double start = start_us_[i] = start_of(i);
-      const bool is_pure = start + later_by_us(start) < held(cast.chunk, cast.from).first_us;
+      const bool is_pure = start + apart_us(start) < held(cast.chunk, cast.from).first_us;
       if (!is_pure || start == kNotYet) return false;
       if (start > known_us + kSameTime) {
         offers.push(offer_of(i));

@@ -9,12 +9,15 @@ namespace {
 
 constexpr double kMostTried = 4e6;  ///< messages weighed in choosing the sizes of groups
 
+ExchangeProblem with_members(const ExchangeProblem& problem, std::vector<std::vector<GpuId>> members) {
+  return {problem.topology, problem.hops,        std::move(members), problem.chunks_a_place,
+          problem.demand,   problem.concurrency, problem.in_pairs};
+}
+
 }  // namespace
 
 std::optional<Schedule> exchange(const ExchangeProblem& problem, const ExchangeLevels& levels) {
-  const ExchangeProblem ordered{problem.topology,       problem.hops,   levels.members,
-                                problem.chunks_a_place, problem.demand, problem.concurrency,
-                                problem.in_pairs};
+  const ExchangeProblem ordered = with_members(problem, levels.members);
   if (levels.by_copies) {
     // In many chunks it may not be worth the time.
     if (std::optional<Schedule> schedule = exchange_by_copies(ordered, levels.radices)) return schedule;
@@ -30,14 +33,13 @@ std::optional<ExchangeLevels> best_levels(const ExchangeProblem& problem,
   const bool copies = can_exchange_by_copies(problem);
   const auto offer = [&](const std::vector<int>& radices, const std::vector<std::vector<GpuId>>& members) {
     work += static_cast<double>(problem.hops.hops().size() * radices.size());
-    for (const bool by_copies : {false, true}) {
-      if (by_copies && !copies) continue;
-      ExchangeLevels levels{radices, members, by_copies};
-      const std::optional<Schedule> schedule = exchange(problem, levels);
-      if (!schedule || (best && schedule->finish_us >= best->finish_us)) continue;
-      levels.finish_us = schedule->finish_us;
-      best = std::move(levels);
-    }
+    const ExchangeProblem ordered = with_members(problem, members);
+    const auto keep_if_better = [&](const std::optional<Schedule>& schedule, bool by_copies) {
+      if (schedule && (!best || schedule->finish_us < best->finish_us))
+        best = {radices, members, by_copies, schedule->finish_us};
+    };
+    keep_if_better(exchange(ordered, radices), false);
+    if (copies) keep_if_better(exchange_by_copies(ordered, radices), true);
   };
   for (const std::vector<int>& radices : tried) {
     if (work > kMostTried) break;

@@ -102,7 +102,7 @@ TEST(BoundsHold, NoScheduleOfASumEndsBeforeCutsThatCountContributions) {
   Random random(static_cast<std::uint64_t>(GTEST_FLAG_GET(random_seed)));
   int found = 0;
   int accepted = 0;
-  constexpr int kFabrics = 10;
+  constexpr int kFabrics = 4;
   for (int i = 0; i < kFabrics; ++i) {
     const auto topology = random_fabric(random);
     const Demand demand = make_demand(Collective::allreduce, 2e3 * static_cast<double>(1 + random.below(30)),
@@ -119,7 +119,7 @@ TEST(BoundsHold, NoScheduleOfASumEndsBeforeCutsThatCountContributions) {
     accepted += accepted_changes(*topology, demand, *bound, finish_us, random);
   }
   EXPECT_GE(found, kFabrics / 2);
-  EXPECT_GE(accepted, 100);
+  EXPECT_GE(accepted, 40);
 }
 
 /// 4 or 5 GPUs on a one-way ring with more links; 10 kB take 1 or 2 us on them, and 0 to 2 us later they are
