@@ -4,10 +4,10 @@
 #include <set>
 #include <utility>
 
+#include "best_time_cut.hpp"
 #include "both_directions.hpp"
 #include "rondo/bounds/time_cuts.hpp"
 #include "rondo/core/contribution_times.hpp"
-#include "rondo/core/error.hpp"
 #include "rondo/graph/digraph.hpp"
 #include "unrolled_cut.hpp"
 
@@ -37,7 +37,10 @@ struct CountedTask {
 class CountedSearch {
  public:
   CountedSearch(const OneSidedTask& asked, const Deadline& deadline)
-      : topology_(asked.topology), demand_(asked.demand), deadline_(deadline), best_us_(asked.least_us) {}
+      : topology_(asked.topology),
+        demand_(asked.demand),
+        deadline_(deadline),
+        best_(asked.topology, asked.demand, asked.least_us) {}
 
   std::optional<LowerBound> run(const std::vector<GpuId>& destinations, const std::vector<NodeSet>& cuts) {
     for (const GpuId d : destinations) {
@@ -48,8 +51,11 @@ class CountedSearch {
           try_sources({d, sources}, sums);
       }
     }
-    if (best_task_) approach(*best_task_, plain_sums_for(demand_, best_task_->destination), kLastGainOfBest);
-    return std::move(best_);
+    if (best_.bound()) {
+      const auto& cut = std::get<TimeCutCertificate>(best_.bound()->certificate);
+      approach({cut.gpu, cut.sources}, plain_sums_for(demand_, cut.gpu), kLastGainOfBest);
+    }
+    return best_.take();
   }
 
  private:
@@ -105,11 +111,13 @@ class CountedSearch {
     count_ways_from(task.sources.size());
     const std::vector<Supply> supplies = supplies_of(sums, task.sources);
     const NodeId target = topology_.node_of(task.destination);
-    UnrolledCut last = unrolled_cut(network, supplies, target, best_us_, work_);
+    UnrolledCut last = unrolled_cut(network, supplies, target, best_.us(), work_);
     if (last.separated.empty()) return {};
     for (double gain = kFirstGain; gain > last_gain && has_work_left();) {
-      UnrolledCut cut = unrolled_cut(network, supplies, target, best_us_ * (1 + gain), work_);
-      if (keep_if_better(task, cut.alpha_us)) {
+      UnrolledCut cut = unrolled_cut(network, supplies, target, best_.us() * (1 + gain), work_);
+      count_ways_from(task.sources.size());
+      if (best_.keep_if_better(
+              {.gpu = task.destination, .alpha_us = cut.alpha_us, .sources = task.sources})) {
         last = std::move(cut);
       } else {
         gain *= kLessGain;
@@ -135,28 +143,10 @@ class CountedSearch {
     return supplies;
   }
 
-  bool keep_if_better(const CountedTask& task, const std::vector<double>& alpha_us) {
-    const double us = alpha_us[topology_.node_of(task.destination).index()];
-    if (us <= best_us_) return false;
-    TimeCutCertificate cut{.gpu = task.destination, .alpha_us = alpha_us, .sources = task.sources};
-    count_ways_from(task.sources.size());
-    try {
-      sound_bound_of(topology_, demand_, cut);
-    } catch (const Error&) {
-      return false;
-    }
-    best_us_ = us;
-    best_ = LowerBound{us, std::move(cut)};
-    best_task_ = task;
-    return true;
-  }
-
   const Topology& topology_;
   const Demand& demand_;
   const Deadline& deadline_;
-  double best_us_;
-  std::optional<LowerBound> best_ = std::nullopt;
-  std::optional<CountedTask> best_task_ = std::nullopt;
+  BestTimeCut best_;
   std::size_t work_ = 0;
 };
 

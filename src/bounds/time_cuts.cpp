@@ -4,9 +4,9 @@
 #include <map>
 #include <set>
 
+#include "best_time_cut.hpp"
 #include "both_directions.hpp"
 #include "rondo/core/contribution_times.hpp"
-#include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/graph/digraph.hpp"
 #include "unrolled_cut.hpp"
@@ -142,7 +142,11 @@ class Collector {
 class TimeCutSearch {
  public:
   TimeCutSearch(const Topology& topology, const Demand& demand, double least_us, const Deadline& deadline)
-      : topology_(topology), demand_(demand), deadline_(deadline), network_(topology), best_us_(least_us) {}
+      : topology_(topology),
+        demand_(demand),
+        deadline_(deadline),
+        network_(topology),
+        best_(topology, demand, least_us) {}
 
   std::optional<LowerBound> run(const std::vector<GpuId>& destinations, const std::vector<NodeSet>& cuts,
                                 TimeCutEffort effort) {
@@ -160,13 +164,13 @@ class TimeCutSearch {
         if (!wants.supplies.empty()) candidates.push_back({target, try_known_sets(wants, cuts)});
       }
     }
-    if (effort == TimeCutEffort::known_sets) return std::move(best_);
+    if (effort == TimeCutEffort::known_sets) return best_.take();
     std::ranges::stable_sort(candidates, [](const Candidate& a, const Candidate& b) { return a.us > b.us; });
     for (const Candidate& candidate : candidates) {
       if (cut_work_ > kMostCutWork || path_work_ > 2 * kMostPathWork || deadline_.is_over()) break;
       improve_sources(collector.wants_of(candidate.target));
     }
-    return std::move(best_);
+    return best_.take();
   }
 
  private:
@@ -203,11 +207,11 @@ class TimeCutSearch {
 
   void improve_sources(const Wants& wants) {
     while (may_cut()) {
-      const double before_us = best_us_;
+      const double before_us = best_.us();
       const UnrolledCut cut = cut_at(wants, before_us);
       if (cut.share >= 1 - kLeastGain) break;
       try_supplies(wants, cut.separated);
-      if (best_us_ <= before_us * (1 + kLeastGain)) break;
+      if (best_.us() <= before_us * (1 + kLeastGain)) break;
     }
     if (topology_.has_bandwidth_steps()) approach(wants);
   }
@@ -215,8 +219,8 @@ class TimeCutSearch {
   /// Where no closed form is known: to later and later times, in steps that are made smaller after a failure.
   void approach(const Wants& wants) {
     for (double gain = 0.25; gain > kLeastStep && may_cut();) {
-      const double us = best_us_ * (1 + gain);
-      if (!keep_if_better({wants.destination, cut_at(wants, us).alpha_us})) gain /= 4;
+      const double us = best_.us() * (1 + gain);
+      if (!best_.keep_if_better({wants.destination, cut_at(wants, us).alpha_us})) gain /= 4;
     }
   }
 
@@ -225,18 +229,18 @@ class TimeCutSearch {
     const NodeId target = topology_.node_of(wants.destination);
     QuickestFlow flow = quickest_flow(network_, supplies, target, path_work_);
     if (!(flow.us < std::numeric_limits<double>::infinity())) return 0;
-    if (flow.us <= best_us_ * (1 + kLeastGain)) return flow.us;
+    if (flow.us <= best_.us() * (1 + kLeastGain)) return flow.us;
     const double quickest_us = flow.us;
-    if (keep_if_better({wants.destination, std::move(flow.alpha_us)})) return best_us_;
+    if (best_.keep_if_better({wants.destination, std::move(flow.alpha_us)})) return best_.us();
     // Halving only pays as far as it beats what is known.
-    double proven_us = best_us_;
+    double proven_us = best_.us();
     double refused_us = quickest_us;
     const auto is_proven = [&](double us) {
       flow = narrowest_time_cut(network_, supplies, target, us, path_work_);
-      return keep_if_better({wants.destination, std::move(flow.alpha_us)});
+      return best_.keep_if_better({wants.destination, std::move(flow.alpha_us)});
     };
     for (double step = 1e-13; step < 1e-9; step *= 10) {
-      if (is_proven(quickest_us * (1 - step))) return best_us_;
+      if (is_proven(quickest_us * (1 - step))) return best_.us();
     }
     if (network_.is_exact) return 0;
     for (int i = 0; i < kHalvings && refused_us - proven_us > kLeastGain * proven_us; ++i) {
@@ -246,25 +250,11 @@ class TimeCutSearch {
     return proven_us;
   }
 
-  bool keep_if_better(TimeCutCertificate cut) {
-    const double us = cut.alpha_us[topology_.node_of(cut.gpu).index()];
-    if (us <= best_us_) return false;
-    try {
-      sound_bound_of(topology_, demand_, cut);
-    } catch (const Error&) {
-      return false;
-    }
-    best_us_ = us;
-    best_ = LowerBound{us, std::move(cut)};
-    return true;
-  }
-
   const Topology& topology_;
   const Demand& demand_;
   const Deadline& deadline_;
   TimedNetwork network_;
-  double best_us_;
-  std::optional<LowerBound> best_ = std::nullopt;
+  BestTimeCut best_;
   std::size_t path_work_ = 0;
   std::size_t cut_work_ = 0;
 };

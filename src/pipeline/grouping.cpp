@@ -272,8 +272,9 @@ class Grouper {
     for (; grouping.chunks <= kMostChunksToTell; grouping.chunks *= 2) {
       const Demand demand = demand_.with_chunks(grouping.num_parts() * grouping.chunks);
       const double us = finish_us(demand);
+      if (us == kNever) continue;
       const double latency_us = finish_us(demand.with_size(kNextToNothing * demand.size_bytes()));
-      if (us < kNever && latency_us < kNever) return Takes{latency_us, us - latency_us};
+      if (latency_us < kNever) return Takes{latency_us, us - latency_us};
     }
     return std::nullopt;
   }
