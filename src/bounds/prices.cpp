@@ -21,6 +21,8 @@ namespace {
 constexpr int kMostEnds = 24;
 /// Of the bound: what a step has to gain.
 constexpr double kLeastMove = 1e-6;
+/// By so much an end is earlier that is to be proven where the one before was barely not.
+constexpr double kLeastStepBack = 2 * kLeastMove;
 /// By this much the first end is later than what is proven.
 constexpr double kFirstGain = 1e-6;
 constexpr std::size_t kMostPeriods = 24;
@@ -76,8 +78,11 @@ class PricesSearch {
       } else {
         late = {us, prices->payments};
       }
-      const double next_us = next_end(early, late, us + gain_us, step % 2 == 1);
-      if (std::abs(next_us - us) < kLeastMove * us || late.us - proven_us_ < kLeastMove * us) break;
+      if (late.us - proven_us_ < kLeastMove * us) break;
+      double next_us = next_end(early, late, us + gain_us, step % 2 == 1);
+      // Prices that do not quite prove this end prove one that is a little earlier.
+      if (us == late.us && next_us > us * (1 - kLeastMove)) next_us = us * (1 - kLeastStepBack);
+      if (std::abs(next_us - us) < kLeastMove * us) break;
       us = next_us;
     }
     return std::move(best_);

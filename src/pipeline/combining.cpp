@@ -14,6 +14,8 @@
 #include "rondo/core/replay.hpp"
 #include "rondo/core/retiming.hpp"
 #include "rondo/core/transposition.hpp"
+#include "rondo/pipeline/bound.hpp"
+#include "rondo/pipeline/halves.hpp"
 #include "rondo/pipeline/kept_schedule.hpp"
 #include "rondo/pipeline/registry.hpp"
 #include "sums_in_parts.hpp"
@@ -160,6 +162,10 @@ class AllReduction {
       if (!are_halves_there) try_halves();
       return;
     }
+    // Where messages cost, halves take as long as both do, which their bounds tell best.
+    const double halves_take_us = problem_.topology->has_message_costs() && !are_halves_there
+                                      ? least_of_halves_us()
+                                      : groupings->halves.latency_us;
     const std::size_t most = std::min(groupings->others.size(), kMostGroupings);
     std::size_t tried = 0;
     const auto try_groups = [&](double before_us) {
@@ -168,14 +174,24 @@ class AllReduction {
         if (grouping.latency_us < kLeastLatency * std::max(grouping.about_us, bounds_.best().us)) continue;
         if (grouping.about_us >= std::min(finish_us(), before_us) || is_within(kNothingBetter)) return;
         try_parts([&] { return solve_in_groups(problem_, grouping, false, context_); }, true);
-        if (grouping.groups.size() == 1 && problem_.options.chunks == 0)
+        // One part alone goes together between groups, however finely it is added up and spread.
+        const bool goes_together = grouping.num_parts() == 1 && problem_.topology->has_message_costs();
+        if ((grouping.groups.size() == 1 || goes_together) && problem_.options.chunks == 0)
           try_parts([&] { return solve_in_groups(problem_, grouping, true, context_); }, true);
       }
     };
-    try_groups(groupings->halves.about_us);
-    if (!are_halves_there && groupings->halves.latency_us < finish_us() && !is_within(kNothingBetter))
-      try_halves();
+    try_groups(std::max(groupings->halves.about_us, halves_take_us));
+    if (!are_halves_there && halves_take_us < finish_us() && !is_within(kNothingBetter)) try_halves();
     try_groups(kInfinity);
+  }
+
+  double least_of_halves_us() const {
+    const std::optional<Halves> halves = halves_of(problem_.demand);
+    if (!halves) return kInfinity;
+    double us = 0;
+    for (const Demand* half : {&halves->gathering, &halves->spreading})
+      us += bound({problem_.topology, *half, problem_.options, nullptr, problem_.sketch}, context_).best().us;
+    return us;
   }
 
   void try_halves() {

@@ -57,6 +57,27 @@ std::optional<Schedule> exchanged(const Topology& topology, const Demand& whole,
   return schedule;
 }
 
+/// All chunks of a part together, as messages of their own cost.
+std::optional<Schedule> exchanged_whole(const Topology& topology, const Demand& demand,
+                                        const Grouping& grouping, int chunks, int concurrency) {
+  const Demand parts = demand.with_chunks(grouping.num_parts());
+  std::optional<Schedule> schedule = exchanged(topology, parts, grouping, 1, concurrency);
+  if (!schedule) return std::nullopt;
+  std::int32_t next_number = 0;
+  for (const Send& send : schedule->sends) next_number = std::max(next_number, send.transfer + 1);
+  std::vector<Send> sends;
+  for (Send send : schedule->sends) {
+    if (send.transfer == kNoTransfer) send.transfer = next_number++;
+    const std::int32_t first = send.chunk.value * chunks;
+    for (int i = 0; i < chunks; ++i) {
+      send.chunk = ChunkId(first + i);
+      sends.push_back(send);
+    }
+  }
+  schedule->sends = std::move(sends);
+  return schedule;
+}
+
 /// The same for each of as many slices of the chunks, one slice before the other wherever a link is free for
 /// both. Nothing where that does not work.
 std::optional<Schedule> in_slices(const Topology& topology, const Demand& demand,
@@ -119,26 +140,32 @@ std::optional<GroupedSchedule> in_groups(const Topology& topology, const Demand&
   const std::size_t groups = grouping.groups.size();
   merge(topology, gathering(demand, grouping).with_chunks(chunks), groups, gathered);
   merge(topology, spreading(demand, grouping).with_chunks(chunks), groups, spread);
-  if (groups > 1) {
-    const auto between = exchanged(topology, whole, grouping, chunks, concurrency);
-    if (!between) return std::nullopt;
-    gathered = in_turn(topology, std::move(gathered), between->sends);
-  }
-  const std::vector<Send> all =
-      grouping.tells ? std::move(gathered) : in_turn(topology, std::move(gathered), spread);
   std::optional<GroupedSchedule> best;
   const auto offer = [&](std::optional<Schedule> schedule, int slices) {
     if (schedule && (!best || schedule->finish_us < best->schedule.finish_us))
       best = {*std::move(schedule), whole_chunks * slices};
   };
-  offer(drawn_together(topology, whole, all), 1);
-  const ReplayResult appended = replay(topology, whole, all);
-  if (!appended.valid()) return best;
-  offer(Schedule{all, appended.finish_us}, 1);
-  for (int slices = 2;
-       slices <= most_slices && all.size() * static_cast<std::size_t>(slices) <= kMostSendsInSlices;
-       slices *= 2) {
-    offer(in_slices(topology, demand.with_chunks(whole_chunks * slices), all, slices, concurrency), slices);
+  const auto put_together = [&](const std::vector<Send>& sums) {
+    const std::vector<Send> all = grouping.tells ? sums : in_turn(topology, sums, spread);
+    offer(drawn_together(topology, whole, all), 1);
+    const ReplayResult appended = replay(topology, whole, all);
+    if (!appended.valid()) return;
+    offer(Schedule{all, appended.finish_us}, 1);
+    for (int slices = 2;
+         slices <= most_slices && all.size() * static_cast<std::size_t>(slices) <= kMostSendsInSlices;
+         slices *= 2) {
+      offer(in_slices(topology, demand.with_chunks(whole_chunks * slices), all, slices, concurrency), slices);
+    }
+  };
+  if (groups == 1) {
+    put_together(gathered);
+    return best;
+  }
+  const auto between = exchanged(topology, whole, grouping, chunks, concurrency);
+  if (between) put_together(in_turn(topology, gathered, between->sends));
+  if (chunks > 1 && !grouping.tells && topology.has_message_costs()) {
+    const auto at_once = exchanged_whole(topology, demand, grouping, chunks, concurrency);
+    if (at_once) put_together(in_turn(topology, gathered, at_once->sends));
   }
   return best;
 }

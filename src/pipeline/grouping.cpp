@@ -71,12 +71,10 @@ class Grouper {
   }
 
   Groupings run() {
-    // Where messages cost, each step of each part is one more, which gained nothing anywhere.
-    if (!topology_.has_message_costs()) {
-      add_centres();
-      add_chassis();
-      add_near_ones();
-    }
+    // Where messages cost, those to the middle and back are more, which gained next to nothing anywhere.
+    if (!topology_.has_message_costs()) add_centres();
+    add_chassis();
+    add_near_ones();
     std::ranges::stable_sort(found_, {}, &Grouping::about_us);
     return {*weighed({{members_}, {members_}, {members_}}), std::move(found_)};
   }
@@ -226,9 +224,12 @@ class Grouper {
     Takes spreads;
     for (std::size_t g = 0; g < grouping.groups.size(); ++g) {
       const std::vector<GpuId>& group = grouping.groups[g];
+      const double messages_take_us = messages_us(group);
+      gathers.latency_us = std::max(gathers.latency_us, messages_take_us);
       take_longer(gathers, group, grouping.adders[g], &Topology::out_links,
                   [&](GpuId gpu, GpuId adder) { return relay_us(gpu, adder); });
       if (grouping.tells) continue;
+      spreads.latency_us = std::max(spreads.latency_us, messages_take_us);
       take_longer(spreads, group, grouping.takers[g], &Topology::in_links,
                   [&](GpuId gpu, GpuId taker) { return relay_us(taker, gpu); });
     }
@@ -245,6 +246,26 @@ class Grouper {
     }
     grouping.about_us = grouping.latency_us + bytes_us;
     return grouping;
+  }
+
+  /// Until a GPU of the group has heard from all others by messages that each bring all that is known where
+  /// they come from: over k links it has heard from k + 1 times as many after each.
+  double messages_us(const std::vector<GpuId>& group) const {
+    if (!topology_.has_message_costs()) return 0;
+    std::map<GpuId, std::set<LinkId>> links_into;
+    double message_us = kNever;
+    for (const Hop& hop : hops_.hops()) {
+      if (!std::ranges::binary_search(group, hop.src) || !std::ranges::binary_search(group, hop.dst))
+        continue;
+      links_into[hop.dst].insert(hop.links.back().link);
+      for (const HopLink& link : hop.links) message_us = std::min(message_us, link.message_us);
+    }
+    std::size_t most_links = 0;
+    for (const auto& [gpu, links] : links_into) most_links = std::max(most_links, links.size());
+    if (most_links == 0 || message_us == 0) return 0;
+    int rounds = 0;
+    for (std::size_t heard = 1; heard < group.size(); heard *= most_links + 1) ++rounds;
+    return rounds * message_us;
   }
 
   /// For every GPU of a group to send something to all of `some`, or take it from there.

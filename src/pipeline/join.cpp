@@ -17,8 +17,8 @@
 namespace rondo {
 namespace {
 
-/// Chunks over hops that joining places, ten times as many with --gap.
-constexpr double kJoiningWork = 5e7;
+/// Chunks over hops that joining places for each try of --improve-work, ten times as many with --gap.
+constexpr double kPlacedPerTry = 20;
 /// Of the portfolio's schedules in one chunk, those that end at different times.
 constexpr std::size_t kMostInOneChunk = 6;
 /// Beyond so many deliveries they take too long to make again.
@@ -70,7 +70,8 @@ void join(const Problem& problem, Incumbent& best, std::vector<Incumbent> others
   if (options.chunks == 0) task.most_chunks = most_chunks_of_improvement(problem.demand, options);
   task.concurrency = options.concurrency;
   task.seed = options.seed;
-  task.work_limit = options.time_limit_s ? kInfinity : kJoiningWork * (options.gap ? 10 : 1);
+  task.work_limit =
+      options.time_limit_s ? kInfinity : kPlacedPerTry * options.improve_work * (options.gap ? 10 : 1);
   task.stop = [&](double finish_us) { return rule.stop(finish_us); };
   task.progress = [&](std::uint64_t rounds, double finish_us) {
     if (rounds % 4 != 0) return;
