@@ -22,7 +22,7 @@ constexpr double kSeam = 2e-8;
 JointPeriods::JointPeriods(const Topology& topology, const PlaceWays& ways) {
   std::set<double> between;
   for (const Link& link : topology.links()) {
-    const double delay_us = link.latency_us + message_us_of(topology, link);
+    const double delay_us = link.latency_us + topology.message_us_at_start(link);
     if (ways.is_place(link.src) && ways.is_place(link.dst)) {
       way_delays_us_.insert(delay_us);
     } else {

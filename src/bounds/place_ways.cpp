@@ -25,7 +25,8 @@ PlaceWays::PlaceWays(const Topology& topology) : topology_(topology) {
 
 std::vector<double> PlaceWays::message_costs_us(NodeId from) const {
   std::set<double> costs;
-  for (const LinkId l : topology_.out_links(from)) costs.insert(message_us_of(topology_, topology_.link(l)));
+  for (const LinkId l : topology_.out_links(from))
+    costs.insert(topology_.message_us_at_start(topology_.link(l)));
   return {costs.begin(), costs.end()};
 }
 
@@ -70,7 +71,7 @@ void PlaceWays::search(const PriceGrid& grid, const std::vector<double>& cost, N
     if (label.from_us < grid.until_us) open.push(label);
   };
   for (const LinkId l : topology_.out_links(from)) {
-    if (message_us_of(topology_, topology_.link(l)) != message_us) continue;
+    if (topology_.message_us_at_start(topology_.link(l)) != message_us) continue;
     for (std::size_t period = 0; period < grid.size(); ++period)
       take(l, period, {0, 0, from, 0, 0, grid.until_us, 0, kNoStep});
   }
@@ -89,7 +90,7 @@ void PlaceWays::search(const PriceGrid& grid, const std::vector<double>& cost, N
         is_exact ? label.first_until_us + label.since_us - kRounding * grid.until_us : grid.until_us;
     for (const LinkId l : topology_.out_links(label.at)) {
       Label next = label;
-      next.from_us += message_us_of(topology_, topology_.link(l));
+      next.from_us += topology_.message_us_at_start(topology_.link(l));
       for (std::size_t p = grid.period_at(next.from_us); p < grid.size() && grid.from_us[p] < until_us; ++p)
         take(l, p, next);
     }

@@ -77,16 +77,11 @@ PriceGrid moved(const PriceGrid& grid, double by_us, double least_length) {
   return later;
 }
 
-double message_us_of(const Topology& topology, const Link& link) {
-  const Node& node = topology.node(link.src);
-  return node.kind == NodeKind::gpu || node.stores() ? link.message_us : 0;
-}
-
 std::vector<double> delays_of(const Topology& topology) {
   std::set<double> delays;
   for (const Link& link : topology.links()) {
     delays.insert(link.latency_us);
-    delays.insert(message_us_of(topology, link));
+    delays.insert(topology.message_us_at_start(link));
   }
   delays.erase(0);
   return {delays.begin(), delays.end()};

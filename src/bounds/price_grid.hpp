@@ -44,7 +44,4 @@ PriceGrid moved(const PriceGrid& grid, double by_us, double least_length = kPric
 /// 0, ascending.
 std::vector<double> delays_of(const Topology& topology);
 
-/// 0 where nothing begins.
-double message_us_of(const Topology& topology, const Link& link);
-
 }  // namespace rondo

@@ -134,7 +134,7 @@ class PricesSearch {
     num_places_ = topology_.num_nodes();
     std::map<std::pair<NodeId, double>, std::size_t> behind;
     for (const Link& link : topology_.links()) {
-      const double message_us = message_us_of(topology_, link);
+      const double message_us = topology_.message_us_at_start(link);
       std::size_t from = link.src.index();
       if (message_us > 0) {
         const auto [known, is_new] = behind.try_emplace({link.src, message_us}, num_places_);
@@ -149,7 +149,7 @@ class PricesSearch {
   double earliest_us() const {
     std::vector<double> delay_us;
     for (const Link& link : topology_.links())
-      delay_us.push_back(link.latency_us + message_us_of(topology_, link));
+      delay_us.push_back(link.latency_us + topology_.message_us_at_start(link));
     ShortestPathSearch search(topology_.graph());
     search.set_lengths(delay_us);
     double latest = 0;

@@ -141,7 +141,7 @@ class RepeatedFlow {
 
 TimedNetwork::TimedNetwork(const Topology& of) : topology(&of) {
   for (const Link& link : of.links()) {
-    delay_us.push_back(link.latency_us + message_us_of(of, link));
+    delay_us.push_back(link.latency_us + of.message_us_at_start(link));
     bytes_per_us.push_back(link.bandwidth_GBps * kBytesPerUsPerGBps);
     if (!link.bandwidth_steps.empty()) is_exact = false;
   }
@@ -170,7 +170,7 @@ TimedNetwork::TimedNetwork(const Topology& of, const std::vector<TimedSource>& s
   is_exact = false;
   for (const Link& link : of.links()) {
     std::vector<double>& from_us = counted_from_us.emplace_back(times_us[link.src.index()]);
-    for (double& us : from_us) us += message_us_of(of, link);
+    for (double& us : from_us) us += of.message_us_at_start(link);
   }
 }
 

@@ -15,7 +15,7 @@ constexpr double kRoundingOfTimes = 1e-12;
 std::vector<double> delays(const Topology& topology) {
   std::vector<double> all;
   for (const Link& link : topology.links())
-    all.push_back(link.latency_us + certificates::message_us_at_start(topology, link));
+    all.push_back(link.latency_us + topology.message_us_at_start(link));
   return all;
 }
 

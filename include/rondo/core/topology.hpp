@@ -95,6 +95,13 @@ class Topology {
   std::span<const LinkId> out_links(NodeId n) const { return out_links_[n.index()]; }
   std::span<const LinkId> in_links(NodeId n) const { return in_links_[n.index()]; }
 
+  /// What a transfer that begins on the link waits before its bytes leave: its message cost, 0 behind
+  /// cut-through switches, where none begins.
+  double message_us_at_start(const Link& link) const {
+    const Node& from = node(link.src);
+    return from.kind == NodeKind::gpu || from.stores() ? link.message_us : 0;
+  }
+
   bool has_message_costs() const { return has_message_costs_; }      ///< of any link
   bool has_bandwidth_steps() const { return has_bandwidth_steps_; }  ///< on any link
   bool has_adding_switches() const { return has_adding_switches_; }

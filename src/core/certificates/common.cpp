@@ -73,11 +73,6 @@ double ready_of_holder(const Contribution& part, GpuId holder) {
   return part.ready_us_of(static_cast<std::size_t>(at));
 }
 
-double message_us_at_start(const Topology& topology, const Link& link) {
-  const Node& node = topology.node(link.src);
-  return node.kind == NodeKind::gpu || node.stores() ? link.message_us : 0;
-}
-
 void check_opening(const Topology& topology, GpuId gpu, const std::vector<double>& alpha_us) {
   if (!gpu.valid() || gpu.index() >= topology.num_gpus()) {
     refuse_certificate(

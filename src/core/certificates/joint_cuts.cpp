@@ -51,7 +51,7 @@ class JointCheck {
       if (!is_place_[n]) continue;
       std::set<double> costs_us;
       for (const LinkId l : topology_.out_links(NodeId(n)))
-        costs_us.insert(message_us_at_start(topology_, topology_.link(l)));
+        costs_us.insert(topology_.message_us_at_start(topology_.link(l)));
       for (const double cost_us : costs_us) check_ways_from(NodeId(n), cost_us);
     }
   }
@@ -117,7 +117,7 @@ class JointCheck {
       if (label.from_us < joint_.prices.until_us) labels.push(label);
     };
     for (const LinkId l : topology_.out_links(from)) {
-      if (message_us_at_start(topology_, topology_.link(l)) != cost_us) continue;
+      if (topology_.message_us_at_start(topology_.link(l)) != cost_us) continue;
       for (std::size_t period = 0; period < prices_.num_periods(); ++period)
         take(l, period, {0, from, 0, 0, joint_.prices.until_us, 0, 0});
     }
@@ -137,7 +137,7 @@ class JointCheck {
           is_exact ? sum_rounded_up(label.first_until_us, label.since_us) : joint_.prices.until_us;
       for (const LinkId l : topology_.out_links(label.at)) {
         Label next = label;
-        next.from_us = sum_rounded_down(label.from_us, message_us_at_start(topology_, topology_.link(l)));
+        next.from_us = sum_rounded_down(label.from_us, topology_.message_us_at_start(topology_.link(l)));
         for (std::size_t period = prices_.period_at(next.from_us);
              period < prices_.num_periods() && prices_.from_us(period) < until_us; ++period)
           take(l, period, next);

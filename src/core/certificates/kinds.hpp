@@ -64,9 +64,6 @@ bool for_everybody(const Topology& topology, const Contribution& part);
 std::vector<GpuId> holders_of(const Contribution& part, GpuId source);
 /// When one of them has it; what is told to be held of a sum, from 0 on.
 double ready_of_holder(const Contribution& part, GpuId holder);
-/// What a transfer waits before its bytes leave: the message cost of a link where it begins, 0 behind
-/// cut-through switches.
-double message_us_at_start(const Topology& topology, const Link& link);
 /// Refuses a GPU that does not exist and times that are not one a node, finite and not negative.
 void check_opening(const Topology& topology, GpuId gpu, const std::vector<double>& alpha_us);
 /// Of what `gpu` wants, the bytes that nobody has before it is open there: of a sum, once, if that is so of

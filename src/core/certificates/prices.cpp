@@ -58,7 +58,7 @@ class PricesCheck {
     std::map<std::pair<std::size_t, double>, std::size_t> behind;
     for (std::size_t l = 0; l < topology_.num_links(); ++l) {
       const Link& link = topology_.links()[l];
-      const double message_us = message_us_at_start(topology_, link);
+      const double message_us = topology_.message_us_at_start(link);
       std::size_t place = link.src.index();
       if (message_us > 0) {
         const auto [known, is_new] = behind.try_emplace({place, message_us}, count);

@@ -106,7 +106,7 @@ class Check {
 
   /// Where a transfer begins no byte leaves before its message cost is over.
   Window window_of(const Link& link) const {
-    const double message_us = message_us_at_start(topology_, link);
+    const double message_us = topology_.message_us_at_start(link);
     const Wide opens = alpha(link.src);
     const Wide before = Wide{link.latency_us} + message_us;
     // First the difference, which is exact where the two are near each other.
@@ -142,7 +142,7 @@ class Check {
   /// A byte that leaves has no contributions but those that can be there when its transfer starts.
   void append_counted_pieces(const Link& link, const Window& window, std::vector<Piece>& pieces) const {
     const std::vector<double>& times_us = times_us_[link.src.index()];
-    const Wide message_us = message_us_at_start(topology_, link);
+    const Wide message_us = topology_.message_us_at_start(link);
     for (std::size_t k = 0; k < times_us.size(); ++k) {
       Piece piece{window, link.bandwidth_GBps, static_cast<double>(k + 1)};
       piece.window.from_us = std::max(window.from_us, times_us[k] + message_us);

@@ -12,9 +12,14 @@
 namespace rondo {
 namespace {
 
-/// How often the chunks on overloaded links are gone through, and how many looks at a chunk that may take.
+/// How often the chunks on overloaded links are gone through, and how many looks that may take: one at each
+/// chunk, and of those with one at each slot.
 constexpr int kMostSweeps = 2000;
 constexpr double kMostLooks = 2e8;
+/// It ends where more than this part of the chunks is on overloaded links, and has not become less for so
+/// many sweeps.
+constexpr double kManyWrong = 0.05;
+constexpr int kVainSweeps = 40;
 /// Of the annealing, in loads of a mean chunk, squared.
 constexpr double kFirstTemperature = 0.2;
 constexpr double kLastTemperature = 0.1;
@@ -114,14 +119,28 @@ class SlotDeal {
     const double excess = std::max(0.0, amount - part(resource, slot));
     return excess <= kLoadRounding * part(resource, slot) ? 0 : excess * excess;
   }
-  /// Of the penalties, if the chunk came into the slot, or left it.
-  double growth(std::size_t chunk, std::size_t slot, double sign) const {
+  /// Of the penalties, if the chunk came into the slot, or left it. `enough`: more need not be told apart.
+  double growth(std::size_t chunk, std::size_t slot, double sign,
+                double enough = std::numeric_limits<double>::infinity()) const {
     double sum = 0;
     for (const SlotUse& use : uses(chunk)) {
       const double before = load(use.resource, slot);
       sum += penalty(use.resource, slot, before + sign * use.amount) - penalty(use.resource, slot, before);
+      if (sum > enough) break;
     }
     return sum;
+  }
+  /// Chunks on links that have more than their part.
+  std::vector<std::size_t> wrong_ones() const {
+    std::vector<std::size_t> wrong;
+    for (std::size_t c = 0; c < slot_.size(); ++c) {
+      const std::size_t slot = slot_[c];
+      if (std::ranges::any_of(uses(c), [&](const SlotUse& use) {
+            return penalty(use.resource, slot, load(use.resource, slot)) > 0;
+          }))
+        wrong.push_back(c);
+    }
+    return wrong;
   }
   double potential(std::size_t chunk, std::size_t slot) const {
     double sum = kForbidden * growth(chunk, slot, 1);
@@ -208,7 +227,7 @@ bool SlotDeal::move(std::size_t chunk, double temperature) {
   std::size_t ties = 0;
   for (std::size_t s = 0; s < num_slots_; ++s) {
     if (s == from || barred_until_[chunk * num_slots_ + s] > moves_) continue;
-    const double cost = growth(chunk, s, 1);
+    const double cost = growth(chunk, s, 1, least + kLoadRounding);
     if (cost > least + kLoadRounding) continue;
     if (cost < least - kLoadRounding) ties = 0;
     if (random_.below(++ties) != 0) continue;
@@ -225,15 +244,20 @@ bool SlotDeal::move(std::size_t chunk, double temperature) {
 }
 
 void SlotDeal::improve(const Deadline& deadline) {
-  const double looks = static_cast<double>(slot_.size());
+  const std::vector<std::size_t> first = wrong_ones();
+  const auto looks = static_cast<double>(slot_.size() + first.size() * num_slots_);
   const int sweeps = static_cast<int>(std::clamp(kMostLooks / looks, 1.0, double{kMostSweeps}));
-  std::vector<std::size_t> wrong;
+  std::size_t least_wrong = slot_.size() + 1;
+  int sweep_of_least = 0;
   for (int sweep = 0; sweep < sweeps && !deadline.is_over(); ++sweep) {
-    wrong.clear();
-    for (std::size_t c = 0; c < slot_.size(); ++c) {
-      if (growth(c, slot_[c], -1) < 0) wrong.push_back(c);
-    }
+    std::vector<std::size_t> wrong = wrong_ones();
     if (wrong.empty()) return;
+    if (wrong.size() < least_wrong) {
+      least_wrong = wrong.size();
+      sweep_of_least = sweep;
+    }
+    const bool are_many = static_cast<double>(least_wrong) > kManyWrong * static_cast<double>(slot_.size());
+    if (are_many && sweep - sweep_of_least >= kVainSweeps) return;
     random_.shuffle(std::span(wrong));
     const double passed = static_cast<double>(sweep) / sweeps;
     const double temperature = kFirstTemperature * std::pow(kLastTemperature / kFirstTemperature, passed);
