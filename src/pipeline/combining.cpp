@@ -173,10 +173,10 @@ class AllReduction {
         const Grouping& grouping = groupings->others[tried];
         if (grouping.latency_us < kLeastLatency * std::max(grouping.about_us, bounds_.best().us)) continue;
         if (grouping.about_us >= std::min(finish_us(), before_us) || is_within(kNothingBetter)) return;
-        try_parts([&] { return solve_in_groups(problem_, grouping, false, context_); }, true);
         // One part alone goes together between groups, however finely it is added up and spread.
         const bool goes_together = grouping.num_parts() == 1 && problem_.topology->has_message_costs();
-        if ((grouping.groups.size() == 1 || goes_together) && problem_.options.chunks == 0)
+        try_parts([&] { return solve_in_groups(problem_, grouping, goes_together, context_); }, true);
+        if (grouping.groups.size() == 1 && problem_.options.chunks == 0)
           try_parts([&] { return solve_in_groups(problem_, grouping, true, context_); }, true);
       }
     };

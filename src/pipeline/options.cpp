@@ -136,7 +136,7 @@ std::vector<SolveOption> make_options() {
        all_engines, nullptr},
       {"improve-work", "improve_work", kStop, "W",
        "sends that large-neighbourhood search may try, 0: none; up to 8 times as many for multicast far from "
-       "the bound, 10 times with --gap, no limit with --time-limit. 0 also leaves transfers unjoined",
+       "the bound, 10 times with --gap, no limit with --time-limit. Joining of transfers follows it too",
        number_field(
            [](auto& o) -> auto& { return o.improve_work; }, zero_or_more()),
        [](const EngineInfo& engine) { return engine.supports_local_search || engine.works_in_rounds; },

@@ -157,6 +157,15 @@ TEST(Bounds, ForestCollValuesOfLattices) {
   EXPECT_NEAR(allgather_bandwidth(*generated("hypercube", {{"dimensions", "6"}})), 304.762, 1e-3);
 }
 
+// 64 KB cross a link of 12.5 GB/s whose first message costs 1.3 us, and most of them go on over others.
+TEST(Bounds, PricesGoOnWhereAnEndIsBarelyNotProven) {
+  Toolbox with_columns = tools();
+  with_columns.column_master = make_clp_column_master;
+  const Bounds bounds = lower_bounds(
+      {shipped("ndv2-2-messages"), make_demand(Collective::alltoall, 16e3, 16, 1)}, with_columns);
+  EXPECT_GT(bounds.best().us, 1.3 + 5.12);
+}
+
 TEST(Bounds, AllToAllOnNdv2) {
   const auto ndv2 = shipped("ndv2-2");
   // 64 pairs of 62.5 MB cross each 12.5 GB/s link, 1.3 us.

@@ -17,8 +17,8 @@ std::vector<GpuId> gpus(const std::vector<int>& numbers) {
 }
 
 /// Two chassis of four GPUs each, all joined at 100 GB/s and 1 us; GPU 0 of each sends to GPU 1 of the other
-/// at 10 GB/s and 5 us.
-std::shared_ptr<const Topology> two_chassis() {
+/// at 10 GB/s and 5 us, where a message costs `message_us`.
+std::shared_ptr<const Topology> two_chassis(double message_us = 0) {
   TopologyData data;
   data.name = "two-chassis";
   data.nodes = std::vector<Node>(8);
@@ -30,6 +30,8 @@ std::shared_ptr<const Topology> two_chassis() {
   }
   data.links.push_back({NodeId{0}, NodeId{5}, 10, 5});
   data.links.push_back({NodeId{4}, NodeId{1}, 10, 5});
+  for (std::size_t l = data.links.size() - 2; l < data.links.size(); ++l)
+    data.links[l].message_us = message_us;
   return std::make_shared<const Topology>(data);
 }
 
@@ -67,17 +69,25 @@ TEST(InGroups, SumsPassTheLinksBetweenOnce) {
   EXPECT_GE(result.proven.schedule.finish_us, 7.1);
 }
 
-/// Chunk after chunk between the group's first or second GPU and all others of it, at once.
-std::vector<Send> within_groups(const Topology& topology, int gpu, SendOp op) {
+/// Chunk after chunk, each in 1 us over `chunks`, between the group's first or second GPU and all others of
+/// it.
+std::vector<Send> within_groups(const Topology& topology, int gpu, SendOp op, int chunks = 1) {
   std::vector<Send> sends;
   for (std::size_t l = 0; l < topology.num_links(); ++l) {
     const Link& link = topology.link(LinkId(l));
     const int group = link.src.value / 4;
     const NodeId here = op == SendOp::reduce ? link.dst : link.src;
     if (link.dst.value / 4 != group || here.value != 4 * group + gpu) continue;
-    Send send{.chunk = ChunkId{group}, .link = LinkId(l), .end_us = 1, .arrival_us = 2};
-    send.op = op;
-    sends.push_back(send);
+    for (int c = 0; c < chunks; ++c) {
+      const double end_us = (c + 1.0) / chunks;
+      Send send{.chunk = ChunkId{group * chunks + c},
+                .link = LinkId(l),
+                .start_us = static_cast<double>(c) / chunks,
+                .end_us = end_us,
+                .arrival_us = end_us + 1};
+      send.op = op;
+      sends.push_back(send);
+    }
   }
   return sends;
 }
@@ -99,6 +109,39 @@ TEST(InGroups, SlicesOverlap) {
   };
   EXPECT_NEAR(ends_us(1), 19, 1e-3);
   EXPECT_LE(ends_us(16), 17.2);
+}
+
+// 2 us until all four chunks are there, 3 + 10 + 5 us as one message, and 2 us more; each one by itself would
+// be whole after 1.25 + 4 * (3 + 2.5) + 5 us.
+TEST(InGroups, ChunksCrossTogetherWhereMessagesCost) {
+  const auto topology = two_chassis(3);
+  const Demand demand = make_demand(Collective::allreduce, 1e5, 8, 1);
+  const Groupings found = *groupings_of(*topology, demand);
+  ASSERT_FALSE(found.others.empty());
+  const auto made =
+      in_groups(*topology, demand, found.others.front(), 4, 1, 0,
+                within_groups(*topology, 0, SendOp::reduce, 4), within_groups(*topology, 1, SendOp::copy, 4));
+  ASSERT_TRUE(made);
+  const ReplayResult replayed = replay(*topology, demand.with_chunks(4), made->schedule.sends);
+  ASSERT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_NEAR(replayed.finish_us, 22, 1e-3);
+}
+
+// In a box of eight GPUs that each have one link, messages that bring all that is known reach two, four, then
+// eight of them; rails lead to GPUs of the other box alone.
+TEST(Groupings, HearByMessagesThatDouble) {
+  const auto rails = generated("rails", {{"boxes", "2"},
+                                         {"gpus", "8"},
+                                         {"nvlink_latency_us", "0"},
+                                         {"nic_latency_us", "0"},
+                                         {"message_us", "0.5"},
+                                         {"inter_message_us", "3"}});
+  const Demand demand = make_demand(Collective::allreduce, 1, 16, 1);
+  const Groupings found = *groupings_of(*rails, demand);
+  const auto in_boxes = std::ranges::find_if(
+      found.others, [](const Grouping& g) { return g.groups.size() == 2 && g.num_parts() == 8; });
+  ASSERT_NE(in_boxes, found.others.end());
+  EXPECT_NEAR(in_boxes->latency_us, 3 * 0.5 + 3 + 3 * 0.5, 1e-4);
 }
 
 TEST(InGroups, HeedsTheChunksThatAreAskedFor) {
