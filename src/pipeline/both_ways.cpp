@@ -31,7 +31,7 @@ bool is_rooted(const Demand& demand) {
 }  // namespace
 
 bool is_near(double gap, const SolveOptions& options) {
-  return gap <= std::max(kNearBothWays, options.gap.value_or(0));
+  return gap <= options.gap.value_or(kNearBothWays);
 }
 
 void add_what_was_done(SynthesisResult& kept, SynthesisResult& other) {

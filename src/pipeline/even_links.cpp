@@ -56,7 +56,8 @@ SynthesisResult solve_on_even_links(const Problem& problem, const Problem& even,
   first.options.time_limit_s = time_limit_of_part(problem.options, context, 2);
   SynthesisResult found = on_whole_links(whole, solve(first), context);
   found.remarks.emplace_back("found on links slowed down to rates that fill wider ones");
-  if (found.gap <= kNearOfEven || is_near(found.gap, problem.options) || context.interrupted())
+  const bool is_enough = !problem.options.gap && found.gap <= kNearOfEven;
+  if (is_enough || is_near(found.gap, problem.options) || context.interrupted())
     return timed(std::move(found));
   const Checkpoints::Prefix names(context.checkpoints(), kWholePrefix);
   try {
