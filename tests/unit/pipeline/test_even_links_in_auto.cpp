@@ -62,6 +62,23 @@ TEST(EvenLinksInAuto, OnlyWhereEnginesMayChooseAndSomeLinkIsUneven) {
   EXPECT_FALSE(on_even_links(by_list));
 }
 
+// On even links all of it takes 25 / 24.9 as long, which is near enough unless less is asked for.
+TEST(EvenLinksInAuto, AGapThatIsAskedForIsHeeded) {
+  Fabric fabric(2);
+  const int sw = fabric.cut_through();
+  fabric.link(0, sw, 25);
+  fabric.link(sw, 1, 49.8);
+  fabric.link(1, 0, 25);
+  const Topology topology = fabric.build();
+  Problem problem{std::make_shared<const Topology>(topology), custom(topology, {part(0, 25 * kUs, {1})})};
+  const auto finish_us = [&] {
+    return synthesize(problem, {*make_local_communicator()}).proven.schedule.finish_us;
+  };
+  EXPECT_NEAR(finish_us(), 25 / 24.9, 1e-9);
+  problem.options.gap = 1e-3;
+  EXPECT_DOUBLE_EQ(finish_us(), 1);
+}
+
 TEST(EvenLinksInAuto, LinksAsTheyAreWhereTheSlowOnesDecide) {
   // One part, all of it over the link of 25 GB/s between two GPUs.
   Fabric fabric(2);
