@@ -57,7 +57,7 @@ std::optional<Schedule> exchanged(const Topology& topology, const Demand& whole,
   return schedule;
 }
 
-/// All chunks of a part together, as messages of their own cost.
+/// All chunks of a part in one transfer, which pays for one message.
 std::optional<Schedule> exchanged_whole(const Topology& topology, const Demand& demand,
                                         const Grouping& grouping, int chunks, int concurrency) {
   const Demand parts = demand.with_chunks(grouping.num_parts());

@@ -21,9 +21,10 @@ struct GroupedSchedule {
   int chunks = 0;  ///< of a contribution
 };
 
-/// What groups have gathered in so many chunks a part, the exchange between them, and what they spread; then
-/// the same in 2, 4, ... slices one behind the other, up to `most_slices`, each transfer as early as that
-/// allows. The best that the replay accepts; nothing where hops do not let parts be exchanged.
+/// What groups have gathered in so many chunks a part, the exchange between them, chunk by chunk or, where
+/// messages cost, part by part too, and what they spread; then the same in 2, 4, ... slices one behind the
+/// other, up to `most_slices`, each transfer as early as that allows. The best that the replay accepts;
+/// nothing where hops do not let parts be exchanged.
 std::optional<GroupedSchedule> in_groups(const Topology& topology, const Demand& demand,
                                          const Grouping& grouping, int chunks, int most_slices,
                                          int concurrency, std::vector<Send> gathered,

@@ -35,7 +35,7 @@ struct Grouping {
 struct Groupings {
   Grouping halves = {};  ///< all GPUs in one group, each with a part of its own
   /// Others: GPUs in the middle alone add up, or chassis and groups of near ones do so one by one. What may
-  /// end first is in front. None where messages cost.
+  /// end first is in front. No GPUs in the middle where messages cost.
   std::vector<Grouping> others = {};
 };
 
