@@ -16,9 +16,10 @@ namespace rondo {
 namespace {
 
 constexpr const char* kWholePrefix = "whole-links-";
-/// Of even links. Their bound is hardly later than that of the links as they are, which less is not worth a
-/// second search on.
+/// Of even links. Where their bound is hardly later than that of the links as they are, less is not worth a
+/// second search on these.
 constexpr double kNearOfEven = 0.02;
+constexpr double kHardlyLater = 1e-3;
 
 }  // namespace
 
@@ -51,14 +52,13 @@ SynthesisResult solve_on_even_links(const Problem& problem, const Problem& even,
     result.wall_parts_s["bounds"] += bounds_s;
     return result;
   };
-  if (!is_near(first.bounds->best().us / whole.bounds->best().us - 1, problem.options))
-    return timed(solve(whole));
+  const double later = first.bounds->best().us / whole.bounds->best().us - 1;
+  if (!is_near(later, problem.options)) return timed(solve(whole));
   first.options.time_limit_s = time_limit_of_part(problem.options, context, 2);
   SynthesisResult found = on_whole_links(whole, solve(first), context);
   found.remarks.emplace_back("found on links slowed down to rates that fill wider ones");
-  const bool is_enough = !problem.options.gap && found.gap <= kNearOfEven;
-  if (is_enough || is_near(found.gap, problem.options) || context.interrupted())
-    return timed(std::move(found));
+  const double enough = problem.options.gap.value_or(later <= kHardlyLater ? kNearOfEven : kHardlyLater);
+  if (found.gap <= enough || context.interrupted()) return timed(std::move(found));
   const Checkpoints::Prefix names(context.checkpoints(), kWholePrefix);
   try {
     SynthesisResult other = solve(whole);

@@ -62,21 +62,24 @@ TEST(EvenLinksInAuto, OnlyWhereEnginesMayChooseAndSomeLinkIsUneven) {
   EXPECT_FALSE(on_even_links(by_list));
 }
 
-// On even links all of it takes 25 / 24.9 as long, which is near enough unless less is asked for.
+// On even links all of it takes 25 / 24.99 as long, which is near enough unless less is asked for; 25 / 24.9
+// is not.
 TEST(EvenLinksInAuto, AGapThatIsAskedForIsHeeded) {
-  Fabric fabric(2);
-  const int sw = fabric.cut_through();
-  fabric.link(0, sw, 25);
-  fabric.link(sw, 1, 49.8);
-  fabric.link(1, 0, 25);
-  const Topology topology = fabric.build();
-  Problem problem{std::make_shared<const Topology>(topology), custom(topology, {part(0, 25 * kUs, {1})})};
-  const auto finish_us = [&] {
+  const auto finish_us = [](double wider_GBps, std::optional<double> gap) {
+    Fabric fabric(2);
+    const int sw = fabric.cut_through();
+    fabric.link(0, sw, 25);
+    fabric.link(sw, 1, wider_GBps);
+    fabric.link(1, 0, 25);
+    const Topology topology = fabric.build();
+    Problem problem{std::make_shared<const Topology>(topology), custom(topology, {part(0, 25 * kUs, {1})})};
+    problem.options.gap = gap;
     return synthesize(problem, {*make_local_communicator()}).proven.schedule.finish_us;
   };
-  EXPECT_NEAR(finish_us(), 25 / 24.9, 1e-9);
-  problem.options.gap = 1e-3;
-  EXPECT_DOUBLE_EQ(finish_us(), 1);
+  EXPECT_NEAR(finish_us(49.98, std::nullopt), 25 / 24.99, 1e-9);
+  EXPECT_DOUBLE_EQ(finish_us(49.98, 1e-4), 1);
+  EXPECT_NEAR(finish_us(49.8, 5e-3), 25 / 24.9, 1e-9);
+  EXPECT_DOUBLE_EQ(finish_us(49.8, std::nullopt), 1);
 }
 
 TEST(EvenLinksInAuto, LinksAsTheyAreWhereTheSlowOnesDecide) {
