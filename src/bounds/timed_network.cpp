@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "price_grid.hpp"
 #include "rondo/core/hop_timing.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/units.hpp"

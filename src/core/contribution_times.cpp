@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "certificates/kinds.hpp"
 #include "rondo/graph/digraph.hpp"
 
 namespace rondo {

@@ -56,8 +56,7 @@ void set_rates(const Topology& topology, const Topology& within, const Demand& d
   const std::vector<std::size_t> first = first_of_transfer(within, demand, sends);
   const std::vector<double> rate = least_bandwidths(within, sends, first);
   const std::vector<double> by_itself = least_bandwidths(topology, sends, first);
-  std::int32_t next_number = 0;
-  for (const Send& send : sends) next_number = std::max(next_number, send.transfer + 1);
+  std::int32_t next_number = next_transfer_number(sends);
   std::vector<std::int32_t> number(sends.size(), kNoTransfer);
   for (std::size_t s = 0; s < sends.size(); ++s) {
     const std::size_t f = first[s];

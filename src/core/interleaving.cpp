@@ -14,6 +14,7 @@
 #include "rondo/core/index.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/core/time_slack.hpp"
+#include "rondo/core/transfers.hpp"
 #include "timed_transfers.hpp"
 
 namespace rondo {
@@ -28,7 +29,6 @@ class Interleaving {
   Interleaving(const TimedSends& before, const Topology& topology, const Demand& demand,
                std::span<const double> keys, int concurrency)
       : before_(before), topology_(topology), demand_(demand), timetable_(topology, concurrency) {
-    for (const Send& send : before.sends) next_number_ = std::max(next_number_, send.transfer + 1);
     for (TransferSends& transfer : transfers_by_start(before.topology, before.sends)) {
       Item& item = items_.emplace_back();
       item.shape = shape_of(transfer, before, topology, demand);
@@ -259,7 +259,7 @@ class Interleaving {
   const Topology& topology_;
   const Demand& demand_;
   LinkTimetable timetable_;
-  std::int32_t next_number_ = 0;
+  std::int32_t next_number_ = next_transfer_number(before_.sends);
   std::vector<Item> items_;
   std::vector<std::set<std::pair<double, int>>> waiting_;  ///< per link that a transfer begins with
   std::vector<double> retry_us_;                           ///< per link: when it is looked at next

@@ -43,7 +43,6 @@ class Retiming {
         timetable_(topology, concurrency) {}
 
   Schedule run() {
-    for (const Send& send : sends_) next_number_ = std::max(next_number_, send.transfer + 1);
     arrivals_.reserve(sends_.size());
     last_arrival_.reserve(sends_.size());
     schedule_.sends.reserve(sends_.size());
@@ -151,7 +150,7 @@ class Retiming {
   const Demand& demand_;
   std::span<const double> not_before_us_;
   LinkTimetable timetable_;
-  std::int32_t next_number_ = 0;  ///< greater than all of before
+  std::int32_t next_number_ = next_transfer_number(before_.sends);
   std::vector<Departure> departures_;
   std::vector<Arrival> arrivals_;
   std::unordered_map<std::uint64_t, int> last_arrival_;  ///< by chunk and GPU

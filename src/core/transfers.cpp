@@ -129,9 +129,8 @@ void number_transfers(const Topology& topology, const Demand& demand, std::vecto
   };
   std::vector<std::size_t> first(sends.size());
   std::vector<char> is_long(sends.size(), 0);
-  std::int32_t next_number = 0;
+  std::int32_t next_number = next_transfer_number(sends);
   for (std::size_t s = 0; s < sends.size(); ++s) {
-    next_number = std::max(next_number, sends[s].transfer + 1);
     std::size_t root = s;
     while (!begins(root)) root = index(continued[root]);
     first[s] = root;
@@ -143,6 +142,20 @@ void number_transfers(const Topology& topology, const Demand& demand, std::vecto
     if (number[first[s]] == kNoTransfer) number[first[s]] = next_number++;
     sends[s].transfer = number[first[s]];
   }
+}
+
+void number_all_transfers(const Topology& topology, const Demand& demand, std::vector<Send>& sends) {
+  number_transfers(topology, demand, sends);
+  std::int32_t next_number = next_transfer_number(sends);
+  for (Send& send : sends) {
+    if (send.transfer == kNoTransfer) send.transfer = next_number++;
+  }
+}
+
+std::int32_t next_transfer_number(std::span<const Send> sends) {
+  std::int32_t next = 0;
+  for (const Send& send : sends) next = std::max(next, send.transfer + 1);
+  return next;
 }
 
 std::vector<Send> pruned(const Topology& topology, const Demand& demand, std::span<const Send> sends) {

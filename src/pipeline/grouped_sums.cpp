@@ -63,11 +63,9 @@ std::optional<Schedule> exchanged_whole(const Topology& topology, const Demand& 
   const Demand parts = demand.with_chunks(grouping.num_parts());
   std::optional<Schedule> schedule = exchanged(topology, parts, grouping, 1, concurrency);
   if (!schedule) return std::nullopt;
-  std::int32_t next_number = 0;
-  for (const Send& send : schedule->sends) next_number = std::max(next_number, send.transfer + 1);
+  number_all_transfers(topology, parts, schedule->sends);
   std::vector<Send> sends;
   for (Send send : schedule->sends) {
-    if (send.transfer == kNoTransfer) send.transfer = next_number++;
     const std::int32_t first = send.chunk.value * chunks;
     for (int i = 0; i < chunks; ++i) {
       send.chunk = ChunkId(first + i);
@@ -82,12 +80,9 @@ std::optional<Schedule> exchanged_whole(const Topology& topology, const Demand& 
 /// both. Nothing where that does not work.
 std::optional<Schedule> in_slices(const Topology& topology, const Demand& demand,
                                   const std::vector<Send>& sends, int slices, int concurrency) {
-  std::int32_t numbers = 0;
+  const std::int32_t numbers = next_transfer_number(sends);
   double end_us = 0;
-  for (const Send& send : sends) {
-    numbers = std::max(numbers, send.transfer + 1);
-    end_us = std::max(end_us, send.arrival_us);
-  }
+  for (const Send& send : sends) end_us = std::max(end_us, send.arrival_us);
   std::vector<Send> all;
   std::vector<double> keys;
   for (int slice = 0; slice < slices; ++slice) {

@@ -252,16 +252,18 @@ class Grouper {
   /// they come from: over k links it has heard from k + 1 times as many after each.
   double messages_us(const std::vector<GpuId>& group) const {
     if (!topology_.has_message_costs()) return 0;
-    std::map<GpuId, std::set<LinkId>> links_into;
     double message_us = kNever;
-    for (const Hop& hop : hops_.hops()) {
-      if (!std::ranges::binary_search(group, hop.src) || !std::ranges::binary_search(group, hop.dst))
-        continue;
-      links_into[hop.dst].insert(hop.links.back().link);
-      for (const HopLink& link : hop.links) message_us = std::min(message_us, link.message_us);
-    }
     std::size_t most_links = 0;
-    for (const auto& [gpu, links] : links_into) most_links = std::max(most_links, links.size());
+    for (const GpuId gpu : group) {
+      std::set<LinkId> links_into;
+      for (const int h : hops_.into(gpu)) {
+        const Hop& hop = hops_.hop(h);
+        if (!std::ranges::binary_search(group, hop.src)) continue;
+        links_into.insert(hop.links.back().link);
+        for (const HopLink& link : hop.links) message_us = std::min(message_us, link.message_us);
+      }
+      most_links = std::max(most_links, links_into.size());
+    }
     if (most_links == 0 || message_us == 0) return 0;
     int rounds = 0;
     for (std::size_t heard = 1; heard < group.size(); heard *= most_links + 1) ++rounds;

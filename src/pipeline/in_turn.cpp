@@ -5,17 +5,15 @@
 
 #include "rondo/core/replay.hpp"
 #include "rondo/core/retiming.hpp"
+#include "rondo/core/transfers.hpp"
 
 namespace rondo {
 
 std::vector<Send> in_turn(const Topology& topology, std::vector<Send> first,
                           const std::vector<Send>& second) {
   double end_us = 0;
-  std::int32_t next_number = 0;
-  for (const Send& send : first) {
-    end_us = std::max(end_us, send.arrival_us);
-    next_number = std::max(next_number, send.transfer + 1);
-  }
+  for (const Send& send : first) end_us = std::max(end_us, send.arrival_us);
+  const std::int32_t next_number = next_transfer_number(first);
   for (Send send : second) {
     const double latency_us = topology.link(send.link).latency_us;
     send.end_us = end_us + send.end_us;

@@ -15,6 +15,7 @@
 #include "rondo/core/generators.hpp"
 #include "rondo/core/relay_memory.hpp"
 #include "rondo/core/replay.hpp"
+#include "rondo/core/transfers.hpp"
 #include "rondo/core/units.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/core/version.hpp"
@@ -134,13 +135,12 @@ Demand joined_data(const Demand& rest) {
 std::vector<Send> with_history(const LiveState& state, const RestDemand& demand, const FabricLeft& left,
                                std::span<const Send> rest) {
   std::vector<Send> sends = state.history;
-  std::int32_t next = 0;
-  for (const Send& send : sends) next = std::max(next, send.transfer + 1);
+  const std::int32_t next_number = next_transfer_number(sends);
   for (Send send : rest) {
     send.chunk = demand.running[send.chunk.index()];
     send.link = left.before[send.link.index()];
     delay(send, state.at_us);
-    if (send.transfer != kNoTransfer) send.transfer += next;
+    if (send.transfer != kNoTransfer) send.transfer += next_number;
     sends.push_back(send);
   }
   return sends;

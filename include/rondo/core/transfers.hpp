@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -91,6 +92,10 @@ void keep_marked(std::vector<T>& all, const std::vector<char>& marked) {
 /// Gives a number to every transfer that has none and goes over several links that cut-through switches join.
 /// Sums need that, and what spreads them: which of those that meet in a switch belong together is not free.
 void number_transfers(const Topology& topology, const Demand& demand, std::vector<Send>& sends);
+/// The same, and the others too, each of one link: what takes the place of one chunk may be many.
+void number_all_transfers(const Topology& topology, const Demand& demand, std::vector<Send>& sends);
+/// Greater than all that the sends have.
+std::int32_t next_transfer_number(std::span<const Send> sends);
 
 /// The sends, in their order, that the needed deliveries consist of.
 std::vector<Send> pruned(const Topology& topology, const Demand& demand, std::span<const Send> sends);

@@ -244,14 +244,12 @@ bool SlotDeal::move(std::size_t chunk, double temperature) {
 }
 
 void SlotDeal::improve(const Deadline& deadline) {
-  const std::vector<std::size_t> first = wrong_ones();
-  const auto looks = static_cast<double>(slot_.size() + first.size() * num_slots_);
+  std::vector<std::size_t> wrong = wrong_ones();
+  const auto looks = static_cast<double>(slot_.size() + wrong.size() * num_slots_);
   const int sweeps = static_cast<int>(std::clamp(kMostLooks / looks, 1.0, double{kMostSweeps}));
   std::size_t least_wrong = slot_.size() + 1;
   int sweep_of_least = 0;
-  for (int sweep = 0; sweep < sweeps && !deadline.is_over(); ++sweep) {
-    std::vector<std::size_t> wrong = wrong_ones();
-    if (wrong.empty()) return;
+  for (int sweep = 0; sweep < sweeps && !wrong.empty() && !deadline.is_over(); ++sweep) {
     if (wrong.size() < least_wrong) {
       least_wrong = wrong.size();
       sweep_of_least = sweep;
@@ -262,6 +260,7 @@ void SlotDeal::improve(const Deadline& deadline) {
     const double passed = static_cast<double>(sweep) / sweeps;
     const double temperature = kFirstTemperature * std::pow(kLastTemperature / kFirstTemperature, passed);
     for (const std::size_t chunk : wrong) move(chunk, temperature);
+    wrong = wrong_ones();
   }
 }
 

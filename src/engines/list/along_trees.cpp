@@ -54,16 +54,6 @@ Demand spread(const Demand& demand, const std::vector<Parts>& groups) {
   return {Collective::custom, sum_bytes, demand.num_gpus(), std::move(data), 1};
 }
 
-/// Also of one link: what takes the place of one datum is many.
-void number_all_transfers(const Topology& topology, const Demand& demand, std::vector<Send>& sends) {
-  number_transfers(topology, demand, sends);
-  std::int32_t next = 0;
-  for (const Send& send : sends) next = std::max(next, send.transfer + 1);
-  for (Send& send : sends) {
-    if (send.transfer == kNoTransfer) send.transfer = next++;
-  }
-}
-
 }  // namespace
 
 bool may_go_along_trees(const Demand& demand) {
