@@ -14,11 +14,13 @@ bool alike(const Node& a, const Node& b) {
   return a.kind == b.kind && node_figures(a) == node_figures(b);
 }
 
-/// Extends a permutation of the GPUs to the switches.
+/// Extends a permutation of the GPUs to the switches. Those that may stay where they are, as the spines of a
+/// fat tree may when the GPUs of its leaves change places, stay, or are shifted in cycles of `cycle`
+/// switches: links between switches that stay would stay too.
 class Extension {
  public:
-  Extension(const Topology& topology, const std::vector<int>& gpus)
-      : topology_(topology), image_(topology.num_nodes()), taken_(topology.num_nodes(), 0) {
+  Extension(const Topology& topology, const std::vector<int>& gpus, std::size_t cycle)
+      : topology_(topology), cycle_(cycle), image_(topology.num_nodes()), taken_(topology.num_nodes(), 0) {
     for (std::size_t g = 0; g < gpus.size(); ++g) {
       image_[topology.node_of(GpuId{g}).index()] = topology.node_of(GpuId{gpus[g]});
     }
@@ -52,14 +54,27 @@ class Extension {
   }
 
   bool map_switch(NodeId n, LinkId reached_over) {
+    std::vector<NodeId> like;
     for (const LinkId l : topology_.out_links(image(topology_.link(reached_over).src))) {
       const NodeId target = topology_.link(l).dst;
-      if (topology_.is_gpu(target) || taken_[target.index()] || !fits(n, target)) continue;
-      taken_[target.index()] = 1;
-      image_[n.index()] = target;
-      return true;
+      if (!topology_.is_gpu(target) && std::ranges::find(like, target) == like.end() && fits(n, target))
+        like.push_back(target);
     }
-    return false;
+    const NodeId target = target_of(n, like);
+    if (!target.valid() || taken_[target.index()]) return false;
+    taken_[target.index()] = 1;
+    image_[n.index()] = target;
+    return true;
+  }
+
+  NodeId target_of(NodeId n, const std::vector<NodeId>& like) const {
+    const auto itself = std::ranges::find(like, n);
+    if (cycle_ > 1 && itself != like.end() && like.size() % cycle_ == 0) {
+      const auto at = static_cast<std::size_t>(itself - like.begin());
+      return like[at - at % cycle_ + (at + 1) % cycle_];
+    }
+    const auto free = std::ranges::find_if(like, [&](NodeId target) { return !taken_[target.index()]; });
+    return free == like.end() ? NodeId{} : *free;
   }
 
   bool fits(NodeId n, NodeId target) const {
@@ -84,9 +99,20 @@ class Extension {
   }
 
   const Topology& topology_;
+  std::size_t cycle_;
   std::vector<NodeId> image_;  ///< per node
   std::vector<char> taken_;    ///< per node: some switch's image
 };
+
+/// Whether every link comes back after `order` steps, and not before.
+bool are_cycles_of(std::size_t order, const std::vector<LinkId>& image) {
+  for (std::size_t first = 0; first < image.size(); ++first) {
+    std::size_t steps = 1;
+    for (LinkId l = image[first]; l.index() != first && steps <= order; ++steps) l = image[l.index()];
+    if (steps != order) return false;
+  }
+  return true;
+}
 
 /// One digit of the GPU numbers, (number / stride) mod period, and its automorphism: a cyclic shift by one
 /// or, where it has an end and a beginning as in a mesh, a reflection.
@@ -121,6 +147,7 @@ class DigitSearch {
   }
 
  private:
+  /// One whose powers keep no GPU and no link in its place.
   std::optional<Permutation> automorphism(const Digit& digit) const {
     std::vector<int> gpus(topology_.num_gpus());
     for (std::size_t g = 0; g < gpus.size(); ++g) {
@@ -128,11 +155,15 @@ class DigitSearch {
       const int value = number / digit.stride % digit.period;
       gpus[g] = number + (digit.image(value) - value) * digit.stride;
     }
-    auto nodes = Extension(topology_, gpus).nodes();
-    if (!nodes) return std::nullopt;
-    auto images = links_.with_links(std::move(*nodes));
-    if (!images || !is_automorphism(topology_, pattern_, *images)) return std::nullopt;
-    return images;
+    const auto order = static_cast<std::size_t>(digit.order());
+    for (const std::size_t cycle : {std::size_t{1}, order}) {
+      auto nodes = Extension(topology_, gpus, cycle).nodes();
+      if (!nodes) continue;
+      auto images = links_.with_links(std::move(*nodes));
+      if (images && are_cycles_of(order, images->link) && is_automorphism(topology_, pattern_, *images))
+        return images;
+    }
+    return std::nullopt;
   }
 
   /// Of the digits that have an automorphism, those apart from each other whose orders have the greatest

@@ -84,14 +84,15 @@ class PathSearch {
     }
     // Where there are more paths than are kept, different pairs begin at different links, which spreads their
     // load.
-    const auto in = topology_.in_links(n);
-    const std::size_t first = (source_.index() + target_.index()) % in.size();
-    for (std::size_t i = 0; i < in.size() && paths_.size() < max_paths_; ++i) {
-      const LinkId l = in[(first + i) % in.size()];
+    std::vector<LinkId> nearer;
+    for (const LinkId l : topology_.in_links(n)) {
       const NodeId m = topology_.link(l).src;
-      if (level_[m.index()] != level_[n.index()] - 1 || (m != source_ && topology_.is_gpu(m))) continue;
-      reversed_.push_back(l);
-      extend(m);
+      if (level_[m.index()] == level_[n.index()] - 1 && (m == source_ || !topology_.is_gpu(m)))
+        nearer.push_back(l);
+    }
+    for (std::size_t i = 0; i < nearer.size() && paths_.size() < max_paths_; ++i) {
+      reversed_.push_back(nearer[(source_.index() + target_.index() + i) % nearer.size()]);
+      extend(topology_.link(reversed_.back()).src);
       reversed_.pop_back();
     }
   }

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "chunk_set.hpp"
+#include "crowded_hops.hpp"
 #include "holder_table.hpp"
 #include "joined_chunks.hpp"
 #include "pairs.hpp"
@@ -75,6 +76,7 @@ class ListScheduler {
   std::vector<ChunkSet> lacks_;        ///< per GPU: wanted chunks that nobody has promised yet
   std::vector<double> lacking_bytes_;  ///< per GPU
   std::vector<double> in_GBps_;        ///< per GPU
+  std::vector<char> crowded_;          ///< per hop: over trunks that are narrow for all that is lacking
   Pairs pairs_;                        ///< of rule `pairwise`
   std::vector<char> stalled_;          ///< per hop: had nothing to send when last looked at
   std::vector<char> waiting_;          ///< per GPU: to be served at this event
@@ -134,6 +136,7 @@ ListScheduler::ListScheduler(const Topology& topology, const HopTable& hops, con
       }
     }
   }
+  crowded_ = crowded_hops(topology, hops, lacking_bytes_, smallest_bytes_);
 }
 
 void ListScheduler::wake_when_bandwidth_changes() {
@@ -272,7 +275,8 @@ std::optional<Choice> ListScheduler::best_chunk(int h, std::size_t receiver, dou
       alternatives += fallback ? 0 : 1;
       if (fallback && ((best && !best->fallback) ||
                        (!rules_are_off_ &&
-                        !others_are_busy_longer(hop, bytes, in_GBps_[receiver], lacking_bytes_[receiver]))))
+                        (crowded_[static_cast<std::size_t>(h)] ||
+                         !others_are_busy_longer(hop, bytes, in_GBps_[receiver], lacking_bytes_[receiver])))))
         continue;
       if (!best || (best->fallback && !fallback) || key < best->key)
         best = Choice{h, static_cast<std::uint32_t>(c), fallback, key};

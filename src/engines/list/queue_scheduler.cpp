@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "crowded_hops.hpp"
 #include "holder_distances.hpp"
 #include "hop_queue.hpp"
 #include "orbit_timetable.hpp"
@@ -57,6 +58,7 @@ class QueueScheduler {
   std::uint64_t key(std::size_t receiver, std::uint32_t chunk) const {
     return rank_[chunk / order()] | chance(chunk, receiver, rules_.seed);
   }
+  void note_crowded_hops(const Topology& topology);
   void arrive(int orbit, std::uint32_t chunk);
   void promise(int orbit, std::uint32_t chunk);
   void apply_events_until(double t_us);
@@ -88,6 +90,7 @@ class QueueScheduler {
   std::vector<HopQueue> fallbacks_;   ///< per hop: chunks whose receiver had better wait for a nearer holder
   std::vector<std::size_t> lacking_;  ///< per GPU orbit: chunks not promised
   std::vector<double> in_GBps_;       ///< per GPU orbit
+  std::vector<char> crowded_;         ///< per hop: over trunks that are narrow for all that is lacking
   std::size_t words_;                 ///< of 64 chunks
   /// Per GPU orbit: a bit a chunk; what is looked up most stays in the cache.
   std::vector<std::uint64_t> has_;
@@ -129,6 +132,21 @@ QueueScheduler::QueueScheduler(const Topology& topology, const FreeGroup& group,
     }
   }
   for (const std::size_t lacking : lacking_) missing_ += lacking;
+  note_crowded_hops(topology);
+}
+
+void QueueScheduler::note_crowded_hops(const Topology& topology) {
+  std::vector<HopUse> uses;
+  for (const OrbitHop& hop : hops_.hops()) {
+    const auto sender = static_cast<std::size_t>(hop.from) * order() + static_cast<std::size_t>(hop.back);
+    uses.push_back({&hop.hop, sender, static_cast<std::size_t>(hop.to)});
+  }
+  std::vector<int> orbit_of;
+  for (std::size_t l = 0; l < topology.num_links(); ++l) orbit_of.push_back(group_.place(LinkId{l}).orbit);
+  std::vector<double> lacking_bytes;  // per GPU orbit
+  for (const std::size_t lacking : lacking_)
+    lacking_bytes.push_back(chunk_bytes_ * static_cast<double>(lacking));
+  crowded_ = crowded_hops(topology, uses, orbit_of, lacking_bytes, chunk_bytes_);
 }
 
 /// The sender of a hop has a chunk from now on.
@@ -184,8 +202,10 @@ void QueueScheduler::apply_events_until(double t_us) {
 bool QueueScheduler::may_fall_back(int h) const {
   const OrbitHop& hop = hops_.hop(h);
   const auto to = static_cast<std::size_t>(hop.to);
-  return rules_are_off_ || others_are_busy_longer(hop.hop, chunk_bytes_, in_GBps_[to],
-                                                  chunk_bytes_ * static_cast<double>(lacking_[to]));
+  if (rules_are_off_) return true;
+  return !crowded_[static_cast<std::size_t>(h)] &&
+         others_are_busy_longer(hop.hop, chunk_bytes_, in_GBps_[to],
+                                chunk_bytes_ * static_cast<double>(lacking_[to]));
 }
 
 /// A slow hop, such as over a damaged link into a switch, occupies the receiver's link for longer than others

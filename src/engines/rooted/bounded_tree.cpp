@@ -8,7 +8,6 @@
 namespace rondo {
 namespace {
 
-constexpr int kNoArc = -1;
 constexpr int kPassesOverNodes = 16;
 /// Relative to the cost of all arcs of the tree; less is no gain.
 constexpr double kLeastPartGained = 1e-9;

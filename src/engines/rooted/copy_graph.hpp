@@ -7,6 +7,9 @@
 
 namespace rondo {
 
+/// Instead of the number of an arc.
+inline constexpr int kNoArc = -1;
+
 /// A topology as out-trees see it: nodes at which data may be copied (GPUs, and switches that multicast),
 /// under their numbers in the topology, and arcs between them.
 struct CopyGraph {

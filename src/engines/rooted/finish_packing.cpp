@@ -11,7 +11,6 @@
 namespace rondo {
 namespace {
 
-constexpr int kNoArc = -1;
 constexpr double kMostMastersOfFinish = 60;
 constexpr double kLeastMastersOfFinish = 4;
 /// Masters times the arcs of the graph, which growing trees looks at.

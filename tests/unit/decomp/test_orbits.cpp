@@ -239,6 +239,11 @@ TEST(FreeGroup, FoundInEveryRegularFamily) {
   expect(12, "rails", {{"boxes", "3"}, {"rails", "2"}, {"gpus", "4"}});
   expect(9, "dragonfly", {{"groups", "9"}});
   expect(4, "fat_tree", {{"leaves", "4"}, {"gpus", "3"}});
+  // The spines change places with the GPUs of the leaves, all at once or in cycles.
+  expect(16, "fat_tree", {});
+  expect(16, "fat_tree", {{"gpus", "8"}});
+  expect(12, "fat_tree", {{"leaves", "6"}, {"gpus", "8"}, {"spines", "2"}});
+  expect(16, "fat_tree", {{"gpus", "4"}, {"spines", "8"}});
   expect(8, "mesh", {{"dims", "4x4x2"}});
   expect(2, "mesh", {{"dims", "4x3"}});
   expect(1, "mesh", {{"dims", "3x3"}});

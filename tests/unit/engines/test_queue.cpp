@@ -144,6 +144,23 @@ TEST(Queue, SlowSendersAreForSlowReceivers) {
   EXPECT_LT(from_slow_to_slow["furthest"], 48);
 }
 
+TEST(Queue, NarrowTrunksBringEveryChunkOnce) {
+  // Two leaves of four GPUs around one spine: what a GPU gets takes 7 x 40 us, and copies of four chunks for
+  // four GPUs over the one trunk into their leaf would take 640 us.
+  const auto tree =
+      generated("fat_tree", {{"leaves", "2"}, {"gpus", "4"}, {"spines", "1"}, {"multicast", "false"}});
+  const Demand demand = allgather(*tree, 1e6);
+  const EngineResult by_queue = prepare_queue({tree, demand}, {}, {})(demand, {});
+  const EngineResult by_list = prepare_list({tree, demand}, {}, {})(demand, {});
+  for (const EngineResult* result : {&by_queue, &by_list}) {
+    const auto over_trunks = std::ranges::count_if(result->schedule->sends, [&](const Send& send) {
+      return !tree->is_gpu(tree->link(send.link).src) && !tree->is_gpu(tree->link(send.link).dst);
+    });
+    EXPECT_EQ(over_trunks, 2 * 8);  // up and down
+    EXPECT_LT(result->schedule->finish_us, 1.3 * 280);
+  }
+}
+
 TEST(Queue, RefusesWhatItDoesNotSupport) {
   const auto shared = fabric({gpu(), gpu()}, {link(0, 1), link(1, 0)}, {{"bus", {LinkId{0}, LinkId{1}}, 1}});
   EXPECT_THROW(prepare_queue({shared, allgather(*shared, kMB)}, {}, {}), Error);
