@@ -8,11 +8,11 @@ namespace rondo {
 
 OrbitTimetable::OrbitTimetable(const Topology& topology, const FreeGroup& group, const OrbitHops& hops,
                                double chunk_bytes, int concurrency)
-    : free_(group.num_link_orbits()),
+    : free_from_us_(group.num_link_orbits(), 0.0),
       message_us_(group.num_link_orbits(), 0.0),
       account_(topology, concurrency),
       wakes_(group.num_link_orbits()) {
-  std::vector<double> least_us(free_.size(), kInfinity);  // that a chunk occupies a link
+  std::vector<double> least_us(free_from_us_.size(), kInfinity);  // that a chunk occupies a link
   for (const OrbitHop& hop : hops.hops()) {
     duration_us_.push_back(hop.hop.duration_us(chunk_bytes));
     first_use_.push_back(uses_.size());
@@ -48,17 +48,12 @@ bool OrbitTimetable::is_idle(int h, double t_us) {
   if (t_us < busy_until) return false;
   for (const Use& use : uses(h)) {
     const double start = t_us + use.offset_us;
-    double next = 0;
-    if (account_.is_shared(use.part.link)) {
-      next = account_.room_from(use.part, std::span(&use.part, 1), start, use.occupied_us);
-      if (next <= start + time_slack_us(start)) continue;
-    } else {
-      const Free& free = free_[static_cast<std::size_t>(use.link)];
-      if (free.has_room(start, start + use.occupied_us)) continue;
-      next = free.next_us(start, use.occupied_us);
-    }
+    const double free = account_.is_shared(use.part.link)
+                            ? account_.room_from(use.part, std::span(&use.part, 1), start, use.occupied_us)
+                            : free_from_us_[static_cast<std::size_t>(use.link)];
+    if (free <= start + time_slack_us(start)) continue;
     // What is taken stays taken; less the slack of this comparison and of those in room_from.
-    busy_until = next - use.offset_us - 2 * time_slack_us(next + use.occupied_us);
+    busy_until = free - use.offset_us - 2 * time_slack_us(free + use.occupied_us);
     return false;
   }
   return true;
@@ -68,8 +63,7 @@ void OrbitTimetable::occupy(int h, double t_us, std::vector<Wake>& wakes) {
   for (const Use& use : uses(h)) {
     const auto l = static_cast<std::size_t>(use.link);
     const double start = t_us + use.offset_us;
-    const double end = start + use.occupied_us;
-    free_[l].take(start, end);
+    const double end = free_from_us_[l] = start + use.occupied_us;
     const bool is_shared = account_.is_shared(use.part.link);
     if (is_shared) {
       account_.forget(use.part.link, t_us);

@@ -5,7 +5,6 @@
 
 #include "orbit_hops.hpp"
 #include "rondo/core/rate_account.hpp"
-#include "rondo/core/time_slack.hpp"
 #include "wake_table.hpp"
 
 namespace rondo {
@@ -46,33 +45,6 @@ class OrbitTimetable {
     double occupied_us;
     HopLink part;  ///< over the representative of the orbit
   };
-  /// When a link that is not shared is free: within the gap before its last transfer, which a hop left whose
-  /// first links take longer than those of others, and after that transfer.
-  struct Free {
-    double gap_from_us = 0;
-    double gap_until_us = 0;
-    double from_us = 0;
-
-    bool has_room(double start_us, double end_us) const {
-      const double slack = time_slack_us(end_us);
-      return from_us <= start_us + slack ||
-             (gap_from_us <= start_us + slack && end_us <= gap_until_us + slack);
-    }
-    /// Before which a transfer has no room that has none at `start_us`.
-    double next_us(double start_us, double occupied_us) const {
-      const bool gap_comes = gap_from_us > start_us && gap_from_us + occupied_us <= gap_until_us;
-      return gap_comes ? gap_from_us : from_us;
-    }
-    void take(double start_us, double end_us) {
-      if (end_us > from_us) {
-        gap_from_us = from_us;
-        gap_until_us = start_us;
-        from_us = end_us;
-      } else {
-        gap_from_us = end_us;
-      }
-    }
-  };
   std::span<const Use> uses(int h) const {
     const auto i = static_cast<std::size_t>(h);
     return std::span(uses_).subspan(first_use_[i], first_use_[i + 1] - first_use_[i]);
@@ -84,7 +56,7 @@ class OrbitTimetable {
   std::vector<int> slow_link_;          ///< per hop
   std::vector<double> excess_;          ///< per hop
   std::vector<double> busy_until_us_;   ///< per hop: it is known not to be idle before
-  std::vector<Free> free_;              ///< per link orbit
+  std::vector<double> free_from_us_;    ///< per link orbit that is not shared
   std::vector<double> message_us_;      ///< per link orbit that is shared, for which transfers start apart
   RateAccount account_;                 ///< of representatives
   WakeTable wakes_;                     ///< link orbits, GPU orbits

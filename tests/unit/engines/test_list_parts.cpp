@@ -184,29 +184,6 @@ TEST(OrbitTimetable, HopsBehindOneLinkWait) {
   EXPECT_EQ(std::vector(timetable.receivers(2).begin(), timetable.receivers(2).end()), (std::vector{0, 1}));
 }
 
-TEST(OrbitTimetable, ShortHopsGoBeforeALongOne) {
-  // GPU 0 reaches GPU 1 over two switches, a chunk in 1000 us; GPU 2 hangs on the second switch alone.
-  std::vector<Link> links{link(0, 3), link(3, 4), link(2, 4), link(4, 1),
-                          link(1, 4), link(4, 2), link(4, 3), link(3, 0)};
-  links[1].latency_us = 3000;
-  const auto topology = fabric({gpu(), gpu(), gpu(), network_switch(), network_switch()}, links);
-  const FreeGroup group = FreeGroup::trivial(*topology);
-  const OrbitHops hops(*topology, group, 100);
-  OrbitTimetable timetable(*topology, group, hops, kMB);
-  const auto hop = [&](int from, int to) {
-    return *std::ranges::find_if(hops.out_of(from), [&](int h) { return hops.hop(h).to == to; });
-  };
-  std::vector<OrbitTimetable::Wake> wakes;
-  timetable.occupy(hop(0, 1), 0, wakes);  // the last link from 3001 to 4001 us
-  EXPECT_TRUE(timetable.is_idle(hop(2, 1), 0));
-  EXPECT_TRUE(timetable.is_idle(hop(2, 1), 2000));
-  timetable.occupy(hop(2, 1), 500, wakes);
-  EXPECT_FALSE(timetable.is_idle(hop(2, 1), 1499));
-  EXPECT_TRUE(timetable.is_idle(hop(2, 1), 1500));
-  EXPECT_FALSE(timetable.is_idle(hop(2, 1), 2001));  // it would last beyond 3001
-  EXPECT_TRUE(timetable.is_idle(hop(2, 1), 4000));
-}
-
 TEST(OrbitImages, OneMoveIsAWholeStepOfARing) {
   const auto ring = one_way_ring(3);
   const auto ring_of_orbits = std::make_shared<const OrbitFabric>(ring, shifts_of(*ring), 100);
