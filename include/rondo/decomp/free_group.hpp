@@ -15,7 +15,8 @@ namespace rondo {
 /// and no automorphism maps a link to one that it shares bandwidth with. All automorphisms can therefore
 /// apply to one transfer at the same time without two images meeting on a link, and a schedule of one
 /// representative of each orbit is a schedule of all. Examples: the cyclic shifts of a torus, of the chassis
-/// around a star, of the groups of a dragonfly; the reflections of a hypercube or of a mesh of even sides.
+/// around a star, of the groups of a dragonfly, of the GPUs of all leaves of a fat tree together with its
+/// spines; the reflections of a hypercube or of a mesh of even sides.
 ///
 /// GPU g is the image of the first GPU of its `orbit` under its `element`; links alike. Orbits are numbered
 /// by their first members, which are their representatives. Element 0 is the identity.

@@ -137,10 +137,7 @@ QueueScheduler::QueueScheduler(const Topology& topology, const FreeGroup& group,
 
 void QueueScheduler::note_crowded_hops(const Topology& topology) {
   std::vector<HopUse> uses;
-  for (const OrbitHop& hop : hops_.hops()) {
-    const auto sender = static_cast<std::size_t>(hop.from) * order() + static_cast<std::size_t>(hop.back);
-    uses.push_back({&hop.hop, sender, static_cast<std::size_t>(hop.to)});
-  }
+  for (const OrbitHop& hop : hops_.hops()) uses.push_back({&hop.hop, static_cast<std::size_t>(hop.to)});
   std::vector<int> orbit_of;
   for (std::size_t l = 0; l < topology.num_links(); ++l) orbit_of.push_back(group_.place(LinkId{l}).orbit);
   std::vector<double> lacking_bytes;  // per GPU orbit
