@@ -156,12 +156,14 @@ class DigitSearch {
       gpus[g] = number + (digit.image(value) - value) * digit.stride;
     }
     const auto order = static_cast<std::size_t>(digit.order());
+    std::optional<std::vector<NodeId>> refused;
     for (const std::size_t cycle : {std::size_t{1}, order}) {
-      auto nodes = Extension(topology_, gpus, cycle).nodes();
-      if (!nodes) continue;
-      auto images = links_.with_links(std::move(*nodes));
+      const auto nodes = Extension(topology_, gpus, cycle).nodes();
+      if (!nodes || nodes == refused) continue;  // the same where no switch could have stayed
+      auto images = links_.with_links(*nodes);
       if (images && are_cycles_of(order, images->link) && is_automorphism(topology_, pattern_, *images))
         return images;
+      refused = nodes;
     }
     return std::nullopt;
   }

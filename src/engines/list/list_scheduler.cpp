@@ -55,6 +55,7 @@ class ListScheduler {
   bool serve(std::size_t receiver, double t_us);
   std::optional<Choice> answer_to(int h, double t_us) const;
   void weigh_pair(Choice& choice, double t_us) const;
+  bool may_fall_back(int hop, std::size_t receiver, double bytes) const;
   /// Nothing where the hop has nothing to send.
   std::optional<Choice> best_chunk(int hop, std::size_t receiver, double t_us) const;
 
@@ -256,6 +257,12 @@ void ListScheduler::apply_events_until(double t_us) {
   }
 }
 
+bool ListScheduler::may_fall_back(int h, std::size_t receiver, double bytes) const {
+  if (rules_are_off_) return true;
+  return !crowded_[static_cast<std::size_t>(h)] &&
+         others_are_busy_longer(hops_.hop(h), bytes, in_GBps_[receiver], lacking_bytes_[receiver]);
+}
+
 std::optional<Choice> ListScheduler::best_chunk(int h, std::size_t receiver, double t_us) const {
   const Hop& hop = hops_.hop(h);
   const ChunkSet& there = holds_[hop.src.index()];
@@ -273,11 +280,7 @@ std::optional<Choice> ListScheduler::best_chunk(int h, std::size_t receiver, dou
       const double near_us = timetable_.duration_us(hop, holders_.near_share() * bytes, t_us);
       const bool fallback = holders_.better_wait(c, receiver, near_us, t_us);
       alternatives += fallback ? 0 : 1;
-      if (fallback && ((best && !best->fallback) ||
-                       (!rules_are_off_ &&
-                        (crowded_[static_cast<std::size_t>(h)] ||
-                         !others_are_busy_longer(hop, bytes, in_GBps_[receiver], lacking_bytes_[receiver])))))
-        continue;
+      if (fallback && ((best && !best->fallback) || !may_fall_back(h, receiver, bytes))) continue;
       if (!best || (best->fallback && !fallback) || key < best->key)
         best = Choice{h, static_cast<std::uint32_t>(c), fallback, key};
     }
