@@ -8,8 +8,8 @@
 
 namespace rondo {
 
-LinkTimetable::LinkTimetable(const Topology& topology, int concurrency)
-    : topology_(topology), free_from_(topology.num_links(), 0.0), account_(topology, concurrency) {}
+LinkTimetable::LinkTimetable(const Topology& topology, int concurrency, RateAccount::Reading reading)
+    : topology_(topology), free_from_(topology.num_links(), 0.0), account_(topology, concurrency, reading) {}
 
 bool LinkTimetable::can_start(const Hop& hop, double bytes, double t_us) const {
   return earliest_start(hop, bytes, t_us) <= t_us + time_slack_us(t_us);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "grouping.hpp"
+#include "reordered_sums.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
@@ -27,6 +28,12 @@ namespace {
 constexpr std::size_t kMostGroupings = 3;
 /// Of the time that groups take: where latency is less, it is the bytes that count.
 constexpr double kLeastLatency = 0.15;
+/// Of the time that groups are expected to take, what is left once their transfers are put in order; and of
+/// that of any schedule, what is left at best.
+constexpr double kShareInOrder = 0.9;
+constexpr double kShareInBestOrder = 0.8;
+/// Of the bound: latency of both halves.
+constexpr double kWorthOverlapping = 0.03;
 /// Before both, for engines that go first.
 constexpr double kShareOfQuickOnes = 0.2;
 /// Halves this near to the bound of the whole leave other engines nothing worth their time, unless --gap asks
@@ -44,10 +51,10 @@ bool is_asked(const Problem& problem, bool combines) {
 }
 
 /// Collective. What an engine's refusal of a half says of the whole: nothing about other ways to add up.
-std::optional<Incumbent> halves_answered(const Problem& problem, const RunContext& context) {
+std::optional<Incumbent> halves_answered(const Problem& problem, bool overlap, const RunContext& context) {
   const bool answers = find_engine_or_auto(problem.options.engine).answers;
   try {
-    std::optional<Incumbent> halves = solve_in_halves(problem, context);
+    std::optional<Incumbent> halves = solve_in_halves(problem, overlap, context);
     if (halves && answers) {
       for (const char* figure : {"steps", "rounds", "step_cost_us"}) halves->found.metrics[figure] *= 2;
     }
@@ -159,7 +166,7 @@ class AllReduction {
     const auto groupings = is_auto ? groupings_of(*problem_.topology, problem_.demand) : std::nullopt;
     const bool are_halves_there = problem_.halves != nullptr;
     if (!groupings) {
-      if (!are_halves_there) try_halves();
+      if (!are_halves_there) try_halves(0);
       return;
     }
     // Where messages cost, halves take as long as both do, which their bounds tell best.
@@ -172,7 +179,9 @@ class AllReduction {
       for (; tried < most; ++tried) {
         const Grouping& grouping = groupings->others[tried];
         if (grouping.latency_us < kLeastLatency * std::max(grouping.about_us, bounds_.best().us)) continue;
-        if (grouping.about_us >= std::min(finish_us(), before_us) || is_within(kNothingBetter)) return;
+        if (kShareInOrder * grouping.about_us >= std::min(finish_us(), before_us) ||
+            is_within(kNothingBetter))
+          return;
         // One part alone goes together between groups, however finely it is added up and spread.
         const bool goes_together = grouping.num_parts() == 1 && problem_.topology->has_message_costs();
         try_parts([&] { return solve_in_groups(problem_, grouping, goes_together, context_); }, true);
@@ -181,7 +190,8 @@ class AllReduction {
       }
     };
     try_groups(std::max(groupings->halves.about_us, halves_take_us));
-    if (!are_halves_there && halves_take_us < finish_us() && !is_within(kNothingBetter)) try_halves();
+    if (!are_halves_there && halves_take_us < finish_us() && !is_within(kNothingBetter))
+      try_halves(groupings->halves.latency_us);
     try_groups(kInfinity);
   }
 
@@ -194,8 +204,10 @@ class AllReduction {
     return us;
   }
 
-  void try_halves() {
-    try_parts([&] { return halves_answered(problem_, context_); });
+  /// With this latency: overlapping saves part of it.
+  void try_halves(double latency_us) {
+    const bool overlap = latency_us >= kWorthOverlapping * bounds_.best().us;
+    try_parts([&] { return halves_answered(problem_, overlap, context_); });
   }
 
   template <class Which>
@@ -219,6 +231,8 @@ class AllReduction {
   }
 
   void keep_better(Exploration other) {
+    const bool is_far = kShareInBestOrder * other.best.found.schedule->finish_us > finish_us();
+    if (!is_far && rule_.time_share() < 1 && !context_.interrupted()) reorder_sums(problem_, other.best);
     std::vector<SynthesisResult::Candidate> candidates = std::move(found_.candidates);
     std::ranges::copy(other.candidates, std::back_inserter(candidates));
     if (other.best.found.schedule->finish_us < finish_us()) found_ = std::move(other);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 #include <iterator>
 #include <string>
@@ -22,9 +23,14 @@ namespace {
 constexpr double kShareOfSpreading = 0.3;
 constexpr double kShareOfGroups = 0.1;
 constexpr double kGatheringOverSpreading = 1.5;
-/// Of schedules in groups; and what they leave of local search, since slices overlap.
+/// Of schedules in groups.
 constexpr int kMostSlices = 64;
-constexpr double kShareOfImprovement = 0.2;
+/// What is left of local search: in an order of their own parts overlap, and none has to end early as a
+/// whole.
+constexpr double kShareOfImprovement = 0.4;
+/// Of halves that overlap.
+constexpr double kMostTransfersOfHalves = 7e4;
+constexpr int kLeastChunksOfHalves = 8;
 
 /// The problem of a half; whole numbers of chunks a part only.
 std::optional<Problem> half(const Problem& problem, const Demand& demand, int parts, double share,
@@ -40,6 +46,17 @@ std::optional<Problem> half(const Problem& problem, const Demand& demand, int pa
     options.time_limit_s = now_s + share * std::max(0.0, *options.time_limit_s - now_s);
   }
   return half;
+}
+
+/// As many chunks a part as leave room for an order of their own, unless these are few.
+void limit_chunks(const Halves& halves, SolveOptions& options) {
+  const double each = 2 * halves.spreading.num_deliveries();
+  const auto most = static_cast<int>(std::bit_floor(static_cast<unsigned>(kMostTransfersOfHalves / each)));
+  if (options.chunks > 0 || most < kLeastChunksOfHalves ||
+      most >= most_chunks_of_improvement(halves.spreading, options))
+    return;
+  options.min_chunk_bytes =
+      std::ranges::min(halves.spreading.contributions(), {}, &Contribution::bytes).bytes / most;
 }
 
 /// What a schedule of sums for several is made of, and how.
@@ -92,7 +109,7 @@ std::optional<Incumbent> solve_in_parts(const Problem& problem, const Parts& par
 
 }  // namespace
 
-std::optional<Incumbent> solve_in_halves(const Problem& problem, const RunContext& context) {
+std::optional<Incumbent> solve_in_halves(const Problem& problem, bool overlap, const RunContext& context) {
   const std::optional<Halves> halves = halves_of(problem.demand);
   if (!halves) return std::nullopt;
   const auto join = [&](int chunks, std::vector<Send> sums, const ProvenSchedule& spread) {
@@ -101,9 +118,13 @@ std::optional<Incumbent> solve_in_halves(const Problem& problem, const RunContex
                                                std::move(sums), spread, "two halves"),
                            all};
   };
+  Problem few = problem;
+  if (overlap) {
+    few.options.improve_work *= kShareOfImprovement;
+    limit_chunks(*halves, few.options);
+  }
   return solve_in_parts(
-      problem, {halves->gathering, halves->spreading, halves->parts, "halves", kShareOfSpreading, join},
-      context);
+      few, {halves->gathering, halves->spreading, halves->parts, "halves", kShareOfSpreading, join}, context);
 }
 
 std::optional<Incumbent> solve_in_groups(const Problem& problem, const Grouping& grouping, bool in_any,

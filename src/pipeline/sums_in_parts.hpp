@@ -11,8 +11,9 @@
 namespace rondo {
 
 /// Collective. In halves (halves.hpp); nothing where other shapes are asked, or --chunks is no multiple of
-/// the GPUs.
-std::optional<Incumbent> solve_in_halves(const Problem& problem, const RunContext& context);
+/// the GPUs. With `overlap` they are to be put in an order in which they do: less local search, and no more
+/// chunks than that has time for.
+std::optional<Incumbent> solve_in_halves(const Problem& problem, bool overlap, const RunContext& context);
 
 /// Collective. In groups (grouped_sums.hpp). Unless chunks are asked for, slices follow of one chunk a part,
 /// or, with `in_any`, of as many as are best without them. Nothing where that does not work.

@@ -15,4 +15,11 @@ namespace rondo {
 Schedule interleaved(const TimedSends& before, const Topology& topology, const Demand& demand,
                      std::span<const double> keys, int concurrency = kAnyConcurrency);
 
+/// The same, then up to `passes` times backwards in time, what ended last first, and forwards again, what has
+/// the longest way to the end first (forward-backward improvement: Li and Willis, 1992); the best of all.
+/// Where bandwidth changes over time, as interleaved().
+Schedule interleaved_there_and_back(const TimedSends& before, const Topology& topology, const Demand& demand,
+                                    std::span<const double> keys, int passes,
+                                    int concurrency = kAnyConcurrency);
+
 }  // namespace rondo

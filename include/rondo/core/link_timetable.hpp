@@ -13,7 +13,8 @@ namespace rondo {
 /// Other links, and groups that share bandwidth, carry what their rates allow.
 class LinkTimetable {
  public:
-  explicit LinkTimetable(const Topology& topology, int concurrency = kAnyConcurrency);
+  explicit LinkTimetable(const Topology& topology, int concurrency = kAnyConcurrency,
+                         RateAccount::Reading reading = RateAccount::Reading::forwards);
 
   /// From the start of a chunk of `bytes` at `t_us` to its arrival.
   double duration_us(const Hop& hop, double bytes, double t_us) const {
@@ -35,6 +36,8 @@ class LinkTimetable {
   /// no rate, it counts at its link's bandwidth, which is at least its rate.
   void occupy(const Send& send, double bytes);
 
+  /// Whether the link carries several transfers at once.
+  bool is_shared(LinkId link) const { return account_.is_shared(link); }
   /// The end of the last transfer.
   double free_from(LinkId link) const { return free_from_[link.index()]; }
   /// The first time after the start of a reserved send at which another may begin beside it, if there is

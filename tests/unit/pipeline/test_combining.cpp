@@ -99,6 +99,15 @@ TEST(AllReduce, LeavesKnownAlgorithmsOutWhereLinksCannotEndThemInTime) {
   }
 }
 
+// In the order of its parts, adding up and then spreading, it took 3.96 us.
+TEST(AllReduce, SpreadsWhatIsAddedUpEarlyWhileTheRestIsAddedUp) {
+  const auto cube = generated("hypercube", {{"dimensions", "4"}});
+  EXPECT_LT(combine(cube, "allreduce", 64e3).proven.schedule.finish_us, 3.5);
+  SolveOptions asked = quick();
+  asked.chunks = 16;
+  EXPECT_EQ(combine(cube, "allreduce", 64e3, asked).proven.demand.chunks_per_contribution(), 16);
+}
+
 TEST(AllReduce, TakesTheChunksThatAreAskedForOrSaysWhyNot) {
   SolveOptions options;
   options.chunks = 5;

@@ -1,0 +1,89 @@
+#include "reordered_sums.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "chunk_counts.hpp"
+#include "rondo/core/error.hpp"
+#include "rondo/core/interleaving.hpp"
+#include "rondo/core/replay.hpp"
+#include "rondo/core/transfers.hpp"
+#include "rondo/pipeline/halves.hpp"
+
+namespace rondo {
+namespace {
+
+constexpr int kPasses = 6;
+/// Larger schedules keep their order, and chunks of those half as large are not worth their time.
+constexpr std::size_t kMostSends = 400'000;
+constexpr std::size_t kMostSendsInHalves = 200'000;
+/// What as many chunks again have to gain, at once or with the next.
+constexpr double kWorthHalves = 1e-3;
+
+/// Every chunk in two, both at the times of the whole: no schedule, but what is to be put in order.
+std::vector<Send> with_halved_chunks(const std::vector<Send>& sends) {
+  const std::int32_t numbers = next_transfer_number(sends);
+  std::vector<Send> halves;
+  for (const int half : {0, 1}) {
+    for (Send send : sends) {
+      send.chunk = ChunkId(2 * send.chunk.value + half);
+      if (send.transfer != kNoTransfer) send.transfer += numbers * half;
+      halves.push_back(send);
+    }
+  }
+  return halves;
+}
+
+/// Nothing where the replay refuses the order, or sums would wait for each other.
+std::optional<Schedule> in_order(const Problem& problem, const std::vector<Send>& sends, int chunks) {
+  const Topology& topology = *problem.topology;
+  const Demand demand = problem.demand.with_chunks(chunks);
+  std::vector<double> keys;
+  for (const Send& send : sends) keys.push_back(send.start_us);
+  try {
+    Schedule ordered = interleaved_there_and_back({topology, sends}, topology, demand, keys, kPasses,
+                                                  problem.options.concurrency);
+    const ReplayResult replayed = replay(topology, demand, ordered.sends);
+    if (!replayed.valid()) return std::nullopt;
+    ordered.finish_us = replayed.finish_us;
+    return ordered;
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::unavailable) throw;
+    return std::nullopt;
+  }
+}
+
+/// GPUs that want a sum add up parts of it, which may be as small as other contributions' chunks.
+int most_chunks(const Problem& problem) {
+  const auto halves = problem.options.chunks == 0 ? halves_of(problem.demand) : std::nullopt;
+  if (!halves) return most_chunks_of_improvement(problem.demand, problem.options);
+  return halves->parts * most_chunks_of_improvement(halves->spreading, problem.options);
+}
+
+}  // namespace
+
+void reorder_sums(const Problem& problem, Incumbent& best) {
+  std::vector<Send> sends = best.found.schedule->sends;
+  if (problem.topology->has_bandwidth_steps() || sends.size() > kMostSends) return;
+  number_transfers(*problem.topology, problem.demand.with_chunks(best.chunks), sends);
+  const int most = most_chunks(problem);
+  bool in_vain = false;
+  for (int chunks = best.chunks;; chunks *= 2) {
+    std::optional<Schedule> ordered = in_order(problem, sends, chunks);
+    if (!ordered) return;
+    const double worth = chunks > best.chunks ? 1 - kWorthHalves : 1;
+    if (ordered->finish_us < best.found.schedule->finish_us * worth) {
+      best.found.schedule = ordered;
+      best.chunks = chunks;
+      best.is_replayed = true;
+      in_vain = false;
+    } else if (std::exchange(in_vain, true)) {
+      return;
+    }
+    if (2 * chunks > most || 2 * ordered->sends.size() > kMostSendsInHalves) return;
+    sends = with_halved_chunks(ordered->sends);
+  }
+}
+
+}  // namespace rondo

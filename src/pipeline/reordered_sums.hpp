@@ -1,0 +1,14 @@
+#pragma once
+
+#include "explore.hpp"
+#include "rondo/pipeline/synthesize.hpp"
+
+namespace rondo {
+
+/// Puts the transfers of sums for several GPUs each into an order of their own on every link, by which what
+/// is added up early is spread while the rest is still added up; then the same in chunks of half the bytes,
+/// as long as that ends earlier and chunks may be so small. `best` becomes what ends earliest, as the replay
+/// says.
+void reorder_sums(const Problem& problem, Incumbent& best);
+
+}  // namespace rondo
