@@ -34,13 +34,12 @@ Schedule interleaved_there_and_back(const TimedSends& before, const Topology& to
   const TransferNetwork network(before, topology, demand);
   std::vector<double> starts_us = keys_of_items(network, keys);
   Schedule best{{}, std::numeric_limits<double>::infinity()};
-  for (int in_vain = 0; passes-- > 0 && in_vain < 2; ++in_vain) {
+  for (bool gains = true; passes-- > 0 && gains;) {
     const std::vector<double> tails_us = list_tails_us(network, negated(starts_us), concurrency);
     starts_us = list_starts_us(network, negated(tails_us), concurrency);
     const double finish_us = network.finish_us(starts_us);
-    if (finish_us >= best.finish_us) continue;
-    best = network.schedule_at(starts_us, concurrency);
-    in_vain = -1;
+    gains = finish_us < best.finish_us;
+    if (gains) best = network.schedule_at(starts_us, concurrency);
   }
   return best;
 }

@@ -87,9 +87,9 @@ class ListPass {
     }
   };
 
-  Job& job(int i) { return jobs_[static_cast<std::size_t>(i)]; }
-  Waiting& waiting(int link) { return waiting_[static_cast<std::size_t>(link)]; }
-  double& retry_us(int link) { return retry_us_[static_cast<std::size_t>(link)]; }
+  Job& job(int i) { return jobs_[index(i)]; }
+  Waiting& waiting(int link) { return waiting_[index(link)]; }
+  double& retry_us(int link) { return retry_us_[index(link)]; }
 
   void take(const Event& event) {
     if (event.job < 0) {
@@ -98,11 +98,11 @@ class ListPass {
       return;
     }
     const int link = job(event.job).link;
-    waiting(link).emplace(keys_[static_cast<std::size_t>(event.job)], event.job);
+    waiting(link).emplace(keys_[index(event.job)], event.job);
     look_at(link);
   }
   void look_at(int link) {
-    if (std::exchange(is_dirty_[static_cast<std::size_t>(link)], 1) == 0) dirty_.push_back(link);
+    if (std::exchange(is_dirty_[index(link)], 1) == 0) dirty_.push_back(link);
   }
 
   void serve(double t) {
@@ -121,7 +121,7 @@ class ListPass {
     }
     for (const int link : dirty_) {
       expect(link, t);
-      is_dirty_[static_cast<std::size_t>(link)] = 0;
+      is_dirty_[index(link)] = 0;
     }
     dirty_.clear();
   }
@@ -133,7 +133,7 @@ class ListPass {
 
   /// Whether the link that the job waits for is taken when it would come there, as for all others that wait.
   bool is_taken(int i, double t) const {
-    const Job& waits = jobs_[static_cast<std::size_t>(i)];
+    const Job& waits = jobs_[index(i)];
     const LinkId link(static_cast<std::size_t>(waits.link));
     const double comes_us = t + waits.offset_us;
     return !timetable_.is_shared(link) && timetable_.free_from(link) > comes_us + time_slack_us(comes_us);
@@ -146,8 +146,7 @@ class ListPass {
     for (const auto& [key, i] : waiting(link)) {
       if (tried++ == kMostTried) break;
       if (is_taken(i, t)) {
-        at_us =
-            std::min(at_us, timetable_.free_from(LinkId(static_cast<std::size_t>(link))) - job(i).offset_us);
+        at_us = std::min(at_us, timetable_.free_from(LinkId(index(link))) - job(i).offset_us);
         break;
       }
       const double start_us = timetable_.earliest_start(*job(i).hop, job(i).bytes, t);
@@ -160,7 +159,7 @@ class ListPass {
 
   void start(int i, double t) {
     ++started_;
-    starts_us_[static_cast<std::size_t>(i)] = t;
+    starts_us_[index(i)] = t;
     sends_.clear();
     timetable_.reserve(*job(i).hop, job(i).chunk, job(i).bytes, t, sends_);
     onwards_(i, t, sends_, [&](int other, double ready_us) {

@@ -32,8 +32,8 @@ constexpr double kLeastLatency = 0.15;
 /// that of any schedule, what is left at best.
 constexpr double kShareInOrder = 0.9;
 constexpr double kShareInBestOrder = 0.8;
-/// Of the bound: latency of both halves.
-constexpr double kWorthOverlapping = 0.03;
+/// Of the bound, latencies of both halves.
+constexpr double kMuchLatency = 0.1;
 /// Before both, for engines that go first.
 constexpr double kShareOfQuickOnes = 0.2;
 /// Halves this near to the bound of the whole leave other engines nothing worth their time, unless --gap asks
@@ -162,11 +162,10 @@ class AllReduction {
   /// In groups that may end before what is there, and before halves; then, where latency lets them, halves;
   /// then in groups that may still end before.
   void try_in_parts() {
-    const bool is_auto = problem_.options.engine == "auto";
-    const auto groupings = is_auto ? groupings_of(*problem_.topology, problem_.demand) : std::nullopt;
+    const std::optional<Groupings>& groupings = this->groupings();
     const bool are_halves_there = problem_.halves != nullptr;
     if (!groupings) {
-      if (!are_halves_there) try_halves(0);
+      if (!are_halves_there) try_halves();
       return;
     }
     // Where messages cost, halves take as long as both do, which their bounds tell best.
@@ -190,8 +189,7 @@ class AllReduction {
       }
     };
     try_groups(std::max(groupings->halves.about_us, halves_take_us));
-    if (!are_halves_there && halves_take_us < finish_us() && !is_within(kNothingBetter))
-      try_halves(groupings->halves.latency_us);
+    if (!are_halves_there && halves_take_us < finish_us() && !is_within(kNothingBetter)) try_halves();
     try_groups(kInfinity);
   }
 
@@ -204,10 +202,22 @@ class AllReduction {
     return us;
   }
 
-  /// With this latency: overlapping saves part of it.
-  void try_halves(double latency_us) {
-    const bool overlap = latency_us >= kWorthOverlapping * bounds_.best().us;
+  void try_halves() {
+    // Messages cost as much in any order.
+    const bool overlap = has_much_latency() && !problem_.topology->has_message_costs();
     try_parts([&] { return halves_answered(problem_, overlap, context_); });
+  }
+
+  const std::optional<Groupings>& groupings() {
+    const bool is_auto = problem_.options.engine == "auto";
+    if (!std::exchange(are_grouped_, true) && is_auto)
+      groupings_ = groupings_of(*problem_.topology, problem_.demand);
+    return groupings_;
+  }
+
+  /// So that adding up and spreading save time where they overlap.
+  bool has_much_latency() {
+    return groupings() && groupings()->halves.latency_us >= kMuchLatency * bounds_.best().us;
   }
 
   template <class Which>
@@ -230,9 +240,12 @@ class AllReduction {
     return true;
   }
 
+  /// An engine that is asked for has the order that it makes.
   void keep_better(Exploration other) {
-    const bool is_far = kShareInBestOrder * other.best.found.schedule->finish_us > finish_us();
-    if (!is_far && rule_.time_share() < 1 && !context_.interrupted()) reorder_sums(problem_, other.best);
+    const double other_us = other.best.found.schedule->finish_us;
+    const double least_us = bounds_.best().us * (1 + kNothingBetter);
+    if (kShareInBestOrder * other_us <= finish_us() && other_us > least_us && has_much_latency())
+      reorder_sums(problem_, other.best, context_);
     std::vector<SynthesisResult::Candidate> candidates = std::move(found_.candidates);
     std::ranges::copy(other.candidates, std::back_inserter(candidates));
     if (other.best.found.schedule->finish_us < finish_us()) found_ = std::move(other);
@@ -246,6 +259,8 @@ class AllReduction {
   const RunContext& context_;
   Exploration found_;
   std::optional<Error> first_fault_;
+  bool are_grouped_ = false;
+  std::optional<Groupings> groupings_;  ///< once are_grouped_; nothing but for `auto`
 };
 
 }  // namespace

@@ -18,6 +18,8 @@ constexpr int kPasses = 6;
 /// Larger schedules keep their order, and chunks of those half as large are not worth their time.
 constexpr std::size_t kMostSends = 400'000;
 constexpr std::size_t kMostSendsInHalves = 200'000;
+constexpr std::size_t kMostSendsInVain = 100'000;  ///< after an order that gained nothing
+constexpr double kSecondsPerSend = 2e-5;
 /// What as many chunks again have to gain, at once or with the next.
 constexpr double kWorthHalves = 1e-3;
 
@@ -61,15 +63,22 @@ int most_chunks(const Problem& problem) {
   return halves->parts * most_chunks_of_improvement(halves->spreading, problem.options);
 }
 
+/// Collective.
+bool has_time(const Problem& problem, std::size_t sends, const RunContext& context) {
+  const std::optional<double>& limit_s = problem.options.time_limit_s;
+  if (limit_s && context.seconds() + kSecondsPerSend * static_cast<double>(sends) > *limit_s) return false;
+  return !context.interrupted();
+}
+
 }  // namespace
 
-void reorder_sums(const Problem& problem, Incumbent& best) {
+void reorder_sums(const Problem& problem, Incumbent& best, const RunContext& context) {
   std::vector<Send> sends = best.found.schedule->sends;
   if (problem.topology->has_bandwidth_steps() || sends.size() > kMostSends) return;
   number_transfers(*problem.topology, problem.demand.with_chunks(best.chunks), sends);
   const int most = most_chunks(problem);
   bool in_vain = false;
-  for (int chunks = best.chunks;; chunks *= 2) {
+  for (int chunks = best.chunks; has_time(problem, sends.size(), context); chunks *= 2) {
     std::optional<Schedule> ordered = in_order(problem, sends, chunks);
     if (!ordered) return;
     const double worth = chunks > best.chunks ? 1 - kWorthHalves : 1;
@@ -81,7 +90,8 @@ void reorder_sums(const Problem& problem, Incumbent& best) {
     } else if (std::exchange(in_vain, true)) {
       return;
     }
-    if (2 * chunks > most || 2 * ordered->sends.size() > kMostSendsInHalves) return;
+    const std::size_t most_sends = in_vain ? kMostSendsInVain : kMostSendsInHalves;
+    if (2 * chunks > most || 2 * ordered->sends.size() > most_sends) return;
     sends = with_halved_chunks(ordered->sends);
   }
 }

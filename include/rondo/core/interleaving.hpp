@@ -15,9 +15,10 @@ namespace rondo {
 Schedule interleaved(const TimedSends& before, const Topology& topology, const Demand& demand,
                      std::span<const double> keys, int concurrency = kAnyConcurrency);
 
-/// The same, then up to `passes` times backwards in time, what ended last first, and forwards again, what has
-/// the longest way to the end first (forward-backward improvement: Li and Willis, 1992); the best of all.
-/// Where bandwidth changes over time, as interleaved().
+/// The same transfers in the order of `keys` backwards in time, the greatest first, then forwards, first what
+/// has the longest way to the end, and so on: at least one and at most `passes` times, until that ends no
+/// earlier (forward-backward improvement: Li and Willis, 1992). The best of all. No bandwidth changes over
+/// time.
 Schedule interleaved_there_and_back(const TimedSends& before, const Topology& topology, const Demand& demand,
                                     std::span<const double> keys, int passes,
                                     int concurrency = kAnyConcurrency);

@@ -21,7 +21,6 @@ const char* const kMultiplying = "multiplying";  // groups of whatever sizes end
 const char* const kDoubling = "doubling";        // groups of two
 
 constexpr double kMostBytesShare = 0.5;  ///< of the bound
-constexpr double kFar = 4;
 
 /// A level sends the whole buffer: of no use where bytes take most of the time, be it the buffer's over the
 /// fastest link or all that n GPUs have to send, 2 (n - 1) buffers, over all of theirs.
@@ -38,17 +37,6 @@ bool is_small(const Instance& instance, double bound_us) {
   const double bytes_us =
       std::max(transmission_us(bytes, fastest_GBps), transmission_us(2 * others * bytes, total_GBps));
   return bytes_us <= kMostBytesShare * bound_us;
-}
-
-/// Whether the whole buffer at once takes no longer than kFar times the bound: chunks, of which one goes
-/// while others are added up, divide that by little more than the number of levels, of which there are few.
-bool is_near(const Instance& instance, const EngineOptions& options) {
-  const HopTable hops(*instance.topology);
-  const std::vector<GpuId> members = members_of(instance.demand);
-  const Demand whole = instance.demand.with_chunks(1);
-  const auto levels = best_levels({*instance.topology, hops, {members}, 1, whole, options.concurrency},
-                                  ordered_factorisations(static_cast<int>(members.size())));
-  return !levels || levels->finish_us <= kFar * options.bound_us;
 }
 
 std::string why_none(const Instance& instance, const std::string& policy) {
@@ -97,8 +85,7 @@ EngineInfo exchange_engine() {
                     .policies = {kMultiplying, kDoubling},
                     .traits = kContinuousTime};
   engine.applicable = [](const Instance& instance, const EngineOptions& options) {
-    return is_plain_all_reduce(instance.demand) && is_small(instance, options.bound_us) &&
-           is_near(instance, options);
+    return is_plain_all_reduce(instance.demand) && is_small(instance, options.bound_us);
   };
   engine.offers = [](const Instance& instance, const EngineOptions&) {
     const bool is_power_of_2 = std::has_single_bit(members_of(instance.demand).size());

@@ -99,13 +99,16 @@ TEST(AllReduce, LeavesKnownAlgorithmsOutWhereLinksCannotEndThemInTime) {
   }
 }
 
-// In the order of its parts, adding up and then spreading, it took 3.96 us.
+// Adding up and then spreading take 3.96 us one after the other. An engine that is asked for keeps its order.
 TEST(AllReduce, SpreadsWhatIsAddedUpEarlyWhileTheRestIsAddedUp) {
   const auto cube = generated("hypercube", {{"dimensions", "4"}});
   EXPECT_LT(combine(cube, "allreduce", 64e3).proven.schedule.finish_us, 3.5);
   SolveOptions asked = quick();
   asked.chunks = 16;
   EXPECT_EQ(combine(cube, "allreduce", 64e3, asked).proven.demand.chunks_per_contribution(), 16);
+  asked.engine = "ring";
+  const SynthesisResult ring = combine(cube, "allreduce", 64e3, asked);
+  EXPECT_NEAR(ring.proven.schedule.finish_us, ring.candidates.front().finish_us, 1e-9);
 }
 
 TEST(AllReduce, TakesTheChunksThatAreAskedForOrSaysWhyNot) {
