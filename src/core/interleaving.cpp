@@ -32,12 +32,13 @@ Schedule interleaved(const TimedSends& before, const Topology& topology, const D
 Schedule interleaved_there_and_back(const TimedSends& before, const Topology& topology, const Demand& demand,
                                     std::span<const double> keys, int passes, int concurrency) {
   const TransferNetwork network(before, topology, demand);
+  const BackwardLists backwards(network);
   std::vector<double> starts_us = keys_of_items(network, keys);
   Schedule best{{}, std::numeric_limits<double>::infinity()};
   for (bool gains = true; passes-- > 0 && gains;) {
-    const std::vector<double> tails_us = list_tails_us(network, negated(starts_us), concurrency);
+    const std::vector<double> tails_us = backwards.tails_us(negated(starts_us), concurrency);
     starts_us = list_starts_us(network, negated(tails_us), concurrency);
-    const double finish_us = network.finish_us(starts_us);
+    const double finish_us = backwards.finish_us(starts_us);
     gains = finish_us < best.finish_us;
     if (gains) best = network.schedule_at(starts_us, concurrency);
   }

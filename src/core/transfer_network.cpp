@@ -299,13 +299,6 @@ void TransferNetwork::rest(int item, const Passage& on) {
   ++items_[index(item)].unmet;
 }
 
-double TransferNetwork::finish_us(std::span<const double> starts_us) const {
-  double us = 0;
-  for (std::size_t i = 0; i < items_.size(); ++i)
-    us = std::max(us, starts_us[i] + duration_us(topology_, items_[i].shape));
-  return us;
-}
-
 Schedule TransferNetwork::schedule_at(std::span<const double> starts_us, int concurrency) const {
   std::vector<std::size_t> by_start(items_.size());
   std::iota(by_start.begin(), by_start.end(), std::size_t{0});
@@ -341,39 +334,47 @@ std::vector<double> list_starts_us(const TransferNetwork& network, std::span<con
       .run();
 }
 
-std::vector<double> list_tails_us(const TransferNetwork& network, std::span<const double> keys,
-                                  int concurrency) {
+BackwardLists::BackwardLists(const TransferNetwork& network)
+    : network_(network), before_(network.items().size()) {
   const Topology& topology = network.topology();
   const auto& items = network.items();
-  std::vector<double> duration(items.size());
-  std::vector<Hop> hops(items.size());
-  struct Backward {
-    int item;
-    double lag_us;  ///< from the start of this one, backwards
-  };
-  std::vector<std::vector<Backward>> before(items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    duration[i] = duration_us(topology, items[i].shape);
-    hops[i] = backwards(items[i].shape, duration[i]);
+  for (const TransferNetwork::Item& item : items) {
+    durations_us_.push_back(duration_us(topology, item.shape));
+    hops_.push_back(backwards(item.shape, durations_us_.back()));
   }
-  std::vector<Job> jobs;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const TransferShape& shape = items[i].shape;
     for (const auto& [other, link] : items[i].onward) {
       const double arrival =
           link == TransferNetwork::kStart ? 0 : arrival_us(topology, shape, shape.hop.links[index(link)]);
-      before[index(other)].push_back({static_cast<int>(i), duration[index(other)] + arrival - duration[i]});
+      before_[index(other)].push_back(
+          {static_cast<int>(i), durations_us_[index(other)] + arrival - durations_us_[i]});
     }
-    jobs.push_back({&hops[i], shape.bytes, shape.chunks.front(), 0, static_cast<int>(items[i].onward.size()),
-                    hops[i].links.back().link.value, hops[i].links.back().offset_us});
+  }
+}
+
+std::vector<double> BackwardLists::tails_us(std::span<const double> keys, int concurrency) const {
+  const auto& items = network_.items();
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const HopLink& first = hops_[i].links.back();
+    jobs.push_back({&hops_[i], items[i].shape.bytes, items[i].shape.chunks.front(), 0,
+                    static_cast<int>(items[i].onward.size()), first.link.value, first.offset_us});
   }
   const auto onwards = [&](int i, double t, std::span<const Send>, const auto& meet) {
-    for (const Backward& other : before[index(i)]) meet(other.item, t + other.lag_us);
+    for (const Before& other : before_[index(i)]) meet(other.item, t + other.lag_us);
   };
-  std::vector<double> tails =
-      ListPass(topology, std::move(jobs), keys, concurrency, RateAccount::Reading::backwards, onwards).run();
-  for (std::size_t i = 0; i < tails.size(); ++i) tails[i] += duration[i];
+  std::vector<double> tails = ListPass(network_.topology(), std::move(jobs), keys, concurrency,
+                                       RateAccount::Reading::backwards, onwards)
+                                  .run();
+  for (std::size_t i = 0; i < tails.size(); ++i) tails[i] += durations_us_[i];
   return tails;
+}
+
+double BackwardLists::finish_us(std::span<const double> starts_us) const {
+  double us = 0;
+  for (std::size_t i = 0; i < starts_us.size(); ++i) us = std::max(us, starts_us[i] + durations_us_[i]);
+  return us;
 }
 
 }  // namespace rondo

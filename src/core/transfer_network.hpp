@@ -33,8 +33,6 @@ class TransferNetwork {
 
   const std::vector<Item>& items() const { return items_; }
   const Topology& topology() const { return topology_; }
-  /// With items started at these times, the last arrival; no bandwidth changes.
-  double finish_us(std::span<const double> starts_us) const;
   /// The same sends, their transfers started at these times, one an item.
   Schedule schedule_at(std::span<const double> starts_us, int concurrency) const;
 
@@ -72,9 +70,25 @@ class TransferNetwork {
 std::vector<double> list_starts_us(const TransferNetwork& network, std::span<const double> keys,
                                    int concurrency);
 
-/// The same backwards in time: per item how long before the end of all it starts at the latest, in a list
-/// schedule from the end to the start. Nothing may change its bandwidth.
-std::vector<double> list_tails_us(const TransferNetwork& network, std::span<const double> keys,
-                                  int concurrency);
+/// The same backwards in time, where no bandwidth changes.
+class BackwardLists {
+ public:
+  explicit BackwardLists(const TransferNetwork& network);
+
+  /// Per item how long before the end of all it starts, in a list schedule from the end to the start.
+  std::vector<double> tails_us(std::span<const double> keys, int concurrency) const;
+  /// With items started at these times, the last arrival.
+  double finish_us(std::span<const double> starts_us) const;
+
+ private:
+  struct Before {
+    int item;
+    double lag_us;  ///< backwards, from the start of what waits for it to its own
+  };
+  const TransferNetwork& network_;
+  std::vector<double> durations_us_;         ///< per item, to its last arrival
+  std::vector<Hop> hops_;                    ///< per item, run through from its end
+  std::vector<std::vector<Before>> before_;  ///< per item, what it waits for
+};
 
 }  // namespace rondo

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "in_turn.hpp"
-#include "rondo/core/error.hpp"
+#include "replayed.hpp"
 #include "rondo/core/hops.hpp"
 #include "rondo/core/interleaving.hpp"
 #include "rondo/core/replay.hpp"
@@ -80,29 +80,15 @@ std::optional<Schedule> exchanged_whole(const Topology& topology, const Demand& 
 /// both. Nothing where that does not work.
 std::optional<Schedule> in_slices(const Topology& topology, const Demand& demand,
                                   const std::vector<Send>& sends, int slices, int concurrency) {
-  const std::int32_t numbers = next_transfer_number(sends);
   double end_us = 0;
   for (const Send& send : sends) end_us = std::max(end_us, send.arrival_us);
-  std::vector<Send> all;
+  const std::vector<Send> all = sliced(sends, slices);
   std::vector<double> keys;
-  for (int slice = 0; slice < slices; ++slice) {
-    for (Send send : sends) {
-      keys.push_back(send.start_us + end_us * slice);
-      send.chunk = ChunkId(send.chunk.value * slices + slice);
-      if (send.transfer != kNoTransfer) send.transfer += numbers * slice;
-      all.push_back(send);
-    }
-  }
-  try {
-    Schedule sliced = interleaved({topology, all}, topology, demand, keys, concurrency);
-    const ReplayResult replayed = replay(topology, demand, sliced.sends);
-    if (!replayed.valid()) return std::nullopt;
-    sliced.finish_us = replayed.finish_us;
-    return sliced;
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::unavailable) throw;
-    return std::nullopt;
-  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    keys.push_back(all[i].start_us + end_us * static_cast<double>(i / sends.size()));
+  return accepted_if_made(topology, demand, [&] {
+    return interleaved({topology, all}, topology, demand, keys, concurrency);
+  });
 }
 
 }  // namespace

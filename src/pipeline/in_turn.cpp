@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "rondo/core/replay.hpp"
+#include "replayed.hpp"
 #include "rondo/core/retiming.hpp"
 #include "rondo/core/transfers.hpp"
 
@@ -27,13 +27,22 @@ std::vector<Send> in_turn(const Topology& topology, std::vector<Send> first,
   return std::move(appended.sends);
 }
 
+std::vector<Send> sliced(const std::vector<Send>& sends, int slices) {
+  const std::int32_t numbers = next_transfer_number(sends);
+  std::vector<Send> all;
+  for (int slice = 0; slice < slices; ++slice) {
+    for (Send send : sends) {
+      send.chunk = ChunkId(send.chunk.value * slices + slice);
+      if (send.transfer != kNoTransfer) send.transfer += numbers * slice;
+      all.push_back(send);
+    }
+  }
+  return all;
+}
+
 std::optional<Schedule> drawn_together(const Topology& topology, const Demand& demand,
                                        const std::vector<Send>& sends) {
-  Schedule earlier = retimed({topology, sends}, topology, demand);
-  const ReplayResult replayed = replay(topology, demand, earlier.sends);
-  if (!replayed.valid()) return std::nullopt;
-  earlier.finish_us = replayed.finish_us;
-  return earlier;
+  return accepted(topology, demand, retimed({topology, sends}, topology, demand));
 }
 
 }  // namespace rondo

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "chunk_counts.hpp"
-#include "rondo/core/error.hpp"
+#include "in_turn.hpp"
+#include "replayed.hpp"
 #include "rondo/core/interleaving.hpp"
-#include "rondo/core/replay.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/pipeline/halves.hpp"
 
@@ -23,37 +23,16 @@ constexpr double kSecondsPerSend = 2e-5;
 /// What as many chunks again have to gain, at once or with the next.
 constexpr double kWorthHalves = 1e-3;
 
-/// Every chunk in two, both at the times of the whole: no schedule, but what is to be put in order.
-std::vector<Send> with_halved_chunks(const std::vector<Send>& sends) {
-  const std::int32_t numbers = next_transfer_number(sends);
-  std::vector<Send> halves;
-  for (const int half : {0, 1}) {
-    for (Send send : sends) {
-      send.chunk = ChunkId(2 * send.chunk.value + half);
-      if (send.transfer != kNoTransfer) send.transfer += numbers * half;
-      halves.push_back(send);
-    }
-  }
-  return halves;
-}
-
 /// Nothing where the replay refuses the order, or sums would wait for each other.
 std::optional<Schedule> in_order(const Problem& problem, const std::vector<Send>& sends, int chunks) {
   const Topology& topology = *problem.topology;
   const Demand demand = problem.demand.with_chunks(chunks);
   std::vector<double> keys;
   for (const Send& send : sends) keys.push_back(send.start_us);
-  try {
-    Schedule ordered = interleaved_there_and_back({topology, sends}, topology, demand, keys, kPasses,
-                                                  problem.options.concurrency);
-    const ReplayResult replayed = replay(topology, demand, ordered.sends);
-    if (!replayed.valid()) return std::nullopt;
-    ordered.finish_us = replayed.finish_us;
-    return ordered;
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::unavailable) throw;
-    return std::nullopt;
-  }
+  return accepted_if_made(topology, demand, [&] {
+    return interleaved_there_and_back({topology, sends}, topology, demand, keys, kPasses,
+                                      problem.options.concurrency);
+  });
 }
 
 /// GPUs that want a sum add up parts of it, which may be as small as other contributions' chunks.
@@ -92,7 +71,7 @@ void reorder_sums(const Problem& problem, Incumbent& best, const RunContext& con
     }
     const std::size_t most_sends = in_vain ? kMostSendsInVain : kMostSendsInHalves;
     if (2 * chunks > most || 2 * ordered->sends.size() > most_sends) return;
-    sends = with_halved_chunks(ordered->sends);
+    sends = sliced(ordered->sends, 2);
   }
 }
 

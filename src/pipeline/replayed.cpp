@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
 
@@ -12,6 +14,23 @@ double replayed_finish_us(const Topology& topology, const Demand& demand, const 
   const ReplayResult replayed = replay(topology, demand, sends);
   if (!replayed.valid()) throw_refused(whose, *replayed.violation);
   return replayed.finish_us;
+}
+
+std::optional<Schedule> accepted(const Topology& topology, const Demand& demand, Schedule schedule) {
+  const ReplayResult replayed = replay(topology, demand, schedule.sends);
+  if (!replayed.valid()) return std::nullopt;
+  schedule.finish_us = replayed.finish_us;
+  return schedule;
+}
+
+std::optional<Schedule> accepted_if_made(const Topology& topology, const Demand& demand,
+                                         const std::function<Schedule()>& make) {
+  try {
+    return accepted(topology, demand, make());
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::unavailable) throw;
+    return std::nullopt;
+  }
 }
 
 void throw_refused(const std::string& whose, const std::string& violation) {

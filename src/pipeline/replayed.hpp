@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,12 @@ namespace rondo {
 /// refuses it.
 double replayed_finish_us(const Topology& topology, const Demand& demand, const std::vector<Send>& sends,
                           const std::string& whose);
+
+/// With its finish time by the replay; nothing where the replay refuses it.
+std::optional<Schedule> accepted(const Topology& topology, const Demand& demand, Schedule schedule);
+/// The same of what `make` makes; nothing either where that throws Error(unavailable).
+std::optional<Schedule> accepted_if_made(const Topology& topology, const Demand& demand,
+                                         const std::function<Schedule()>& make);
 
 /// Throws Error(internal): the replay refuses `whose` schedule for the violation.
 [[noreturn]] void throw_refused(const std::string& whose, const std::string& violation);

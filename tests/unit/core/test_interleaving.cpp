@@ -7,13 +7,6 @@
 namespace rondo::test_interleaving {
 namespace {
 
-double finish_us(const Topology& topology, const Demand& demand, const Schedule& schedule) {
-  const ReplayResult result = replay(topology, demand, schedule.sends);
-  EXPECT_TRUE(result.valid()) << result.violation.value_or("");
-  EXPECT_DOUBLE_EQ(result.finish_us, schedule.finish_us);
-  return result.finish_us;
-}
-
 // 0 -> 1 -> 2: chunk 0 ends at 1, chunk 1 goes on to 2. In the order given chunk 1 comes to 2 at 3 us;
 // backwards what goes on has the longer way to the end, so that it goes first and all ends at 2 us.
 TEST(ThereAndBack, PutsFirstWhatHasTheLongerWay) {
@@ -25,8 +18,8 @@ TEST(ThereAndBack, PutsFirstWhatHasTheLongerWay) {
   const std::vector<Send> sends = {send(0, 0, 0, 1), send(1, 0, 1, 2), send(1, 1, 2, 3)};
   const std::vector<double> keys = {0, 1, 2};
   const TimedSends before{topology, sends};
-  EXPECT_DOUBLE_EQ(finish_us(topology, demand, interleaved(before, topology, demand, keys)), 3);
-  EXPECT_DOUBLE_EQ(finish_us(topology, demand, interleaved_there_and_back(before, topology, demand, keys, 1)),
+  EXPECT_DOUBLE_EQ(finish_of(topology, demand, interleaved(before, topology, demand, keys)), 3);
+  EXPECT_DOUBLE_EQ(finish_of(topology, demand, interleaved_there_and_back(before, topology, demand, keys, 1)),
                    2);
 }
 
@@ -44,7 +37,7 @@ TEST(ThereAndBack, KeepsSumsWhole) {
   sends[1].op = sends[2].op = SendOp::reduce;
   const std::vector<double> keys = {0, 1, 2};
   EXPECT_DOUBLE_EQ(
-      finish_us(topology, demand, interleaved_there_and_back({topology, sends}, topology, demand, keys, 2)),
+      finish_of(topology, demand, interleaved_there_and_back({topology, sends}, topology, demand, keys, 2)),
       2);
 }
 
@@ -55,7 +48,7 @@ TEST(ThereAndBack, AcceptsATextbookRing) {
   const std::vector<Send>& sends = textbook.schedule.sends;
   std::vector<double> keys;
   for (const Send& send : sends) keys.push_back(send.start_us);
-  EXPECT_LE(finish_us(*ring, demand, interleaved_there_and_back({*ring, sends}, *ring, demand, keys, 3)),
+  EXPECT_LE(finish_of(*ring, demand, interleaved_there_and_back({*ring, sends}, *ring, demand, keys, 3)),
             textbook.schedule.finish_us);
 }
 

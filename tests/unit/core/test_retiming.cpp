@@ -11,13 +11,6 @@
 namespace rondo::test_retiming {
 namespace {
 
-double finish_of(const Topology& topology, const Demand& demand, const Schedule& schedule) {
-  const ReplayResult result = replay(topology, demand, schedule.sends);
-  EXPECT_TRUE(result.valid()) << result.violation.value_or("");
-  EXPECT_DOUBLE_EQ(result.finish_us, schedule.finish_us);
-  return result.finish_us;
-}
-
 TEST(Retiming, ClosesGapsInTheOrderOfTheSends) {
   Fabric fabric(3);
   fabric.link(0, 1, 1, 1);

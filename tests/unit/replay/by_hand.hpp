@@ -102,6 +102,14 @@ inline Send send(int chunk, int link, double start_us, double end_us) {
   return send(chunk, link, start_us, end_us, end_us);
 }
 
+/// Of a schedule that the replay accepts and that ends when it says.
+inline double finish_of(const Topology& topology, const Demand& demand, const Schedule& schedule) {
+  const ReplayResult result = replay(topology, demand, schedule.sends);
+  EXPECT_TRUE(result.valid()) << result.violation.value_or("");
+  EXPECT_DOUBLE_EQ(result.finish_us, schedule.finish_us);
+  return result.finish_us;
+}
+
 inline Send numbered(int transfer, Send send) {
   send.transfer = transfer;
   return send;
