@@ -37,6 +37,14 @@ std::vector<Case> all_cases() {
          {"ring:gpus=8", "full:gpus=8", "dgx1", "ndv2-2", "rails:boxes=2", "mesh:dims=4x4"})
       cases.push_back({fabric, "allreduce", size});
   }
+  for (const char* size : {"64KB", "1MB", "16MB"}) {
+    for (const char* fabric :
+         {"rails:boxes=4,rails=2,reduce=true", "fat_tree:leaves=4,gpus=4,spines=2,reduce=true",
+          "fat_tree:leaves=3,gpus=4,spines=3,uplink_GBps=10,reduce=true",
+          "star:chassis=4,gpus=4,intra=switch,uplinks=2,reduce=true",
+          "star:chassis=4,intra=ndv2,reduce=true"})
+      cases.push_back({fabric, "allreduce", size});
+  }
   const char* const star = "star:chassis=8,gpus=1,uplink_GBps=50";
   for (const char* size : {"1KB", "1MB"}) cases.push_back({star, "allreduce", size});
   for (const char* size : {"1KB", "1MB", "1GB"}) {

@@ -1,203 +1,257 @@
 #include <algorithm>
 #include <cmath>
-#include <iterator>
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <tuple>
+#include <utility>
 
+#include "adding_switches.hpp"
 #include "rondo/core/demand_shapes.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/engines/engine_row.hpp"
+#include "switch_plan.hpp"
 #include "task_scheduler.hpp"
 
-/// AllReduce in which switches add and copy (NVLink SHARP, InfiniBand SHARP): within each chassis sums come
-/// through its switch to one GPU, those GPUs' sums meet in a switch between the chassis, and what comes back
-/// is copied within each chassis. One switch that all GPUs have does all of it in one step.
+/// AllReduce in which switches add and copy (NVLink SHARP, InfiniBand SHARP): those that links join do all of
+/// it in one step for the GPUs that they have. Or the GPUs of each group add up at one of them, through a
+/// switch or over links; those GPUs' sums meet in switches between the groups, and what comes back spreads.
 namespace rondo {
 namespace {
 
-constexpr double kSameFigures = 1e-9;
+struct Preparation {
+  Preparation(std::shared_ptr<const Topology> fabric, const std::vector<GpuId>& members)
+      : topology(std::move(fabric)), hops(*topology), switches(*topology) {
+    if (!topology->has_bandwidth_steps()) plans = switch_plans(*topology, hops, switches, members);
+  }
 
-/// A GPU's way into a switch and back.
-struct Port {
-  LinkId in;
-  LinkId out;
+  std::shared_ptr<const Topology> topology;
+  HopTable hops;
+  AddingSwitches switches;
+  std::vector<SwitchPlan> plans = {};
 };
 
-/// A switch that adds and copies, with the GPUs at it.
-using Ports = std::map<GpuId, Port>;
+/// Shares closer to a whole number of them on a link than this fill it.
+constexpr double kFills = 1e-9;
 
-/// What is done with the chunks of one place: transfers that rest on all of the step before.
-struct PlaceSteps {
-  std::vector<int> gather;  ///< hops, one a chassis
-  int across = 0;
-  std::vector<int> spread;
-};
-
-struct SwitchPlan {
-  std::vector<Hop> hops;
-  std::vector<PlaceSteps> places;
-};
-
-std::vector<Ports> adding_switches(const Topology& topology) {
-  std::vector<Ports> switches;
-  for (std::size_t n = 0; n < topology.num_nodes(); ++n) {
-    const Node& node = topology.node(NodeId(n));
-    if (node.kind != NodeKind::switch_ || !node.reduce || !node.multicast ||
-        node.forwarding != Forwarding::cut_through)
-      continue;
-    Ports ports;
-    for (const LinkId out : topology.out_links(NodeId(n))) {
-      if (!topology.is_gpu(topology.link(out).dst)) continue;
-      for (const LinkId in : topology.out_links(topology.link(out).dst)) {
-        if (topology.link(in).dst == NodeId(n))
-          ports.try_emplace(topology.gpu_of(topology.link(out).dst), Port{in, out});
-      }
-    }
-    switches.push_back(std::move(ports));
+/// By how much a transfer has to be slower, so that a whole number of them side by side fills the link of
+/// which it takes the greatest part without taking all of it; 1: not at all.
+double evening_divisor(const Hop& hop) {
+  double share = 0;
+  for (const HopLink& part : hop.links) {
+    if (part.share < 1) share = std::max(share, part.share);
   }
-  return switches;
+  return share > 0 ? std::max(1.0, share * std::ceil(1 / share - kFills)) : 1;
 }
 
-/// One transfer from `sources` through the switch to `destinations`. What is added has to enter at one
-/// instant, at one rate: nothing where links differ.
-std::optional<Hop> through(const Topology& topology, const Ports& ports, const std::vector<GpuId>& sources,
-                           const std::vector<GpuId>& destinations) {
-  std::vector<LinkId> links;
-  std::vector<int> parents;
-  for (const GpuId g : sources) {
-    links.push_back(ports.at(g).in);
-    parents.push_back(-1);
-  }
-  for (const GpuId g : destinations) {
-    links.push_back(ports.at(g).out);
-    parents.push_back(0);
-  }
-  const auto same = [](double a, double b) { return std::abs(a - b) <= kSameFigures * std::max(a, b); };
-  for (std::size_t i = 0; i < links.size(); ++i) {
-    const Link& link = topology.link(links[i]);
-    const Link& like = topology.link(i < sources.size() ? links.front() : links.back());
-    if (!same(link.bandwidth_GBps, topology.link(links.front()).bandwidth_GBps) ||
-        !same(link.latency_us, like.latency_us) || link.message_us > 0 || !link.bandwidth_steps.empty())
-      return std::nullopt;
-  }
-  return make_hop(topology, links, parents);
-}
-
-/// The first switch that all of `gpus` are at; null where there is none.
-const Ports* joining(const std::vector<Ports>& switches, const std::vector<GpuId>& gpus) {
-  const auto found = std::ranges::find_if(switches, [&](const Ports& ports) {
-    return std::ranges::all_of(gpus, [&](GpuId g) { return ports.contains(g); });
-  });
-  return found == switches.end() ? nullptr : &*found;
-}
-
-class Planner {
+/// Chunk by chunk, each where links have least to do.
+class SwitchTasks {
  public:
-  Planner(const Topology& topology, const std::vector<GpuId>& members)
-      : topology_(topology), members_(members), switches_(adding_switches(topology)) {}
-
-  std::optional<SwitchPlan> plan() {
-    const auto at_once = add(members_, members_);
-    if (at_once) {
-      plan_.places.push_back({{}, *at_once, {}});
-      return std::move(plan_);
-    }
-    std::map<int, std::vector<GpuId>> by_chassis;
-    for (const GpuId g : members_) {
-      const auto& chassis = topology_.node(topology_.node_of(g)).chassis;
-      if (!chassis) return std::nullopt;
-      by_chassis[*chassis].push_back(g);
-    }
-    const std::size_t places = by_chassis.begin()->second.size();
-    for (std::size_t p = 0; p < places; ++p) {
-      if (!add_place(by_chassis, p)) return std::nullopt;
-    }
-    return std::move(plan_);
+  /// `even`: at rates of which whole numbers fill links.
+  SwitchTasks(const Preparation& known, const SwitchPlan& plan, const Demand& demand, bool even)
+      : known_(known),
+        plan_(plan),
+        demand_(demand),
+        is_even_(even),
+        loads_us_(known.topology->num_links(), 0) {
+    for (std::size_t c = 0; c < demand.num_chunks(); ++c) add_sum(ChunkId{c});
   }
+
+  bool can_be_evened() const { return !is_even_ && can_be_evened_; }
+  const TaskGraph& graph() const { return graph_; }
+  const std::vector<double>& ranks() const { return rank_; }
 
  private:
-  std::optional<int> add(const std::vector<GpuId>& sources, const std::vector<GpuId>& destinations) {
-    std::vector<GpuId> all = sources;
-    std::ranges::copy(destinations, std::back_inserter(all));
-    const Ports* ports = joining(switches_, all);
-    std::optional<Hop> hop = ports ? through(topology_, *ports, sources, destinations) : std::nullopt;
-    if (!hop) return std::nullopt;
-    plan_.hops.push_back(*std::move(hop));
-    return static_cast<int>(plan_.hops.size()) - 1;
+  double bytes(ChunkId chunk) const { return demand_.bytes(chunk); }
+
+  int add(Hop hop, ChunkId chunk, SendOp op, const std::vector<int>& causes) {
+    add_load(loads_us_, hop, bytes(chunk));
+    const auto links = [&] {
+      std::vector<LinkId> used;
+      for (const HopLink& part : hop.links) used.push_back(part.link);
+      return used;
+    }();
+    const auto [number, is_new] = numbers_.try_emplace(links, static_cast<int>(graph_.hops.size()));
+    if (is_new) graph_.hops.push_back(std::move(hop));
+    rank_.push_back(static_cast<double>(chunk.index()));
+    return graph_.add(number->second, chunk, op, causes);
   }
 
-  bool add_place(const std::map<int, std::vector<GpuId>>& by_chassis, std::size_t place) {
-    PlaceSteps steps;
-    std::vector<GpuId> roots;
-    for (const auto& [number, gpus] : by_chassis) {
-      if (place >= gpus.size() || gpus.size() != by_chassis.begin()->second.size()) return false;
-      roots.push_back(gpus[place]);
-      std::vector<GpuId> others = gpus;
-      others.erase(others.begin() + static_cast<std::ptrdiff_t>(place));
-      if (others.empty()) continue;
-      const auto in = add(others, {gpus[place]});
-      const auto out = add({gpus[place]}, others);
-      if (!in || !out) return false;
-      steps.gather.push_back(*in);
-      steps.spread.push_back(*out);
+  /// Of the GPUs of each group that whose link to the joint, or from there, has least to do.
+  std::vector<GpuId> idle_ones(int joint, const std::vector<std::vector<GpuId>>& groups, bool send) const {
+    std::vector<GpuId> idle;
+    for (const std::vector<GpuId>& group : groups) {
+      idle.push_back(*std::ranges::min_element(
+          group, {}, [&](GpuId g) { return known_.switches.busy_us(joint, g, send, loads_us_); }));
     }
-    const auto across = add(roots, roots);
-    if (!across) return false;
-    steps.across = *across;
-    plan_.places.push_back(std::move(steps));
-    return true;
+    return idle;
   }
 
-  const Topology& topology_;
-  const std::vector<GpuId>& members_;
-  std::vector<Ports> switches_;
-  SwitchPlan plan_;
+  Hop through(int joint, std::vector<GpuId> sources, std::vector<GpuId> destinations, ChunkId chunk) {
+    const std::tuple key{joint, sources, destinations};
+    auto known = joined_.find(key);
+    if (known == joined_.end()) {
+      known =
+          joined_.emplace(key, *known_.switches.joined(joint, std::move(sources), std::move(destinations)))
+              .first;
+    }
+    Hop hop = known_.switches.transfer(known->second, bytes(chunk), loads_us_);
+    const double divisor = evening_divisor(hop);
+    can_be_evened_ = can_be_evened_ || divisor > 1 + kFills;
+    return is_even_ && divisor > 1 + kFills ? slowed(std::move(hop), divisor) : hop;
+  }
+
+  void add_sum(ChunkId chunk) {
+    std::optional<Hop> between;
+    std::vector<GpuId> senders;
+    std::vector<GpuId> takers;
+    double least_us = kNever;
+    for (const Between& by : plan_.between) {
+      const bool at_once = plan_.groups.size() == 1;
+      std::vector<GpuId> from = at_once ? by.senders.front() : idle_ones(by.joint, by.senders, true);
+      std::vector<GpuId> to = at_once ? by.takers.front() : takers_beside(from, by);
+      Hop hop = through(by.joint, from, to, chunk);
+      const double busy_us = load_with(loads_us_, hop, bytes(chunk));
+      if (busy_us >= least_us) continue;
+      least_us = busy_us;
+      between = std::move(hop);
+      senders = std::move(from);
+      takers = std::move(to);
+    }
+    if (plan_.groups.size() == 1) {
+      add(*std::move(between), chunk, SendOp::copy, {});
+      return;
+    }
+    std::vector<int> sums;
+    for (std::size_t g = 0; g < plan_.groups.size(); ++g) gather(g, senders[g], chunk, sums);
+    const int whole = add(*std::move(between), chunk, SendOp::copy, sums);
+    for (std::size_t g = 0; g < plan_.groups.size(); ++g) spread(g, takers[g], chunk, whole);
+  }
+
+  /// The senders themselves where they can; they then have nothing else to hear.
+  std::vector<GpuId> takers_beside(const std::vector<GpuId>& senders, const Between& by) const {
+    std::vector<GpuId> takers = idle_ones(by.joint, by.takers, false);
+    for (std::size_t g = 0; g < takers.size(); ++g) {
+      if (std::ranges::find(by.takers[g], senders[g]) != by.takers[g].end()) takers[g] = senders[g];
+    }
+    return takers;
+  }
+
+  static std::vector<GpuId> without(std::vector<GpuId> gpus, GpuId one) {
+    std::erase(gpus, one);
+    return gpus;
+  }
+
+  /// What arrives last at `sender` joins `sums`.
+  void gather(std::size_t group, GpuId sender, ChunkId chunk, std::vector<int>& sums) {
+    const Inside& inside = plan_.inside[group];
+    const std::vector<GpuId> others = without(plan_.groups[group], sender);
+    if (others.empty()) return;
+    if (inside.joint) {
+      sums.push_back(add(through(*inside.joint, others, {sender}, chunk), chunk, SendOp::reduce, {}));
+      return;
+    }
+    const std::vector<TreeHop> tree = tree_of(inside, true, sender, others, chunk);
+    std::map<GpuId, std::vector<int>> arrivals;
+    for (std::size_t i = tree.size(); i-- > 0;) {
+      const Hop& hop = known_.hops.hop(tree[i].hop);
+      arrivals[hop.dst].push_back(add(hop, chunk, SendOp::reduce, arrivals[hop.src]));
+    }
+    const std::vector<int>& last = arrivals[sender];
+    sums.insert(sums.end(), last.begin(), last.end());
+  }
+
+  void spread(std::size_t group, GpuId taker, ChunkId chunk, int whole) {
+    const Inside& inside = plan_.inside[group];
+    const std::vector<GpuId> others = without(plan_.groups[group], taker);
+    if (others.empty()) return;
+    if (inside.joint) {
+      add(through(*inside.joint, {taker}, others, chunk), chunk, SendOp::copy, {whole});
+      return;
+    }
+    std::map<GpuId, int> arrival{{taker, whole}};
+    for (const TreeHop& part : tree_of(inside, false, taker, others, chunk)) {
+      const Hop& hop = known_.hops.hop(part.hop);
+      arrival[hop.dst] = add(hop, chunk, SendOp::copy, {arrival.at(hop.src)});
+    }
+  }
+
+  struct TreeHop {
+    double distance_us;
+    int hop;
+  };
+
+  /// Shortest ways to or from the root, from it outwards: a hop takes as long as its links are kept already,
+  /// and its own time.
+  std::vector<TreeHop> tree_of(const Inside& inside, bool up, GpuId root, const std::vector<GpuId>& others,
+                               ChunkId chunk) const {
+    std::vector<double> length;
+    for (const int h : inside.hops) {
+      const Hop& hop = known_.hops.hop(h);
+      length.push_back(hop.fixed_us + load_with(loads_us_, hop, bytes(chunk)));
+    }
+    const ShortestPaths paths =
+        shortest_paths(up ? reversed(inside.graph) : inside.graph, length, root.value);
+    std::vector<TreeHop> tree;
+    for (const GpuId g : others)
+      tree.push_back({paths.distance[g.index()], inside.hops[index(paths.last_arc[g.index()])]});
+    std::ranges::stable_sort(tree, {}, &TreeHop::distance_us);
+    return tree;
+  }
+
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+
+  const Preparation& known_;
+  const SwitchPlan& plan_;
+  const Demand& demand_;
+  bool is_even_;
+  bool can_be_evened_ = false;
+  LinkLoads loads_us_;
+  TaskGraph graph_ = {};
+  std::vector<double> rank_ = {};  ///< per task
+  std::map<std::vector<LinkId>, int> numbers_ = {};
+  std::map<std::tuple<int, std::vector<GpuId>, std::vector<GpuId>>, AddingSwitches::Joined> joined_ = {};
 };
 
-std::optional<SwitchPlan> plan_of(const Instance& instance) {
-  if (!is_plain_all_reduce(instance.demand)) return std::nullopt;
-  const std::vector<GpuId> members = members_of(instance.demand);
-  return Planner(*instance.topology, members).plan();
-}
-
-Schedule schedule_through_switches(const Topology& topology, const SwitchPlan& plan, const Demand& demand,
+/// By the plan, and the rates, by which it ends first.
+Schedule schedule_through_switches(const Preparation& known, const Demand& demand,
                                    const EngineOptions& options) {
-  TaskGraph graph{plan.hops, {}};
-  std::vector<double> rank;
-  const auto add = [&](int hop, ChunkId chunk, SendOp op, const std::vector<int>& causes, double order) {
-    rank.push_back(order);
-    return graph.add(hop, chunk, op, causes);
-  };
-  for (std::size_t c = 0; c < demand.num_chunks(); ++c) {
-    const ChunkId chunk(c);
-    const PlaceSteps& steps = plan.places[c % plan.places.size()];
-    const auto turn = static_cast<double>(c / plan.places.size());
-    std::vector<int> sums;
-    for (const int hop : steps.gather) sums.push_back(add(hop, chunk, SendOp::reduce, {}, turn));
-    // What comes back has all sums, those of the receiver as well.
-    const int whole = add(steps.across, chunk, SendOp::copy, sums, turn);
-    for (const int hop : steps.spread) add(hop, chunk, SendOp::copy, {whole}, turn);
+  std::optional<Schedule> best;
+  for (const SwitchPlan& plan : known.plans) {
+    for (const bool even : {false, true}) {
+      const SwitchTasks tasks(known, plan, demand, even);
+      Schedule schedule = schedule_tasks(*known.topology, demand, tasks.graph(), tasks.ranks(), options.seed,
+                                         options.concurrency);
+      if (!best || schedule.finish_us < best->finish_us) best = std::move(schedule);
+      if (!tasks.can_be_evened()) break;
+    }
   }
-  return schedule_tasks(topology, demand, graph, rank, options.seed, options.concurrency);
+  return *std::move(best);
 }
 
 PreparedEngine prepare_switches(const Instance& instance, const EngineOptions&, const Toolbox&) {
-  auto found = plan_of(instance);
-  if (!found) {
-    throw Error(
-        ExitCode::unavailable,
-        "engine switches does AllReduce through switches that add and copy (\"reduce\" and "
-        "\"multicast\"), one that all GPUs have or one a chassis and one between GPUs of the same place "
-        "in each, with links of the same figures; use --engine auto");
+  std::shared_ptr<const Preparation> known;
+  if (is_plain_all_reduce(instance.demand))
+    known = std::make_shared<const Preparation>(instance.topology, members_of(instance.demand));
+  if (!known || known->plans.empty()) {
+    throw Error(ExitCode::unavailable,
+                "engine switches does AllReduce through switches that add and copy (\"reduce\" and "
+                "\"multicast\") and join all GPUs, or one of each chassis; use --engine auto");
   }
-  const auto plan = std::make_shared<const SwitchPlan>(*std::move(found));
-  return [topology = instance.topology, plan](const Demand& demand, const EngineOptions& asked) {
+  return [known](const Demand& demand, const EngineOptions& asked) {
     EngineResult result;
-    result.schedule = schedule_through_switches(*topology, *plan, demand, asked);
+    result.schedule = schedule_through_switches(*known, demand, asked);
     return result;
   };
+}
+
+bool may_add_in_switches(const Instance& instance) {
+  const auto adds = [](const Node& node) { return node.kind == NodeKind::switch_ && node.reduce; };
+  return is_plain_all_reduce(instance.demand) && std::ranges::any_of(instance.topology->nodes(), adds) &&
+         !Preparation(instance.topology, members_of(instance.demand)).plans.empty();
 }
 
 }  // namespace
@@ -209,13 +263,12 @@ EngineInfo switch_engine() {
                         "chassis and between them; AllReduce",
                     .traits = kContinuousTime};
   engine.applicable = [](const Instance& instance, const EngineOptions&) {
-    return plan_of(instance).has_value();
+    return may_add_in_switches(instance);
   };
   engine.work = [](const Demand& demand, const std::string&) { return 2 * demand.num_deliveries(); };
   engine.combines = true;
   engine.spreads = false;
   engine.goes_first = true;
-  engine.pieces = [](const Demand& demand) { return static_cast<int>(members_of(demand).size()); };
   engine.prepare = prepare_switches;
   return engine;
 }

@@ -19,7 +19,6 @@
 
 namespace rondo {
 EngineInfo spanning_engine();
-EngineInfo switch_engine();
 }  // namespace rondo
 
 namespace rondo::test_spanning {
@@ -260,49 +259,6 @@ TEST(SpanningEngine, SharesTheLinksOfSwitchesWherePathsWouldWaitForEachOther) {
   EXPECT_FALSE(spanning.offers({topology, demand}, alone)("even-rates"));
   EXPECT_TRUE(spanning.offers({topology, demand}, {})("even-rates"));
   EXPECT_FALSE(spanning.offers({one_way_ring(4), demand}, {})("even-rates"));
-}
-
-EngineResult through_switches(const std::shared_ptr<const Topology>& topology, const Demand& demand) {
-  Toolbox tools{all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master};
-  const PreparedEngine engine = switch_engine().prepare({topology, demand.with_chunks(1)}, {}, tools);
-  EngineResult result = engine(demand, {});
-  const ReplayResult replayed = replay(*topology, demand, result.schedule->sends);
-  EXPECT_TRUE(replayed.valid()) << replayed.violation.value_or("");
-  EXPECT_DOUBLE_EQ(replayed.finish_us, result.schedule->finish_us);
-  return result;
-}
-
-// Everyone sends the buffer once and gets the sum back at the same time: 1000 us and two latencies.
-TEST(SwitchEngine, OneSwitchAddsAndCopiesAtOnce) {
-  TopologyData data = star(4)->data();
-  data.nodes.back().reduce = true;
-  const auto topology = std::make_shared<const Topology>(data);
-  const EngineResult result = through_switches(topology, make_demand(Collective::allreduce, kMB, 4, 1));
-  EXPECT_NEAR(result.schedule->finish_us, 1002, 1e-6);
-  EXPECT_EQ(result.schedule->sends.size(), 8U);
-}
-
-// Of every rail a quarter of the buffer goes out of each box: 1 us and 2.5 us of latency thrice, and 1000 us
-// of the network cards, of which the first chunk's way within its box is not yet a part.
-TEST(SwitchEngine, ChassisAddUpBeforeTheRailsDo) {
-  const auto topology = generated("rails", {{"boxes", "3"}, {"gpus", "4"}, {"reduce", "true"}});
-  const double card_us = 1e8 / 4 / 25e3;
-  const EngineResult result = through_switches(topology, make_demand(Collective::allreduce, 1e8, 12, 480));
-  EXPECT_GE(result.schedule->finish_us, card_us);
-  EXPECT_LE(result.schedule->finish_us, 1.01 * card_us + 5);
-}
-
-TEST(SwitchEngine, IsRefusedWhereSwitchesDoNotAddOrLinksDiffer) {
-  const auto refuses = [](const std::shared_ptr<const Topology>& topology) {
-    const Demand demand = make_demand(Collective::allreduce, kMB, topology->num_gpus(), 1);
-    EXPECT_FALSE(switch_engine().applicable({topology, demand}, {}));
-    EXPECT_THROW(through_switches(topology, demand), Error);
-  };
-  refuses(star(4));
-  TopologyData data = star(4)->data();
-  data.nodes.back().reduce = true;
-  data.links.front().latency_us = 2;
-  refuses(std::make_shared<const Topology>(data));
 }
 
 }  // namespace

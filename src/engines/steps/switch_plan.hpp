@@ -1,0 +1,40 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "adding_switches.hpp"
+#include "rondo/core/hops.hpp"
+#include "rondo/core/ids.hpp"
+#include "rondo/core/topology.hpp"
+#include "rondo/graph/digraph.hpp"
+
+/// Where switches add up what all GPUs want.
+namespace rondo {
+
+/// How the GPUs of a group reach each other: through a joint of switches, or over hops between them.
+struct Inside {
+  std::optional<int> joint = std::nullopt;
+  Digraph graph = {};          ///< nodes are GPUs; without a joint
+  std::vector<int> hops = {};  ///< per arc
+};
+
+/// GPUs that can exchange what their groups have through a joint.
+struct Between {
+  int joint = 0;
+  std::vector<std::vector<GpuId>> senders = {};  ///< per group
+  std::vector<std::vector<GpuId>> takers = {};
+};
+
+struct SwitchPlan {
+  std::vector<std::vector<GpuId>> groups = {};  ///< one: its GPUs all send and take
+  std::vector<Inside> inside = {};              ///< per group
+  std::vector<Between> between = {};            ///< any of them will do
+};
+
+/// For all members at once, and by groups: chassis or, where not all members have one, those that the fastest
+/// hops join. Empty where no switches add for all.
+std::vector<SwitchPlan> switch_plans(const Topology& topology, const HopTable& hops,
+                                     const AddingSwitches& switches, const std::vector<GpuId>& members);
+
+}  // namespace rondo
