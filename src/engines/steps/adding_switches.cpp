@@ -17,6 +17,7 @@ constexpr double kSameLatency = 1e-9;
 constexpr double kSameLoad = 1e-9;
 constexpr double kApart = 1e-4;  ///< us
 constexpr int kMostCores = 8;    ///< tried for a transfer
+constexpr std::size_t kMostCoresOfJoint = 256;
 
 bool adds_and_copies(const Node& node) {
   return node.kind == NodeKind::switch_ && node.reduce && node.multicast && !node.stores();
@@ -61,8 +62,9 @@ AddingSwitches::AddingSwitches(const Topology& topology) : topology_(topology) {
       for (const LinkId l : topology.out_links(switches[i])) meet(topology.link(l).dst);
       for (const LinkId l : topology.in_links(switches[i])) meet(topology.link(l).src);
     }
-    for (const NodeId core : switches)
-      joint.cores.push_back({core, levels(joint, core, true), levels(joint, core, false)});
+    const std::size_t step = (switches.size() - 1) / kMostCoresOfJoint + 1;
+    for (std::size_t i = 0; i < switches.size(); i += step)
+      joint.cores.push_back({levels(joint, switches[i], true), levels(joint, switches[i], false)});
     joints_.push_back(std::move(joint));
   }
 }
@@ -106,18 +108,22 @@ std::optional<AddingSwitches::Joined> AddingSwitches::joined(int joint, std::vec
 Hop AddingSwitches::transfer(Joined& joined, double bytes, const LinkLoads& loads_us) const {
   std::optional<Hop> best;
   double least_us = kNoTime;
+  const auto core = [&](int turn) -> const Core& {
+    return joints_[index(joined.joint)].cores[index(joined.cores[index(turn)])];
+  };
   const int num_cores = static_cast<int>(joined.cores.size());
   const int first = joined.first;
   for (int i = 0; i < std::min(kMostCores, num_cores); ++i) {
     const int turn = (first + i) % num_cores;
-    const Core& core = joints_[index(joined.joint)].cores[index(joined.cores[index(turn)])];
-    std::optional<Hop> hop = over(core, joined, loads_us);
-    const double busy_us = load_with(loads_us, *hop, bytes);
+    std::optional<Hop> hop = over(core(turn), joined, loads_us);
+    const double busy_us = hop ? load_with(loads_us, *hop, bytes) : kNoTime;
     if (busy_us >= least_us * (1 - kSameLoad)) continue;
     best = std::move(hop);
     least_us = busy_us;
     joined.first = turn;
   }
+  // Of links side by side those that are free may have no latency.
+  if (!best) best = over(core(first), joined, LinkLoads(topology_.num_links(), 0));
   return *std::move(best);
 }
 

@@ -49,11 +49,10 @@ class AddingSwitches {
   Hop transfer(Joined& joined, double bytes, const LinkLoads& loads_us) const;
 
  private:
-  /// Links of the joint to a switch and from it, by how many are ahead of each switch.
+  /// Per node, how many links of the joint are between it and the core.
   struct Core {
-    NodeId node;
-    std::vector<int> up;    ///< per node
-    std::vector<int> down;  ///< per node
+    std::vector<int> up;
+    std::vector<int> down;
   };
   struct Joint {
     std::vector<char> has;  ///< per node

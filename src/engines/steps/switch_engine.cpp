@@ -24,12 +24,11 @@ namespace {
 
 struct Preparation {
   Preparation(std::shared_ptr<const Topology> fabric, const std::vector<GpuId>& members)
-      : topology(std::move(fabric)), hops(*topology), switches(*topology) {
-    if (!topology->has_bandwidth_steps()) plans = switch_plans(*topology, hops, switches, members);
+      : topology(std::move(fabric)), switches(*topology) {
+    if (!topology->has_bandwidth_steps()) plans = switch_plans(*topology, switches, members);
   }
 
   std::shared_ptr<const Topology> topology;
-  HopTable hops;
   AddingSwitches switches;
   std::vector<SwitchPlan> plans = {};
 };
@@ -157,7 +156,7 @@ class SwitchTasks {
     const std::vector<TreeHop> tree = tree_of(inside, true, sender, others, chunk);
     std::map<GpuId, std::vector<int>> arrivals;
     for (std::size_t i = tree.size(); i-- > 0;) {
-      const Hop& hop = known_.hops.hop(tree[i].hop);
+      const Hop& hop = *tree[i].hop;
       arrivals[hop.dst].push_back(add(hop, chunk, SendOp::reduce, arrivals[hop.src]));
     }
     const std::vector<int>& last = arrivals[sender];
@@ -174,14 +173,14 @@ class SwitchTasks {
     }
     std::map<GpuId, int> arrival{{taker, whole}};
     for (const TreeHop& part : tree_of(inside, false, taker, others, chunk)) {
-      const Hop& hop = known_.hops.hop(part.hop);
+      const Hop& hop = *part.hop;
       arrival[hop.dst] = add(hop, chunk, SendOp::copy, {arrival.at(hop.src)});
     }
   }
 
   struct TreeHop {
     double distance_us;
-    int hop;
+    const Hop* hop;
   };
 
   /// Shortest ways to or from the root, from it outwards: a hop takes as long as its links are kept already,
@@ -189,15 +188,13 @@ class SwitchTasks {
   std::vector<TreeHop> tree_of(const Inside& inside, bool up, GpuId root, const std::vector<GpuId>& others,
                                ChunkId chunk) const {
     std::vector<double> length;
-    for (const int h : inside.hops) {
-      const Hop& hop = known_.hops.hop(h);
+    for (const Hop& hop : inside.hops)
       length.push_back(hop.fixed_us + load_with(loads_us_, hop, bytes(chunk)));
-    }
     const ShortestPaths paths =
         shortest_paths(up ? reversed(inside.graph) : inside.graph, length, root.value);
     std::vector<TreeHop> tree;
     for (const GpuId g : others)
-      tree.push_back({paths.distance[g.index()], inside.hops[index(paths.last_arc[g.index()])]});
+      tree.push_back({paths.distance[g.index()], &inside.hops[index(paths.last_arc[g.index()])]});
     std::ranges::stable_sort(tree, {}, &TreeHop::distance_us);
     return tree;
   }

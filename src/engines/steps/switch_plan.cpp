@@ -15,12 +15,13 @@ using Groups = std::vector<std::vector<GpuId>>;
 
 /// Rates that differ by less are one.
 constexpr double kSameRate = 1e-9;
+/// Behind one switch, from each to the next ones: enough to join all of them.
+constexpr std::size_t kFewPeers = 2;
 
 class Planner {
  public:
-  Planner(const Topology& topology, const HopTable& hops, const AddingSwitches& switches,
-          const std::vector<GpuId>& members)
-      : topology_(topology), hops_(hops), switches_(switches), members_(members) {}
+  Planner(const Topology& topology, const AddingSwitches& switches, const std::vector<GpuId>& members)
+      : topology_(topology), switches_(switches), members_(members) {}
 
   std::optional<SwitchPlan> at_once() const {
     SwitchPlan plan{{members_}, {Inside{}}, {}};
@@ -95,14 +96,15 @@ class Planner {
   /// Per member: hops of falling rates join groups, up to the rate that would join all of them.
   std::vector<int> joined_by_rates() const {
     std::map<double, std::vector<std::pair<std::size_t, std::size_t>>, std::greater<>> pairs;
-    for (const Hop& hop : hops_.hops()) {
-      const auto from = std::ranges::lower_bound(members_, hop.src);
-      const auto to = std::ranges::lower_bound(members_, hop.dst);
-      if (from == members_.end() || *from != hop.src || to == members_.end() || *to != hop.dst) continue;
-      const double rate = 1 / hop.us_per_byte;
-      const auto known = pairs.lower_bound(rate * (1 + kSameRate));
-      const bool is_known = known != pairs.end() && known->first >= rate * (1 - kSameRate);
-      pairs[is_known ? known->first : rate].emplace_back(from - members_.begin(), to - members_.begin());
+    for (std::size_t m = 0; m < members_.size(); ++m) {
+      for (const Hop& hop : hops_from(topology_, members_[m], 1, kFewPeers)) {
+        const auto to = std::ranges::lower_bound(members_, hop.dst);
+        if (to == members_.end() || *to != hop.dst) continue;
+        const double rate = 1 / hop.us_per_byte;
+        const auto known = pairs.lower_bound(rate * (1 + kSameRate));
+        const bool is_known = known != pairs.end() && known->first >= rate * (1 - kSameRate);
+        pairs[is_known ? known->first : rate].emplace_back(m, to - members_.begin());
+      }
     }
     std::vector<int> group_of;
     for (std::size_t m = 0; m < members_.size(); ++m) group_of.push_back(static_cast<int>(m));
@@ -130,16 +132,16 @@ class Planner {
     }
     if (inside.joint || group.size() == 1) return inside;
     inside.graph.num_nodes = static_cast<int>(topology_.num_gpus());
+    const auto takes_others = [&](const HopLink& part) {
+      return std::ranges::any_of(
+          between, [&](const Between& b) { return switches_.has(b.joint, topology_.link(part.link).dst); });
+    };
     for (const GpuId g : group) {
-      for (const int h : hops_.out_of(g)) {
-        const bool takes_others = std::ranges::any_of(hops_.hop(h).links, [&](const HopLink& part) {
-          return std::ranges::any_of(between, [&](const Between& b) {
-            return switches_.has(b.joint, topology_.link(part.link).dst);
-          });
-        });
-        if (takes_others || !std::ranges::binary_search(group, hops_.hop(h).dst)) continue;
-        inside.graph.arcs.push_back({g.value, hops_.hop(h).dst.value});
-        inside.hops.push_back(h);
+      for (Hop& hop : hops_from(topology_, g)) {
+        if (!std::ranges::binary_search(group, hop.dst) || std::ranges::any_of(hop.links, takes_others))
+          continue;
+        inside.graph.arcs.push_back({g.value, hop.dst.value});
+        inside.hops.push_back(std::move(hop));
       }
     }
     const std::vector<double> length(inside.hops.size(), 1);
@@ -153,16 +155,15 @@ class Planner {
   }
 
   const Topology& topology_;
-  const HopTable& hops_;
   const AddingSwitches& switches_;
   const std::vector<GpuId>& members_;
 };
 
 }  // namespace
 
-std::vector<SwitchPlan> switch_plans(const Topology& topology, const HopTable& hops,
-                                     const AddingSwitches& switches, const std::vector<GpuId>& members) {
-  const Planner planner(topology, hops, switches, members);
+std::vector<SwitchPlan> switch_plans(const Topology& topology, const AddingSwitches& switches,
+                                     const std::vector<GpuId>& members) {
+  const Planner planner(topology, switches, members);
   std::vector<SwitchPlan> plans;
   for (auto& plan : {planner.at_once(), planner.by_groups()}) {
     if (plan) plans.push_back(*plan);

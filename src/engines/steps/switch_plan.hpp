@@ -15,8 +15,8 @@ namespace rondo {
 /// How the GPUs of a group reach each other: through a joint of switches, or over hops between them.
 struct Inside {
   std::optional<int> joint = std::nullopt;
-  Digraph graph = {};          ///< nodes are GPUs; without a joint
-  std::vector<int> hops = {};  ///< per arc
+  std::vector<Hop> hops = {};  ///< without a joint
+  Digraph graph = {};          ///< of GPUs, an arc a hop
 };
 
 /// GPUs that can exchange what their groups have through a joint.
@@ -34,7 +34,7 @@ struct SwitchPlan {
 
 /// For all members at once, and by groups: chassis or, where not all members have one, those that the fastest
 /// hops join. Empty where no switches add for all.
-std::vector<SwitchPlan> switch_plans(const Topology& topology, const HopTable& hops,
-                                     const AddingSwitches& switches, const std::vector<GpuId>& members);
+std::vector<SwitchPlan> switch_plans(const Topology& topology, const AddingSwitches& switches,
+                                     const std::vector<GpuId>& members);
 
 }  // namespace rondo
