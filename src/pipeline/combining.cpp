@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <optional>
@@ -225,12 +226,19 @@ class AllReduction {
     try {
       EngineRunner runner(problem, bounds_, tools_, context_,
                           [&](const EngineInfo& engine) { return std::invoke(which, engine); });
-      if (!runner.engines().empty()) keep_better(explore(problem, runner, rule_, context_));
+      if (!runner.engines().empty())
+        keep_better(explore(problem, runner, rule_, context_, false, to_beat_us()));
     } catch (const Error& error) {
       // What an engine does not support matters where nothing else is there.
       const bool matters = !others_follow && !found_.best.found.schedule;
       if (!takes_note_of_fault(error) && (matters || error.code() != ExitCode::unavailable)) throw;
     }
+  }
+
+  /// Before what is there, in an order of its own where that may help. An engine that is asked for goes on.
+  std::optional<double> to_beat_us() {
+    if (problem_.options.engine != "auto" || !std::isfinite(finish_us())) return std::nullopt;
+    return has_much_latency() ? finish_us() / kShareInBestOrder : finish_us();
   }
 
   /// Whether it is a fault of Rondo, which all ranks know, and others are tried.

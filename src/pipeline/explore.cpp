@@ -65,12 +65,13 @@ struct SearchSnapshot {
 class Explorer {
  public:
   Explorer(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
-           bool deals)
+           bool deals, std::optional<double> to_beat_us)
       : problem_(problem),
         runner_(runner),
         rule_(rule),
         context_(context),
         deals_(deals),
+        to_beat_us_(to_beat_us),
         budget_(kWorkBudget * (replanting_follows(problem) ? kShareBeforeReplanting : 1)) {}
 
   Exploration run();
@@ -112,6 +113,7 @@ class Explorer {
   StopRule& rule_;
   const RunContext& context_;
   const bool deals_;
+  const std::optional<double> to_beat_us_;
   const double budget_;  ///< work of all candidates where no limit is asked for
   SearchSnapshot now_;
   ExpectedSeconds expected_seconds_;
@@ -374,6 +376,7 @@ void Explorer::search() {
     const auto first_ones = first_batches(engines, problem_.demand, options, now_.state.trials, budget_);
     const std::size_t done = now_.state.batches;
     if (done > 0 && rule_.stop(best_finish_us())) return;
+    if (to_beat_us_ && all_stay_behind(now_.state.trials, *to_beat_us_)) return;
     if (done > 0 && done < first_ones.size()) try_in_more_chunks(first_ones);
     if (done > 0 && work_is_done(first_ones.size())) return;
     const bool varies = done >= first_ones.size();
@@ -465,8 +468,8 @@ std::string left_out(const Error& fault) {
 }
 
 Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
-                    bool deals) {
-  return Explorer(problem, runner, rule, context, deals).run();
+                    bool deals, std::optional<double> to_beat_us) {
+  return Explorer(problem, runner, rule, context, deals, to_beat_us).run();
 }
 
 }  // namespace rondo

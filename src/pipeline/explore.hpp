@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "engine_runner.hpp"
@@ -44,8 +45,9 @@ std::string left_out(const Error& fault);
 /// the best finds nothing more. The same on any number of ranks. Offers its state to the checkpoints after
 /// every batch and resumes from the newest one. Throws Error(unavailable) where a limit came before any
 /// schedule. With `deals` a schedule that is too large for local search is dealt over the ranks, and replayed
-/// by whoever proves it.
+/// by whoever proves it. With `to_beat_us`, of another schedule, engines that pipeline are tried no further
+/// where more chunks will not end before.
 Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
-                    bool deals = false);
+                    bool deals = false, std::optional<double> to_beat_us = std::nullopt);
 
 }  // namespace rondo

@@ -27,6 +27,8 @@ constexpr double kLargeDeliveries = 5e4;
 /// from what part of the best one on a policy is not tried in more. In few, trees of a small share go slowly.
 constexpr int kFewestTelling = 1024;
 constexpr double kFarBehind = 1.02;
+/// The same for whole engines, which have to beat what another way found.
+constexpr int kFewestTellingOfAll = 512;
 /// Unicast demand beyond it is tried in batches of so many candidates: one that meets the gap ends the
 /// search. A policy that is later than another one of its engine by more than this share in fewer chunks is
 /// not tried in more.
@@ -58,23 +60,29 @@ std::vector<std::string> ranked_policies(const EngineInfo& engine, std::size_t e
   return policies;
 }
 
-/// Whether a policy of the e-th engine, which pipelines, ends later than another one in however many chunks:
-/// finish times fall as a + b / chunks, which its last two tell. In few chunks they also fall as shares are
-/// rounded to them.
+/// Finish times by chunks.
+using FinishTimes = std::map<int, double>;
+
+/// Of what pipelines, before which it does not end in however many chunks: finish times fall as a + b /
+/// chunks, which the last two tell. In few chunks they also fall as shares are rounded to them: 0 where the
+/// last but one are fewer than `fewest`.
+double least_in_any_us(const FinishTimes& finish_us, int fewest) {
+  if (finish_us.size() < 2) return 0;
+  const auto [most, last_us] = *finish_us.rbegin();
+  const auto [fewer, before_us] = *std::next(finish_us.rbegin());
+  return fewer < fewest ? 0 : last_us - (before_us - last_us) * fewer / (most - fewer);
+}
+
+/// Whether a policy of the e-th engine, which pipelines, ends later than another one in however many chunks.
 bool stays_behind(const std::string& policy, std::size_t e, const std::vector<Trial>& trials) {
   double best_us = kInfinity;
-  std::map<int, double> finish_us;  // by chunks
+  FinishTimes finish_us;
   for (const Trial& trial : trials) {
     if (trial.candidate.engine != e || !std::isfinite(trial.finish_us)) continue;
     best_us = std::min(best_us, trial.finish_us);
     if (trial.candidate.policy == policy) finish_us[trial.candidate.chunks] = trial.finish_us;
   }
-  if (finish_us.size() < 2) return false;
-  const auto [most, last_us] = *finish_us.rbegin();
-  const auto [fewer, before_us] = *std::next(finish_us.rbegin());
-  if (fewer < kFewestTelling) return false;
-  const double least_us = last_us - (before_us - last_us) * fewer / (most - fewer);
-  return least_us > kFarBehind * best_us;
+  return least_in_any_us(finish_us, kFewestTelling) > kFarBehind * best_us;
 }
 
 std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std::size_t e,
@@ -247,6 +255,18 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
   if (const EngineInfo* kept = engine_of_kept(engines))
     return batches_of_kept(engines, *kept, demand, options, trials);
   return batches_anew(engines, demand, options, trials, budget);
+}
+
+bool all_stay_behind(const std::vector<Trial>& trials, double us) {
+  std::map<std::pair<std::size_t, std::string>, FinishTimes> by_policy;
+  for (const Trial& trial : trials) {
+    const Candidate& candidate = trial.candidate;
+    if (std::isfinite(trial.finish_us))
+      by_policy[{candidate.engine, candidate.policy}][candidate.chunks] = trial.finish_us;
+  }
+  return !by_policy.empty() && std::ranges::all_of(by_policy, [&](const auto& policy) {
+    return least_in_any_us(policy.second, kFewestTellingOfAll) > kFarBehind * us;
+  });
 }
 
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,

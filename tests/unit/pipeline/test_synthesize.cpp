@@ -72,6 +72,27 @@ TEST(Portfolio, PoliciesThatPipelineAreLeftOutOnceMoreChunksCannotHelpThem) {
   EXPECT_EQ(most["even"], 2048);
 }
 
+// 512 and 1024 chunks tell that neither policy ends before 110 us, and another one might end at 90.
+TEST(Portfolio, EnginesStayBehindOnceMoreChunksCannotHelpAnyPolicy) {
+  std::vector<Trial> trials;
+  EXPECT_FALSE(all_stay_behind(trials, 100));
+  const auto try_in = [&](int chunks, double least_us, const char* policy) {
+    trials.push_back({{0, chunks, policy}, least_us + 9000.0 / chunks});
+  };
+  try_in(512, 110, "in-order");
+  try_in(512, 110, "even-rates");
+  try_in(1024, 110, "in-order");
+  EXPECT_FALSE(all_stay_behind(trials, 100));
+  try_in(1024, 110, "even-rates");
+  EXPECT_TRUE(all_stay_behind(trials, 100));
+  EXPECT_FALSE(all_stay_behind(trials, 109));
+  try_in(256, 90, "rarest");
+  try_in(512, 90, "rarest");
+  EXPECT_FALSE(all_stay_behind(trials, 100));
+  try_in(1024, 90, "rarest");
+  EXPECT_FALSE(all_stay_behind(trials, 100));
+}
+
 TEST(Portfolio, OfManyPairsPoliciesThatWereBehindAreNotTriedInMoreChunks) {
   const Demand demand = make_demand(Collective::alltoall, 1e9, 256, 1);
   const std::vector<EngineInfo> engines{find_engine("flow")};
