@@ -31,13 +31,13 @@ double load_with(const LinkLoads& loads_us, const Hop& hop, double bytes) {
   double most_us = 0;
   for (const HopLink& part : hop.links) {
     if (part.share < share * (1 - kWholeLink)) continue;
-    most_us = std::max(most_us, loads_us[part.link.index()] + part.load_us(bytes));
+    most_us = std::max(most_us, loads_us[part.link.index()] + part.occupied_us(bytes));
   }
   return most_us;
 }
 
 void add_load(LinkLoads& loads_us, const Hop& hop, double bytes) {
-  for (const HopLink& part : hop.links) loads_us[part.link.index()] += part.load_us(bytes);
+  for (const HopLink& part : hop.links) loads_us[part.link.index()] += part.occupied_us(bytes);
 }
 
 /// A tree to the core or from it, link by link.

@@ -10,7 +10,8 @@
 
 namespace rondo {
 
-/// Per link, how long it is kept by what has been planned.
+/// Per link, how long it is kept by what has been planned, in whole or in part: what goes slowly over part of
+/// a link goes beside others as slow, and leaves other links to what is faster.
 using LinkLoads = std::vector<double>;
 
 /// The most that a link is kept once `hop` takes `bytes` more, of those links that it takes the most of: over

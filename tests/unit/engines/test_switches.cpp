@@ -104,6 +104,17 @@ TEST(SwitchEngine, SumsMeetBetweenRings) {
   EXPECT_LE(all_reduced(adding("star", rings), 1e8, 1200).finish_us, 1.01 * uplinks_us);
 }
 
+// Of one chassis an uplink is at half its rate. What takes it keeps half of one uplink of each other chassis
+// busy, beside which nothing else goes at full rate: the other uplinks have to do for the rest.
+TEST(SwitchEngine, WhatIsSlowGoesSideBySide) {
+  TopologyData data = adding("star", {{"chassis", "3"}, {"gpus", "4"}, {"uplinks", "2"}})->data();
+  for (Link& link : data.links) {
+    const bool is_of_gpu_0 = link.src == NodeId{0} || link.dst == NodeId{0};
+    if (is_of_gpu_0 && link.bandwidth_GBps < 50) link.bandwidth_GBps /= 2;
+  }
+  EXPECT_LE(all_reduced(made(data), 1e8, 1200).finish_us, 1.01 * 1e8 / 18.75e3);
+}
+
 // What goes up through a leaf and what comes down through it at the same instant would be one sum.
 TEST(SwitchEngine, IsRefusedWhereNoTimePassesBetweenSwitches) {
   const Parameters none{{"link_latency_us", "0"}, {"uplink_latency_us", "0"}};
