@@ -80,11 +80,13 @@ double AddingSwitches::busy_us(int joint, GpuId g, bool sends, const LinkLoads& 
 }
 
 bool AddingSwitches::may_send(int joint, GpuId g) const {
-  return busy_us(joint, g, true, LinkLoads(topology_.num_links(), 0)) < kNoTime;
+  return std::ranges::any_of(topology_.out_links(topology_.node_of(g)),
+                             [&](LinkId l) { return has(joint, topology_.link(l).dst); });
 }
 
 bool AddingSwitches::may_take(int joint, GpuId g) const {
-  return busy_us(joint, g, false, LinkLoads(topology_.num_links(), 0)) < kNoTime;
+  return std::ranges::any_of(topology_.in_links(topology_.node_of(g)),
+                             [&](LinkId l) { return has(joint, topology_.link(l).src); });
 }
 
 std::optional<AddingSwitches::Joined> AddingSwitches::joined(int joint, std::vector<GpuId> sources,

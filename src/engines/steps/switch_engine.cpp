@@ -68,11 +68,8 @@ class SwitchTasks {
 
   int add(Hop hop, ChunkId chunk, SendOp op, const std::vector<int>& causes) {
     add_load(loads_us_, hop, bytes(chunk));
-    const auto links = [&] {
-      std::vector<LinkId> used;
-      for (const HopLink& part : hop.links) used.push_back(part.link);
-      return used;
-    }();
+    std::vector<LinkId> links;
+    for (const HopLink& part : hop.links) links.push_back(part.link);
     const auto [number, is_new] = numbers_.try_emplace(links, static_cast<int>(graph_.hops.size()));
     if (is_new) graph_.hops.push_back(std::move(hop));
     rank_.push_back(static_cast<double>(chunk.index()));
