@@ -25,7 +25,7 @@ bool adds_and_copies(const Node& node) {
 
 }  // namespace
 
-double load_with(const LinkLoads& loads_us, const Hop& hop, double bytes) {
+double load_with(const BusyLinks& loads_us, const Hop& hop, double bytes) {
   double share = 0;
   for (const HopLink& part : hop.links) share = std::max(share, part.share);
   double most_us = 0;
@@ -36,7 +36,7 @@ double load_with(const LinkLoads& loads_us, const Hop& hop, double bytes) {
   return most_us;
 }
 
-void add_load(LinkLoads& loads_us, const Hop& hop, double bytes) {
+void add_load(BusyLinks& loads_us, const Hop& hop, double bytes) {
   for (const HopLink& part : hop.links) loads_us[part.link.index()] += part.occupied_us(bytes);
 }
 
@@ -69,7 +69,7 @@ AddingSwitches::AddingSwitches(const Topology& topology) : topology_(topology) {
   }
 }
 
-double AddingSwitches::busy_us(int joint, GpuId g, bool sends, const LinkLoads& loads_us) const {
+double AddingSwitches::busy_us(int joint, GpuId g, bool sends, const BusyLinks& loads_us) const {
   const NodeId n = topology_.node_of(g);
   double least_us = kNoTime;
   for (const LinkId l : sends ? topology_.out_links(n) : topology_.in_links(n)) {
@@ -93,7 +93,7 @@ std::optional<AddingSwitches::Joined> AddingSwitches::joined(int joint, std::vec
                                                              std::vector<GpuId> destinations) const {
   Joined joined{joint, std::move(sources), std::move(destinations)};
   const std::vector<Core>& cores = joints_[index(joint)].cores;
-  const LinkLoads none(topology_.num_links(), 0);
+  const BusyLinks none(topology_.num_links(), 0);
   std::vector<double> fixed_us;
   for (const Core& core : cores) {
     const std::optional<Hop> hop = over(core, joined, none);
@@ -107,7 +107,7 @@ std::optional<AddingSwitches::Joined> AddingSwitches::joined(int joint, std::vec
   return joined;
 }
 
-Hop AddingSwitches::transfer(Joined& joined, double bytes, const LinkLoads& loads_us) const {
+Hop AddingSwitches::transfer(Joined& joined, double bytes, const BusyLinks& loads_us) const {
   std::optional<Hop> best;
   double least_us = kNoTime;
   const auto core = [&](int turn) -> const Core& {
@@ -125,7 +125,7 @@ Hop AddingSwitches::transfer(Joined& joined, double bytes, const LinkLoads& load
     joined.first = turn;
   }
   // Of links side by side those that are free may have no latency.
-  if (!best) best = over(core(first), joined, LinkLoads(topology_.num_links(), 0));
+  if (!best) best = over(core(first), joined, BusyLinks(topology_.num_links(), 0));
   return *std::move(best);
 }
 
@@ -149,7 +149,7 @@ std::vector<int> AddingSwitches::levels(const Joint& joint, NodeId core, bool up
 
 /// Of those that lead nearer to the core the one that is free first.
 LinkId AddingSwitches::next_link(const std::vector<int>& levels, NodeId n, bool up,
-                                 const LinkLoads& loads_us) const {
+                                 const BusyLinks& loads_us) const {
   LinkId best;
   for (const LinkId l : up ? topology_.out_links(n) : topology_.in_links(n)) {
     const NodeId next = up ? topology_.link(l).dst : topology_.link(l).src;
@@ -161,7 +161,7 @@ LinkId AddingSwitches::next_link(const std::vector<int>& levels, NodeId n, bool 
 
 /// The latency between `n` and the core, as far as links of the tree were not there yet by new ones.
 double AddingSwitches::extend(Way& way, const std::vector<int>& levels, NodeId n, bool up,
-                              const LinkLoads& loads_us) const {
+                              const BusyLinks& loads_us) const {
   if (levels[n.index()] == 0) return 0;
   double& latency_us = way.latency_us[n.index()];
   if (latency_us != kOutside) return latency_us;
@@ -173,7 +173,7 @@ double AddingSwitches::extend(Way& way, const std::vector<int>& levels, NodeId n
 }
 
 std::optional<Hop> AddingSwitches::over(const Core& core, const Joined& joined,
-                                        const LinkLoads& loads_us) const {
+                                        const BusyLinks& loads_us) const {
   const auto is_missing = [&](const std::vector<int>& levels) {
     return [&](GpuId g) { return levels[topology_.node_of(g).index()] == kNoWay; };
   };

@@ -12,12 +12,12 @@ namespace rondo {
 
 /// Per link, how long it is kept by what has been planned, in whole or in part: what goes slowly over part of
 /// a link goes beside others as slow, and leaves other links to what is faster.
-using LinkLoads = std::vector<double>;
+using BusyLinks = std::vector<double>;
 
 /// The most that a link is kept once `hop` takes `bytes` more, of those links that it takes the most of: over
 /// others more can go at the same time.
-double load_with(const LinkLoads& loads_us, const Hop& hop, double bytes);
-void add_load(LinkLoads& loads_us, const Hop& hop, double bytes);
+double load_with(const BusyLinks& loads_us, const Hop& hop, double bytes);
+void add_load(BusyLinks& loads_us, const Hop& hop, double bytes);
 
 /// Cut-through switches that add and copy, as far as links join them (SHARP: Graham et al., 2016). What GPUs
 /// send to such a joint in one transfer is added up on its way to one switch, the core, and copied from
@@ -32,7 +32,7 @@ class AddingSwitches {
   bool may_send(int joint, GpuId g) const;
   bool may_take(int joint, GpuId g) const;
   /// How long such a link is kept, of several that which is free first.
-  double busy_us(int joint, GpuId g, bool sends, const LinkLoads& loads_us) const;
+  double busy_us(int joint, GpuId g, bool sends, const BusyLinks& loads_us) const;
 
   /// From `sources` through the joint to `destinations`.
   struct Joined {
@@ -47,7 +47,7 @@ class AddingSwitches {
 
   /// One transfer. Those farther from the core start earlier, so that all meet there. The core is that of
   /// the last one, behind which links are free in turn, unless the busiest link is kept for longer by it.
-  Hop transfer(Joined& joined, double bytes, const LinkLoads& loads_us) const;
+  Hop transfer(Joined& joined, double bytes, const BusyLinks& loads_us) const;
 
  private:
   /// Per node, how many links of the joint are between it and the core.
@@ -62,9 +62,9 @@ class AddingSwitches {
   struct Way;
 
   std::vector<int> levels(const Joint& joint, NodeId core, bool up) const;
-  LinkId next_link(const std::vector<int>& levels, NodeId n, bool up, const LinkLoads& loads_us) const;
-  double extend(Way& way, const std::vector<int>& levels, NodeId n, bool up, const LinkLoads& loads_us) const;
-  std::optional<Hop> over(const Core& core, const Joined& joined, const LinkLoads& loads_us) const;
+  LinkId next_link(const std::vector<int>& levels, NodeId n, bool up, const BusyLinks& loads_us) const;
+  double extend(Way& way, const std::vector<int>& levels, NodeId n, bool up, const BusyLinks& loads_us) const;
+  std::optional<Hop> over(const Core& core, const Joined& joined, const BusyLinks& loads_us) const;
 
   const Topology& topology_;
   std::vector<Joint> joints_;

@@ -105,7 +105,7 @@ class SwitchTasks {
     std::vector<GpuId> senders;
     std::vector<GpuId> takers;
     double least_us = kNever;
-    for (const Between& by : plan_.between) {
+    for (const BetweenGroups& by : plan_.between) {
       const bool at_once = plan_.groups.size() == 1;
       std::vector<GpuId> from = at_once ? by.senders.front() : idle_ones(by.joint, by.senders, true);
       std::vector<GpuId> to = at_once ? by.takers.front() : takers_beside(from, by);
@@ -128,7 +128,7 @@ class SwitchTasks {
   }
 
   /// The senders themselves where they can; they then have nothing else to hear.
-  std::vector<GpuId> takers_beside(const std::vector<GpuId>& senders, const Between& by) const {
+  std::vector<GpuId> takers_beside(const std::vector<GpuId>& senders, const BetweenGroups& by) const {
     std::vector<GpuId> takers = idle_ones(by.joint, by.takers, false);
     for (std::size_t g = 0; g < takers.size(); ++g) {
       if (std::ranges::find(by.takers[g], senders[g]) != by.takers[g].end()) takers[g] = senders[g];
@@ -143,7 +143,7 @@ class SwitchTasks {
 
   /// What arrives last at `sender` joins `sums`.
   void gather(std::size_t group, GpuId sender, ChunkId chunk, std::vector<int>& sums) {
-    const Inside& inside = plan_.inside[group];
+    const InsideGroup& inside = plan_.inside[group];
     const std::vector<GpuId> others = without(plan_.groups[group], sender);
     if (others.empty()) return;
     if (inside.joint) {
@@ -161,7 +161,7 @@ class SwitchTasks {
   }
 
   void spread(std::size_t group, GpuId taker, ChunkId chunk, int whole) {
-    const Inside& inside = plan_.inside[group];
+    const InsideGroup& inside = plan_.inside[group];
     const std::vector<GpuId> others = without(plan_.groups[group], taker);
     if (others.empty()) return;
     if (inside.joint) {
@@ -182,8 +182,8 @@ class SwitchTasks {
 
   /// Shortest ways to or from the root, from it outwards: a hop takes as long as its links are kept already,
   /// and its own time.
-  std::vector<TreeHop> tree_of(const Inside& inside, bool up, GpuId root, const std::vector<GpuId>& others,
-                               ChunkId chunk) const {
+  std::vector<TreeHop> tree_of(const InsideGroup& inside, bool up, GpuId root,
+                               const std::vector<GpuId>& others, ChunkId chunk) const {
     std::vector<double> length;
     for (const Hop& hop : inside.hops)
       length.push_back(hop.fixed_us + load_with(loads_us_, hop, bytes(chunk)));
@@ -203,7 +203,7 @@ class SwitchTasks {
   const Demand& demand_;
   bool is_even_;
   bool can_be_evened_ = false;
-  LinkLoads loads_us_;
+  BusyLinks loads_us_;
   TaskGraph graph_ = {};
   std::vector<double> rank_ = {};  ///< per task
   std::map<std::vector<LinkId>, int> numbers_ = {};

@@ -24,7 +24,7 @@ class Planner {
       : topology_(topology), switches_(switches), members_(members) {}
 
   std::optional<SwitchPlan> at_once() const {
-    SwitchPlan plan{{members_}, {Inside{}}, {}};
+    SwitchPlan plan{{members_}, {InsideGroup{}}, {}};
     for (int joint = 0; joint < switches_.num_joints(); ++joint) {
       if (has_all(joint, members_)) plan.between.push_back({joint, plan.groups, plan.groups});
     }
@@ -35,7 +35,7 @@ class Planner {
     SwitchPlan plan{groups()};
     if (plan.groups.size() < 2 || plan.groups.size() == members_.size()) return std::nullopt;
     for (int joint = 0; joint < switches_.num_joints(); ++joint) {
-      Between between{joint};
+      BetweenGroups between{joint};
       for (const std::vector<GpuId>& group : plan.groups) {
         std::ranges::copy_if(group, std::back_inserter(between.senders.emplace_back()),
                              [&](GpuId g) { return switches_.may_send(joint, g); });
@@ -47,11 +47,11 @@ class Planner {
         plan.between.push_back(std::move(between));
     }
     for (const std::vector<GpuId>& group : plan.groups) {
-      std::optional<Inside> inside = inside_of(group, plan.between);
+      std::optional<InsideGroup> inside = inside_of(group, plan.between);
       if (!inside) return std::nullopt;
       // What does both does it at once.
       if (inside->joint)
-        std::erase_if(plan.between, [&](const Between& b) { return b.joint == *inside->joint; });
+        std::erase_if(plan.between, [&](const BetweenGroups& b) { return b.joint == *inside->joint; });
       plan.inside.push_back(*std::move(inside));
     }
     return checked(std::move(plan));
@@ -65,7 +65,7 @@ class Planner {
 
   /// Without joints that do not lead from all to all.
   std::optional<SwitchPlan> checked(SwitchPlan plan) const {
-    std::erase_if(plan.between, [&](const Between& between) {
+    std::erase_if(plan.between, [&](const BetweenGroups& between) {
       std::vector<GpuId> senders;
       std::vector<GpuId> takers;
       for (const auto& gpus : between.senders) senders.insert(senders.end(), gpus.begin(), gpus.end());
@@ -119,9 +119,9 @@ class Planner {
 
   /// Of the joints that have all of a group that at which the fewest others are; else hops that leave what is
   /// between groups to those. Nothing where not all reach each other.
-  std::optional<Inside> inside_of(const std::vector<GpuId>& group,
-                                  const std::vector<Between>& between) const {
-    Inside inside;
+  std::optional<InsideGroup> inside_of(const std::vector<GpuId>& group,
+                                       const std::vector<BetweenGroups>& between) const {
+    InsideGroup inside;
     std::ptrdiff_t fewest = 0;
     for (int joint = 0; joint < switches_.num_joints(); ++joint) {
       if (!has_all(joint, group) || !switches_.joined(joint, group, group)) continue;
@@ -133,8 +133,9 @@ class Planner {
     if (inside.joint || group.size() == 1) return inside;
     inside.graph.num_nodes = static_cast<int>(topology_.num_gpus());
     const auto takes_others = [&](const HopLink& part) {
-      return std::ranges::any_of(
-          between, [&](const Between& b) { return switches_.has(b.joint, topology_.link(part.link).dst); });
+      return std::ranges::any_of(between, [&](const BetweenGroups& b) {
+        return switches_.has(b.joint, topology_.link(part.link).dst);
+      });
     };
     for (const GpuId g : group) {
       for (Hop& hop : hops_from(topology_, g)) {

@@ -13,14 +13,14 @@
 namespace rondo {
 
 /// How the GPUs of a group reach each other: through a joint of switches, or over hops between them.
-struct Inside {
+struct InsideGroup {
   std::optional<int> joint = std::nullopt;
   std::vector<Hop> hops = {};  ///< without a joint
   Digraph graph = {};          ///< of GPUs, an arc a hop
 };
 
 /// GPUs that can exchange what their groups have through a joint.
-struct Between {
+struct BetweenGroups {
   int joint = 0;
   std::vector<std::vector<GpuId>> senders = {};  ///< per group
   std::vector<std::vector<GpuId>> takers = {};
@@ -28,8 +28,8 @@ struct Between {
 
 struct SwitchPlan {
   std::vector<std::vector<GpuId>> groups = {};  ///< one: its GPUs all send and take
-  std::vector<Inside> inside = {};              ///< per group
-  std::vector<Between> between = {};            ///< any of them will do
+  std::vector<InsideGroup> inside = {};         ///< per group
+  std::vector<BetweenGroups> between = {};      ///< any of them will do
 };
 
 /// For all members at once, and by groups: chassis or, where not all members have one, those that the fastest
