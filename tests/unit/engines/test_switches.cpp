@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "by_hand.hpp"
 #include "rondo/core/error.hpp"
-#include "rondo/core/replay.hpp"
 #include "rondo/engines/engine_row.hpp"
 #include "rondo/formulations/formulations.hpp"
 #include "rondo/solvers/solvers.hpp"
@@ -22,9 +22,7 @@ Schedule all_reduced(const Fabric& topology, double bytes, int chunks) {
   Toolbox tools{all_formulations(), make_clp_solver(), make_cbc_solver(), make_clp_column_master};
   const PreparedEngine engine = switch_engine().prepare({topology, demand.with_chunks(1)}, {}, tools);
   const Schedule schedule = *engine(demand, {}).schedule;
-  const ReplayResult replayed = replay(*topology, demand, schedule.sends);
-  EXPECT_TRUE(replayed.valid()) << replayed.violation.value_or("");
-  EXPECT_NEAR(replayed.finish_us, schedule.finish_us, 1e-6);
+  finish_of(*topology, demand, schedule);
   return schedule;
 }
 
