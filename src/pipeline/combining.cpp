@@ -226,8 +226,7 @@ class AllReduction {
     try {
       EngineRunner runner(problem, bounds_, tools_, context_,
                           [&](const EngineInfo& engine) { return std::invoke(which, engine); });
-      if (!runner.engines().empty())
-        keep_better(explore(problem, runner, rule_, context_, false, to_beat_us()));
+      if (!runner.engines().empty()) keep_better(explore(problem, runner, rule_, context_, false, to_beat()));
     } catch (const Error& error) {
       // What an engine does not support matters where nothing else is there.
       const bool matters = !others_follow && !found_.best.found.schedule;
@@ -235,10 +234,10 @@ class AllReduction {
     }
   }
 
-  /// Before what is there, in an order of its own where that may help. An engine that is asked for goes on.
-  std::optional<double> to_beat_us() {
+  /// An engine that is asked for goes on.
+  std::optional<ToBeat> to_beat() {
     if (problem_.options.engine != "auto" || !std::isfinite(finish_us())) return std::nullopt;
-    return has_much_latency() ? finish_us() / kShareInBestOrder : finish_us();
+    return ToBeat{finish_us(), has_much_latency() ? finish_us() / kShareInBestOrder : finish_us()};
   }
 
   /// Whether it is a fault of Rondo, which all ranks know, and others are tried.

@@ -40,6 +40,8 @@ constexpr double kTimesOfList = 10;
 /// is left of that, the most that it is expected to take in one number of chunks.
 constexpr double kShareOfMoreChunks = 0.1;
 constexpr double kShareOfOneCount = 0.5;
+/// What other seeds bring at most.
+constexpr double kMostBySeeds = 1.02;
 /// Of variants of the best candidates, where there are streams for many ranks.
 constexpr std::int64_t kMostRoundsInBatch = 6;
 
@@ -65,13 +67,13 @@ struct SearchSnapshot {
 class Explorer {
  public:
   Explorer(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
-           bool deals, std::optional<double> to_beat_us)
+           bool deals, const std::optional<ToBeat>& to_beat)
       : problem_(problem),
         runner_(runner),
         rule_(rule),
         context_(context),
         deals_(deals),
-        to_beat_us_(to_beat_us),
+        to_beat_(to_beat),
         budget_(kWorkBudget * (replanting_follows(problem) ? kShareBeforeReplanting : 1)) {}
 
   Exploration run();
@@ -113,7 +115,7 @@ class Explorer {
   StopRule& rule_;
   const RunContext& context_;
   const bool deals_;
-  const std::optional<double> to_beat_us_;
+  const std::optional<ToBeat> to_beat_;
   const double budget_;  ///< work of all candidates where no limit is asked for
   SearchSnapshot now_;
   ExpectedSeconds expected_seconds_;
@@ -376,10 +378,11 @@ void Explorer::search() {
     const auto first_ones = first_batches(engines, problem_.demand, options, now_.state.trials, budget_);
     const std::size_t done = now_.state.batches;
     if (done > 0 && rule_.stop(best_finish_us())) return;
-    if (to_beat_us_ && all_stay_behind(now_.state.trials, *to_beat_us_)) return;
+    if (to_beat_ && all_stay_behind(now_.state.trials, to_beat_->before_order_us)) return;
     if (done > 0 && done < first_ones.size()) try_in_more_chunks(first_ones);
     if (done > 0 && work_is_done(first_ones.size())) return;
     const bool varies = done >= first_ones.size();
+    if (varies && to_beat_ && best_finish_us() > kMostBySeeds * to_beat_->finish_us) return;
     const auto batch = varies ? further_batch(done - first_ones.size()) : first_ones[done];
     if (batch.empty() || (done + 1 == first_ones.size() && is_vain_rerouting(batch))) return;
     const SearchSnapshot before = now_;
@@ -468,8 +471,8 @@ std::string left_out(const Error& fault) {
 }
 
 Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
-                    bool deals, std::optional<double> to_beat_us) {
-  return Explorer(problem, runner, rule, context, deals, to_beat_us).run();
+                    bool deals, const std::optional<ToBeat>& to_beat) {
+  return Explorer(problem, runner, rule, context, deals, to_beat).run();
 }
 
 }  // namespace rondo

@@ -40,14 +40,20 @@ struct Exploration {
 /// What the report says of a fault of Rondo that cost one of several candidates.
 std::string left_out(const Error& fault);
 
+/// Another schedule, and in what time one may end that still ends before it once put in an order of its own.
+struct ToBeat {
+  double finish_us = 0;
+  double before_order_us = 0;
+};
+
 /// Collective. Candidates (engine, chunk count, policy, seed; see portfolio.hpp) are dealt over the ranks
 /// batch by batch; only finish times travel, and the winner at the end. Ends as `rule` says, or when varying
 /// the best finds nothing more. The same on any number of ranks. Offers its state to the checkpoints after
 /// every batch and resumes from the newest one. Throws Error(unavailable) where a limit came before any
 /// schedule. With `deals` a schedule that is too large for local search is dealt over the ranks, and replayed
-/// by whoever proves it. With `to_beat_us`, of another schedule, engines that pipeline are tried no further
-/// where more chunks will not end before.
+/// by whoever proves it. With `to_beat`, engines that pipeline are tried no further where more chunks will not
+/// end before it, and nothing with other seeds where the best is later than that schedule.
 Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
-                    bool deals = false, std::optional<double> to_beat_us = std::nullopt);
+                    bool deals = false, const std::optional<ToBeat>& to_beat = std::nullopt);
 
 }  // namespace rondo

@@ -9,6 +9,7 @@
 #include "in_turn.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/retiming.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/core/version.hpp"
@@ -122,13 +123,18 @@ Schedule one_after_the_other(const Topology& topology, const Demand& demand, std
                              const ProvenSchedule& second, const std::string& whose) {
   std::vector<Send> spreading = second.schedule.sends;
   number_transfers(second.topology, second.demand, spreading);
-  Schedule appended{in_turn(topology, first, spreading)};
-  appended.finish_us = replayed_finish_us(topology, demand, appended.sends, whose);
-  std::optional<Schedule> best = drawn_together(topology, demand, appended.sends);
+  const std::vector<Send> appended = in_turn(topology, first, spreading);
+  const double appended_us = std::ranges::max_element(appended, {}, &Send::arrival_us)->arrival_us;
   exchange_chunks(second.demand, first, spreading);
-  std::optional<Schedule> other = drawn_together(topology, demand, in_turn(topology, first, spreading));
-  if (other && (!best || other->finish_us < best->finish_us)) best = std::move(other);
-  return best && best->finish_us < appended.finish_us ? *std::move(best) : appended;
+  std::vector<Schedule> orders{
+      retimed({topology, appended}, topology, demand),
+      retimed({topology, in_turn(topology, std::move(first), spreading)}, topology, demand)};
+  std::ranges::stable_sort(orders, {}, &Schedule::finish_us);
+  for (Schedule& order : orders) {
+    if (order.finish_us >= appended_us) break;
+    if (auto drawn_together = accepted(topology, demand, std::move(order))) return *std::move(drawn_together);
+  }
+  return {appended, replayed_finish_us(topology, demand, appended, whose)};
 }
 
 std::optional<ProvenSchedule> sums_backwards(const ProvenSchedule& spreading, const Demand& sums) {

@@ -40,6 +40,20 @@ std::vector<Send> sliced(const std::vector<Send>& sends, int slices) {
   return all;
 }
 
+std::vector<Send> cut_finer(const std::vector<Send>& sends, int slices) {
+  std::vector<Send> all = sliced(sends, slices);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Send& send = all[i];
+    const auto before = static_cast<double>(i / sends.size());
+    const double each_us = (send.end_us - send.start_us) / slices;
+    const double latency_us = send.arrival_us - send.end_us;
+    send.start_us += before * each_us;
+    send.end_us = send.start_us + each_us;
+    send.arrival_us = send.end_us + latency_us;
+  }
+  return all;
+}
+
 std::optional<Schedule> drawn_together(const Topology& topology, const Demand& demand,
                                        const std::vector<Send>& sends) {
   return accepted(topology, demand, retimed({topology, sends}, topology, demand));

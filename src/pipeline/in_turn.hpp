@@ -17,6 +17,10 @@ std::vector<Send> in_turn(const Topology& topology, std::vector<Send> first, con
 /// what is to be put in order.
 std::vector<Send> sliced(const std::vector<Send>& sends, int slices);
 
+/// The same one behind the other in the time of the whole, which is a schedule again where messages cost
+/// nothing.
+std::vector<Send> cut_finer(const std::vector<Send>& sends, int slices);
+
 /// Each transfer as early as their order allows; nothing where the replay refuses that.
 std::optional<Schedule> drawn_together(const Topology& topology, const Demand& demand,
                                        const std::vector<Send>& sends);

@@ -45,6 +45,14 @@ bool weighs_algorithms(const Problem& problem) {
          problem.topology->num_gpus() <= kMostGpus;
 }
 
+/// Sums for several GPUs each go to quick algorithms before anything else.
+bool went_first(const EngineInfo& engine, const Problem& problem, const Exploration& found) {
+  return problem.demand.kind() == DemandKind::all_reduction && engine.goes_first &&
+         std::ranges::any_of(found.candidates, [&](const SynthesisResult::Candidate& candidate) {
+           return candidate.engine.starts_with(engine.name);
+         });
+}
+
 /// Whether known algorithms could gain little beside what they take.
 bool gain_little(const Problem& problem, const Bounds& bounds, double finish_us) {
   return problem.topology->num_gpus() > kFewGpusOfAlgorithms &&
@@ -116,7 +124,9 @@ std::vector<Incumbent> known_algorithms(const Problem& problem, const Bounds& bo
   double best_us = found.best.found.schedule->finish_us;
   for (const EngineInfo& engine : engine_registry()) {
     if (rule.stop(best_us) || gain_little(problem, bounds, best_us)) break;
-    if (!is_in_time(engine, problem, rule) || !may_end_before(engine, problem, best_us)) continue;
+    if (!is_in_time(engine, problem, rule) || !may_end_before(engine, problem, best_us) ||
+        went_first(engine, problem, found))
+      continue;
     const Checkpoints::Prefix names(context.checkpoints(), "known-" + engine.name + "-");
     EngineRunner runner(problem, bounds, tools, context, [](const EngineInfo&) { return false; });
     runner.add(engine.name);

@@ -6,13 +6,16 @@
 #include <bit>
 #include <functional>
 #include <iterator>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "chunk_counts.hpp"
 #include "grouped_sums.hpp"
+#include "in_turn.hpp"
 #include "mirrored_sums.hpp"
+#include "rondo/core/transfers.hpp"
 #include "rondo/pipeline/halves.hpp"
 
 namespace rondo {
@@ -25,9 +28,10 @@ constexpr double kShareOfGroups = 0.1;
 constexpr double kGatheringOverSpreading = 1.5;
 /// Of schedules in groups.
 constexpr int kMostSlices = 64;
-/// What is left of local search: in an order of their own parts overlap, and none has to end early as a
-/// whole.
+/// What is left of local search: parts overlap, and none has to end early as a whole.
 constexpr double kShareOfImprovement = 0.4;
+/// Of the more chunks that one of the parts has, how many times as many both may have together.
+constexpr int kMostTimesAsMany = 2;
 /// Of halves that overlap.
 constexpr double kMostTransfersOfHalves = 7e4;
 constexpr int kLeastChunksOfHalves = 8;
@@ -59,47 +63,88 @@ void limit_chunks(const Halves& halves, SolveOptions& options) {
       std::ranges::min(halves.spreading.contributions(), {}, &Contribution::bytes).bytes / most;
 }
 
-/// What a schedule of sums for several is made of, and how.
+/// Of a schedule of sums for several, in as many chunks.
+struct BothParts {
+  ProvenSchedule spread;
+  std::vector<Send> sums = {};
+
+  int chunks() const { return spread.demand.chunks_per_contribution(); }
+};
+
+/// What such a schedule is made of, and how.
 struct Parts {
   Demand gathering;
   Demand spreading;
   int number = 0;    ///< of a contribution
   std::string name;  ///< before the engines' names
   double share = 0;  ///< of the time that is left, for what spreads
-  /// In so many chunks a part, from the sends of the sums and what spreads them; nothing where that does not
-  /// work.
-  std::function<std::optional<GroupedSchedule>(int chunks, std::vector<Send> sums,
-                                               const ProvenSchedule& spread)>
-      join = nullptr;
+  /// Nothing where that does not work.
+  std::function<std::optional<GroupedSchedule>(BothParts both)> join = nullptr;
 };
+
+/// In few more chunks than they have; nothing where these do not meet.
+std::optional<BothParts> in_common_chunks(const Parts& parts, const ProvenSchedule& sums,
+                                          ProvenSchedule spread) {
+  const int of_sums = sums.demand.chunks_per_contribution();
+  const int of_spread = spread.demand.chunks_per_contribution();
+  const int common = std::lcm(of_sums, of_spread);
+  if (common > kMostTimesAsMany * std::max(of_sums, of_spread)) return std::nullopt;
+  number_transfers(spread.topology, spread.demand, spread.schedule.sends);
+  spread.schedule.sends = cut_finer(spread.schedule.sends, common / of_spread);
+  spread.demand = parts.spreading.with_chunks(common);
+  std::vector<Send> sends = sums.schedule.sends;
+  number_transfers(sums.topology, sums.demand, sends);
+  return BothParts{std::move(spread), cut_finer(sends, common / of_sums)};
+}
+
+/// Collective. In any number of chunks that meets that of `spread`, unless one is asked for or more messages
+/// would cost more.
+BothParts with_sums(const Problem& problem, const Parts& parts, ProvenSchedule spread, Incumbent& best,
+                    const RunContext& context) {
+  const auto solve = [&](int chunks, const char* prefix) {
+    Problem gathering =
+        *half(problem, parts.gathering, parts.number, kGatheringOverSpreading * parts.share, context);
+    gathering.options.chunks = chunks;
+    const Checkpoints::Prefix names(context.checkpoints(), prefix);
+    return synthesize(gathering, context);
+  };
+  const auto take = [&](const SynthesisResult& found) {
+    best.engine += "+" + found.engine;
+    std::ranges::copy(found.limits_hit, std::back_inserter(best.found.limits_hit));
+  };
+  if (problem.options.chunks == 0 && !problem.topology->has_message_costs()) {
+    const SynthesisResult found = solve(0, "gathering-");
+    if (auto both = in_common_chunks(parts, found.proven, spread)) {
+      take(found);
+      return *std::move(both);
+    }
+  }
+  SynthesisResult found = solve(spread.demand.chunks_per_contribution(), "gathering-alike-");
+  take(found);
+  return {std::move(spread), std::move(found.proven.schedule.sends)};
+}
 
 /// Collective.
 std::optional<Incumbent> solve_in_parts(const Problem& problem, const Parts& parts,
                                         const RunContext& context) {
   const auto spreading = half(problem, parts.spreading, parts.number, parts.share, context);
   if (!spreading) return std::nullopt;
-  const SynthesisResult spread = [&] {
+  SynthesisResult spread = [&] {
     const Checkpoints::Prefix names(context.checkpoints(), "spreading-");
     return synthesize(*spreading, context);
   }();
-  const int chunks = spread.proven.demand.chunks_per_contribution();
-
   Incumbent best{.engine = parts.name + "/" + spread.engine, .seed = spread.seed};
   best.found.metrics = spread.metrics;
   best.found.limits_hit = spread.limits_hit;
-  std::optional<std::vector<Send>> sums =
-      mirrored(*problem.topology, parts.gathering.with_chunks(chunks), spread.proven);
-  if (!sums) {
-    auto gathering =
-        *half(problem, parts.gathering, parts.number, kGatheringOverSpreading * parts.share, context);
-    gathering.options.chunks = chunks;
-    const Checkpoints::Prefix names(context.checkpoints(), "gathering-");
-    SynthesisResult gathered = synthesize(gathering, context);
-    best.engine += "+" + gathered.engine;
-    std::ranges::copy(gathered.limits_hit, std::back_inserter(best.found.limits_hit));
-    sums = std::move(gathered.proven.schedule.sends);
+
+  const int chunks = spread.proven.demand.chunks_per_contribution();
+  BothParts both{std::move(spread.proven)};
+  if (auto sums = mirrored(*problem.topology, parts.gathering.with_chunks(chunks), both.spread)) {
+    both.sums = *std::move(sums);
+  } else {
+    both = with_sums(problem, parts, std::move(both.spread), best, context);
   }
-  auto joined = parts.join(chunks, *std::move(sums), spread.proven);
+  auto joined = parts.join(std::move(both));
   if (!joined) return std::nullopt;
   best.found.schedule = std::move(joined->schedule);
   best.chunks = joined->chunks;
@@ -112,17 +157,15 @@ std::optional<Incumbent> solve_in_parts(const Problem& problem, const Parts& par
 std::optional<Incumbent> solve_in_halves(const Problem& problem, bool overlap, const RunContext& context) {
   const std::optional<Halves> halves = halves_of(problem.demand);
   if (!halves) return std::nullopt;
-  const auto join = [&](int chunks, std::vector<Send> sums, const ProvenSchedule& spread) {
-    const int all = chunks * halves->parts;
+  const auto join = [&](BothParts both) {
+    const int all = both.chunks() * halves->parts;
     return GroupedSchedule{one_after_the_other(*problem.topology, problem.demand.with_chunks(all),
-                                               std::move(sums), spread, "two halves"),
+                                               std::move(both.sums), both.spread, "two halves"),
                            all};
   };
   Problem few = problem;
-  if (overlap) {
-    few.options.improve_work *= kShareOfImprovement;
-    limit_chunks(*halves, few.options);
-  }
+  if (!problem.topology->has_message_costs()) few.options.improve_work *= kShareOfImprovement;
+  if (overlap) limit_chunks(*halves, few.options);
   return solve_in_parts(
       few, {halves->gathering, halves->spreading, halves->parts, "halves", kShareOfSpreading, join}, context);
 }
@@ -138,9 +181,10 @@ std::optional<Incumbent> solve_in_groups(const Problem& problem, const Grouping&
         kMostSlices, most_chunks_of_improvement(problem.demand, problem.options) / (parts * grouping.chunks));
   }
   few.options.improve_work *= kShareOfImprovement;
-  const auto join = [&](int chunks, std::vector<Send> sums, const ProvenSchedule& spread) {
-    return in_groups(*problem.topology, problem.demand, grouping, chunks, slices, problem.options.concurrency,
-                     std::move(sums), spread.schedule.sends);
+  const auto join = [&](BothParts both) {
+    return in_groups(*problem.topology, problem.demand, grouping, both.chunks(), slices,
+                     problem.options.concurrency, std::move(both.sums),
+                     std::move(both.spread.schedule.sends));
   };
   const Checkpoints::Prefix names(context.checkpoints(),
                                   fmt::format("groups-{}-{}-{}{}-", grouping.groups.size(), parts,

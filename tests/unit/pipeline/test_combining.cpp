@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "expect_error.hpp"
+#include "in_turn.hpp"
+#include "rondo/core/replay.hpp"
 #include "rondo/core/transposition.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/pipeline/bound.hpp"
@@ -89,6 +93,48 @@ TEST(AllReduce, ChunksOfItsHalvesAreExchanged) {
     const Schedule whole = one_after_the_other(pair, demand.with_chunks(2), sums, spreading, "a test");
     EXPECT_DOUBLE_EQ(whole.finish_us, 3);
   }
+}
+
+// What two chunks of 2 us each do on one link and then on the next, chunks of 1 us do one behind the other.
+TEST(AllReduce, CutsAScheduleFinerInItsTime) {
+  TopologyData data;
+  data.name = "line";
+  data.nodes = std::vector<Node>(3);
+  data.links = {{NodeId{0}, NodeId{1}, 1, 0.5}, {NodeId{1}, NodeId{2}, 1, 0.5}};
+  const Topology line(std::move(data));
+  const Demand demand = make_demand(Collective::broadcast, 4e3, 3, 2, GpuId{0});
+  std::vector<Send> sends;
+  for (const int chunk : {0, 1}) {
+    for (const int link : {0, 1}) {
+      const double start_us = 2.0 * chunk + 2.5 * link;
+      sends.push_back({.chunk = ChunkId{chunk},
+                       .link = LinkId{link},
+                       .start_us = start_us,
+                       .end_us = start_us + 2,
+                       .arrival_us = start_us + 2.5});
+    }
+  }
+  ASSERT_TRUE(replay(line, demand, sends).valid());
+  const std::vector<Send> finer = cut_finer(sends, 2);
+  const ReplayResult replayed = replay(line, demand.with_chunks(4), finer);
+  EXPECT_TRUE(replayed.valid()) << *replayed.violation;
+  EXPECT_DOUBLE_EQ(replayed.finish_us, 7);
+  EXPECT_EQ(finer.size(), 8U);
+}
+
+// Switches that copy but do not add: what spreads goes in few chunks, sums in more. In as many, sums take
+// until 7.6 us.
+TEST(AllReduce, AddsUpInOtherChunksThanItSpreads) {
+  const auto tree = generated("fat_tree", {{"leaves", "2"}, {"gpus", "3"}, {"spines", "1"}});
+  const SynthesisResult result = combine(tree, "allreduce", 64e3);
+  EXPECT_EQ(result.engine.rfind("halves/multicast+queue/", 0), 0U) << result.engine;
+  EXPECT_LT(result.proven.schedule.finish_us, 7.5);
+}
+
+TEST(AllReduce, TriesQuickAlgorithmsOnce) {
+  const auto boxes = generated("star", {{"chassis", "2"}, {"gpus", "3"}, {"intra", "switch"}});
+  const SynthesisResult result = combine(boxes, "allreduce", 1e6);
+  EXPECT_EQ(std::ranges::count(result.candidates, "hierarchical", &SynthesisResult::Candidate::engine), 1);
 }
 
 TEST(AllReduce, LeavesKnownAlgorithmsOutWhereLinksCannotEndThemInTime) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <set>
 
 #include "explore.hpp"
 #include "rondo/core/error.hpp"
@@ -54,6 +55,30 @@ TEST(Explore, AFaultOfOneEngineIsARemarkWhereOthersGoOn) {
   EXPECT_NE(found.best.found.remarks.back().find("the replay refuses the schedule of engine wrong"),
             std::string::npos)
       << found.best.found.remarks.back();
+}
+
+/// Seeds that list scheduling was tried with for a mesh.
+std::set<std::uint64_t> tried_seeds(const std::optional<ToBeat>& to_beat) {
+  const Problem problem{generated("mesh", {{"dims", "2x3"}}), make_demand(Collective::allgather, 64e3, 6, 1)};
+  const std::unique_ptr<Communicator> communicator = make_local_communicator();
+  const RunContext context{*communicator};
+  const Toolbox tools = make_toolbox();
+  const Bounds bounds = lower_bounds(problem.instance(), tools);
+  EngineRunner runner(problem, bounds, tools, context,
+                      [](const EngineInfo& engine) { return engine.name == "list"; });
+  StopRule rule(problem, bounds, context);
+  std::set<std::uint64_t> seeds;
+  for (const Trial& trial : explore(problem, runner, rule, context, false, to_beat).state.trials)
+    seeds.insert(trial.candidate.seed);
+  return seeds;
+}
+
+TEST(Explore, TriesNoOtherSeedsWhereTheBestIsLaterThanWhatIsToBeBeaten) {
+  const double never_us = 1e9;
+  const double at_once_us = 1e-3;
+  EXPECT_GT(tried_seeds(std::nullopt).size(), 1U);
+  EXPECT_GT(tried_seeds(ToBeat{never_us, never_us}).size(), 1U);
+  EXPECT_EQ(tried_seeds(ToBeat{at_once_us, never_us}).size(), 1U);
 }
 
 TEST(Explore, WithoutAScheduleTheFaultIsTheError) {
