@@ -42,9 +42,18 @@ constexpr double kShareOfQuickOnes = 0.2;
 constexpr double kNearEnough = 3e-3;
 constexpr double kNearEnoughOfMany = 2e-2;
 constexpr std::size_t kManyGpus = 64;
+/// The same of schedules whose sums switches add up: each link carries a sum once, and in halves twice.
+constexpr double kNearEnoughInSwitches = 2e-2;
 /// What halves do not better by enough for their time: algorithms in many chunks, of which more would come as
 /// near, for as many more sends.
 constexpr double kNothingBetter = 5e-4;
+
+bool adds_in_switches(const Topology& topology, const Schedule& schedule) {
+  return std::ranges::any_of(schedule.sends, [&](const Send& send) {
+    const NodeId entered = topology.link(send.link).dst;
+    return send.op == SendOp::reduce && !topology.is_gpu(entered) && topology.node(entered).reduce;
+  });
+}
 
 bool is_asked(const Problem& problem, bool combines) {
   const EngineInfo& engine = find_engine_or_auto(problem.options.engine);
@@ -104,7 +113,7 @@ class AllReduction {
     anew.start = nullptr;
     if (is_auto) {
       try_quick_ones(anew);
-      if (is_within(kNothingBetter)) return;
+      if (is_within(kNothingBetter) || is_near_in_switches()) return;
     }
     if (problem_.halves) keep_better(of_halves_there());
     // Sums are transposed in halves and groups, which bandwidth that changes does not allow.
@@ -125,6 +134,11 @@ class AllReduction {
     const double enough_us =
         problem_.options.gap ? rule_.enough_us() : std::max(rule_.enough_us(), rule_.bound().us * (1 + gap));
     return finish_us() <= enough_us || context_.interrupted();
+  }
+
+  bool is_near_in_switches() const {
+    return is_within(kNearEnoughInSwitches) &&
+           adds_in_switches(*problem_.topology, *found_.best.found.schedule);
   }
 
   void try_quick_ones(Problem quick) {

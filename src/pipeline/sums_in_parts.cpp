@@ -28,7 +28,8 @@ constexpr double kShareOfGroups = 0.1;
 constexpr double kGatheringOverSpreading = 1.5;
 /// Of schedules in groups.
 constexpr int kMostSlices = 64;
-/// What is left of local search: parts overlap, and none has to end early as a whole.
+/// What is left of local search: in an order of their own parts overlap, and none has to end early as a
+/// whole.
 constexpr double kShareOfImprovement = 0.4;
 /// Of the more chunks that one of the parts has, how many times as many both may have together.
 constexpr int kMostTimesAsMany = 2;
@@ -164,8 +165,10 @@ std::optional<Incumbent> solve_in_halves(const Problem& problem, bool overlap, c
                            all};
   };
   Problem few = problem;
-  if (!problem.topology->has_message_costs()) few.options.improve_work *= kShareOfImprovement;
-  if (overlap) limit_chunks(*halves, few.options);
+  if (overlap) {
+    few.options.improve_work *= kShareOfImprovement;
+    limit_chunks(*halves, few.options);
+  }
   return solve_in_parts(
       few, {halves->gathering, halves->spreading, halves->parts, "halves", kShareOfSpreading, join}, context);
 }

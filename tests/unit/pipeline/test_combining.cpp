@@ -137,6 +137,21 @@ TEST(AllReduce, TriesQuickAlgorithmsOnce) {
   EXPECT_EQ(std::ranges::count(result.candidates, "hierarchical", &SynthesisResult::Candidate::engine), 1);
 }
 
+// In halves 7.41 us; over the switches 1.75 % above the bound, which is enough unless --gap asks for more.
+TEST(AllReduce, LeavesHalvesOutWhereSwitchesAddUpNearTheBound) {
+  const auto tree =
+      generated("fat_tree",
+                {{"leaves", "3"}, {"gpus", "4"}, {"spines", "3"}, {"uplink_GBps", "10"}, {"reduce", "true"}});
+  const auto has_halves = [&](const SolveOptions& options) {
+    return std::ranges::any_of(combine(tree, "allreduce", 64e3, options).candidates,
+                               [](const auto& candidate) { return candidate.engine.starts_with("halves/"); });
+  };
+  SolveOptions options = quick();
+  EXPECT_FALSE(has_halves(options));
+  options.gap = 1e-3;
+  EXPECT_TRUE(has_halves(options));
+}
+
 TEST(AllReduce, LeavesKnownAlgorithmsOutWhereLinksCannotEndThemInTime) {
   const SynthesisResult mesh = combine(generated("mesh", {{"dims", "2x3"}}), "allreduce", 1e8);
   for (const auto& candidate : mesh.candidates) {
