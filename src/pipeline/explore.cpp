@@ -40,8 +40,8 @@ constexpr double kTimesOfList = 10;
 /// is left of that, the most that it is expected to take in one number of chunks.
 constexpr double kShareOfMoreChunks = 0.1;
 constexpr double kShareOfOneCount = 0.5;
-/// What other seeds bring at most.
-constexpr double kMostBySeeds = 1.02;
+/// How many times as late as what is to be beaten a schedule may end that other seeds still make earlier.
+constexpr double kReachOfSeeds = 1.02;
 /// Of variants of the best candidates, where there are streams for many ranks.
 constexpr std::int64_t kMostRoundsInBatch = 6;
 
@@ -382,7 +382,7 @@ void Explorer::search() {
     if (done > 0 && done < first_ones.size()) try_in_more_chunks(first_ones);
     if (done > 0 && work_is_done(first_ones.size())) return;
     const bool varies = done >= first_ones.size();
-    if (varies && to_beat_ && best_finish_us() > kMostBySeeds * to_beat_->finish_us) return;
+    if (varies && to_beat_ && best_finish_us() > kReachOfSeeds * to_beat_->finish_us) return;
     const auto batch = varies ? further_batch(done - first_ones.size()) : first_ones[done];
     if (batch.empty() || (done + 1 == first_ones.size() && is_vain_rerouting(batch))) return;
     const SearchSnapshot before = now_;

@@ -51,8 +51,8 @@ struct ToBeat {
 /// the best finds nothing more. The same on any number of ranks. Offers its state to the checkpoints after
 /// every batch and resumes from the newest one. Throws Error(unavailable) where a limit came before any
 /// schedule. With `deals` a schedule that is too large for local search is dealt over the ranks, and replayed
-/// by whoever proves it. With `to_beat`, engines that pipeline are tried no further where more chunks will not
-/// end before it, and nothing with other seeds where the best is later than that schedule.
+/// by whoever proves it. With `to_beat`, engines that pipeline are tried no further where more chunks will
+/// not end before it, and nothing with other seeds where the best is later than that schedule.
 Exploration explore(const Problem& problem, EngineRunner& runner, StopRule& rule, const RunContext& context,
                     bool deals = false, const std::optional<ToBeat>& to_beat = std::nullopt);
 

@@ -41,6 +41,7 @@ std::vector<Send> sliced(const std::vector<Send>& sends, int slices) {
 }
 
 std::vector<Send> cut_finer(const std::vector<Send>& sends, int slices) {
+  if (slices == 1) return sends;
   std::vector<Send> all = sliced(sends, slices);
   for (std::size_t i = 0; i < all.size(); ++i) {
     Send& send = all[i];
