@@ -31,8 +31,10 @@ constexpr int kMostSlices = 64;
 /// What is left of local search: in an order of their own parts overlap, and none has to end early as a
 /// whole.
 constexpr double kShareOfImprovement = 0.4;
-/// Of the more chunks that one of the parts has, how many times as many both may have together.
-constexpr int kMostTimesAsMany = 2;
+/// Of the more chunks that one of the parts has, how many times as many both may have together, unless these
+/// are many transfers.
+constexpr int kMostTimesAsMany = 4;
+constexpr double kMostTransfersToMeet = 4e5;
 /// Of halves that overlap.
 constexpr double kMostTransfersOfHalves = 7e4;
 constexpr int kLeastChunksOfHalves = 8;
@@ -88,8 +90,11 @@ std::optional<BothParts> in_common_chunks(const Parts& parts, const ProvenSchedu
                                           ProvenSchedule spread) {
   const int of_sums = sums.demand.chunks_per_contribution();
   const int of_spread = spread.demand.chunks_per_contribution();
+  const int more = std::max(of_sums, of_spread);
   const int common = std::lcm(of_sums, of_spread);
-  if (common > kMostTimesAsMany * std::max(of_sums, of_spread)) return std::nullopt;
+  const double transfers = 2 * parts.spreading.num_deliveries() * common;
+  if (common > more && (common > kMostTimesAsMany * more || transfers > kMostTransfersToMeet))
+    return std::nullopt;
   number_transfers(spread.topology, spread.demand, spread.schedule.sends);
   spread.schedule.sends = cut_finer(spread.schedule.sends, common / of_spread);
   spread.demand = parts.spreading.with_chunks(common);
@@ -98,8 +103,15 @@ std::optional<BothParts> in_common_chunks(const Parts& parts, const ProvenSchedu
   return BothParts{std::move(spread), cut_finer(sends, common / of_sums)};
 }
 
-/// Collective. In any number of chunks that meets that of `spread`, unless one is asked for or more messages
-/// would cost more.
+/// Whether sums choose their number of chunks: where those of what spreads are many, in which all policies
+/// take long, and others meet them. More messages would cost more.
+bool choose_their_chunks(const Problem& problem, const Demand& spreading, int chunks) {
+  return problem.options.chunks == 0 && !problem.topology->has_message_costs() &&
+         std::has_single_bit(static_cast<unsigned>(chunks)) &&
+         2 * chunks >= most_chunks_of_improvement(spreading, problem.options);
+}
+
+/// Collective.
 BothParts with_sums(const Problem& problem, const Parts& parts, ProvenSchedule spread, Incumbent& best,
                     const RunContext& context) {
   const auto solve = [&](int chunks, const char* prefix) {
@@ -113,7 +125,7 @@ BothParts with_sums(const Problem& problem, const Parts& parts, ProvenSchedule s
     best.engine += "+" + found.engine;
     std::ranges::copy(found.limits_hit, std::back_inserter(best.found.limits_hit));
   };
-  if (problem.options.chunks == 0 && !problem.topology->has_message_costs()) {
+  if (choose_their_chunks(problem, parts.spreading, spread.demand.chunks_per_contribution())) {
     const SynthesisResult found = solve(0, "gathering-");
     if (auto both = in_common_chunks(parts, found.proven, spread)) {
       take(found);
