@@ -132,7 +132,7 @@ Schedule one_after_the_other(const Topology& topology, const Demand& demand, std
   std::ranges::stable_sort(orders, {}, &Schedule::finish_us);
   for (Schedule& order : orders) {
     if (order.finish_us >= appended_us) break;
-    if (auto drawn_together = accepted(topology, demand, std::move(order))) return *std::move(drawn_together);
+    if (auto drawn = accepted(topology, demand, std::move(order))) return *std::move(drawn);
   }
   return {appended, replayed_finish_us(topology, demand, appended, whose)};
 }

@@ -65,11 +65,7 @@ TEST(Reduce, EndsAtItsRoot) {
 // Two chunks of 1 us on a link: their sums are at GPU 0 after 1 and 2 us, and chunk 1 goes back first. As it
 // stands it waits for its sum until 2 us, and chunk 0 until 3.
 TEST(AllReduce, ChunksOfItsHalvesAreExchanged) {
-  TopologyData data;
-  data.name = "pair";
-  data.nodes = std::vector<Node>(2);
-  data.links = {{NodeId{0}, NodeId{1}, 1, 0}, {NodeId{1}, NodeId{0}, 1, 0}};
-  const Topology pair(std::move(data));
+  const auto pair = fabric({gpu(), gpu()}, {link(0, 1, 1, 0), link(1, 0, 1, 0)});
   const Demand demand = make_demand(Collective::allreduce, 2e3, 2, 1);
   const auto halves = halves_at(demand, {GpuId{0}});
   ASSERT_TRUE(halves);
@@ -89,19 +85,15 @@ TEST(AllReduce, ChunksOfItsHalvesAreExchanged) {
   const Demand listed(Collective::custom, 2e3, 2, {each, each}, 1, {});
   for (const Demand& spread : {split, listed}) {
     const ProvenSchedule spreading{
-        pair, spread, {{send(1, 0, 0, SendOp::copy), send(0, 0, 1, SendOp::copy)}, 2}};
-    const Schedule whole = one_after_the_other(pair, demand.with_chunks(2), sums, spreading, "a test");
+        *pair, spread, {{send(1, 0, 0, SendOp::copy), send(0, 0, 1, SendOp::copy)}, 2}};
+    const Schedule whole = one_after_the_other(*pair, demand.with_chunks(2), sums, spreading, "a test");
     EXPECT_DOUBLE_EQ(whole.finish_us, 3);
   }
 }
 
 // What two chunks of 2 us each do on one link and then on the next, chunks of 1 us do one behind the other.
 TEST(AllReduce, CutsAScheduleFinerInItsTime) {
-  TopologyData data;
-  data.name = "line";
-  data.nodes = std::vector<Node>(3);
-  data.links = {{NodeId{0}, NodeId{1}, 1, 0.5}, {NodeId{1}, NodeId{2}, 1, 0.5}};
-  const Topology line(std::move(data));
+  const auto line = fabric({gpu(), gpu(), gpu()}, {link(0, 1, 1, 0.5), link(1, 2, 1, 0.5)});
   const Demand demand = make_demand(Collective::broadcast, 4e3, 3, 2, GpuId{0});
   std::vector<Send> sends;
   for (const int chunk : {0, 1}) {
@@ -114,9 +106,9 @@ TEST(AllReduce, CutsAScheduleFinerInItsTime) {
                        .arrival_us = start_us + 2.5});
     }
   }
-  ASSERT_TRUE(replay(line, demand, sends).valid());
+  ASSERT_TRUE(replay(*line, demand, sends).valid());
   const std::vector<Send> finer = cut_finer(sends, 2);
-  const ReplayResult replayed = replay(line, demand.with_chunks(4), finer);
+  const ReplayResult replayed = replay(*line, demand.with_chunks(4), finer);
   EXPECT_TRUE(replayed.valid()) << *replayed.violation;
   EXPECT_DOUBLE_EQ(replayed.finish_us, 7);
   EXPECT_EQ(finer.size(), 8U);
