@@ -21,10 +21,12 @@ bool Forest::applies(const PlanSpace& space) {
          std::ranges::none_of(space.hops, &Hop::changes);
 }
 
-Forest::Forest(const TransferPlan& plan, const PlanSpace& space)
+Forest::Forest(const PlanSpace& space, Reading reading)
     : space_(space),
+      reading_(reading),
       out_of_(space.into.size()),
-      timetable_(*space.topology, InsertionTimetable::Reading::forwards, space.concurrency),
+      into_(space.into.size()),
+      timetable_(*space.topology, reading, space.concurrency),
       trees_(space.demand.num_chunks()),
       ends_us_(trees_.size(), 0),
       load_us_(space.topology->num_links(), 0),
@@ -32,8 +34,18 @@ Forest::Forest(const TransferPlan& plan, const PlanSpace& space)
       hop_price_(space.hops.size(), 0),
       bringer_(space.into.size(), kNobody),
       options_(space.into.size()) {
-  for (std::size_t h = 0; h < space.hops.size(); ++h)
-    out_of_[space.hops[h].src.index()].push_back(static_cast<int>(h));
+  for (std::size_t h = 0; h < space.hops.size(); ++h) {
+    out_of_[from(space.hops[h]).index()].push_back(static_cast<int>(h));
+    into_[to(space.hops[h]).index()].push_back(static_cast<int>(h));
+  }
+}
+
+Forest::Forest(const TransferPlan& plan, const PlanSpace& space) : Forest(space, Reading::forwards) {
+  std::vector<Tree> trees = trees_of(plan, space);
+  for (std::size_t c = 0; c < trees.size(); ++c) put_back(c, std::move(trees[c]));
+}
+
+std::vector<Forest::Tree> Forest::trees_of(const TransferPlan& plan, const PlanSpace& space) {
   const CopyTrees copies(plan, space);
   std::vector<std::size_t> first_link(plan.transfers.size(), 0);
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
@@ -43,16 +55,23 @@ Forest::Forest(const TransferPlan& plan, const PlanSpace& space)
       first_link[index(member.transfer)] = member.first_link;
     });
   }
+  std::vector<Tree> trees(space.demand.num_chunks());
   std::vector<int> position(plan.transfers.size());
   for (std::size_t i = 0; i < plan.transfers.size(); ++i) {
     const PlannedTransfer& t = plan.transfers[i];
-    Tree& tree = trees_[t.chunk.index()];
+    Tree& tree = trees[t.chunk.index()];
     position[i] = static_cast<int>(tree.size());
     tree.push_back({t.hop, t.cause < 0 ? kOrigin : position[index(t.cause)],
                     t.copy_of < 0 ? -1 : position[index(t.copy_of)], first_link[i], t.start_us,
                     space.arrival_us(t)});
   }
-  for (std::size_t c = 0; c < trees_.size(); ++c) put_back(c, std::exchange(trees_[c], {}));
+  return trees;
+}
+
+void Forest::share_links_with(Forest& other, double horizon_us) {
+  other_ = &other;
+  other.other_ = this;
+  horizon_us_ = other.horizon_us_ = horizon_us;
 }
 
 double Forest::latest_us() const {
@@ -62,11 +81,15 @@ double Forest::latest_us() const {
 void Forest::reserve(std::size_t chunk, const Branch& branch, double sign) {
   const Hop& hop = hop_of(branch);
   const double bytes = space_.demand.bytes(ChunkId{chunk});
-  if (sign > 0) {
-    timetable_.reserve(hop, bytes, branch.start_us, branch.first_link);
-  } else {
-    timetable_.release(hop, bytes, branch.start_us, branch.first_link);
-  }
+  const auto note = [&](InsertionTimetable& timetable, double start_us) {
+    if (sign > 0) {
+      timetable.reserve(hop, bytes, start_us, branch.first_link);
+    } else {
+      timetable.release(hop, bytes, start_us, branch.first_link);
+    }
+  };
+  note(timetable_, branch.start_us);
+  if (other_ != nullptr) note(other_->timetable_, horizon_us_ - branch.arrival_us);
   for (std::size_t i = branch.first_link; i < hop.links.size(); ++i)
     load_us_[hop.links[i].link.index()] += sign * hop.links[i].load_us(bytes);
 }
@@ -113,13 +136,14 @@ double Forest::price_of(std::size_t chunk) const {
 
 void Forest::offer_hop(int h, double held_from_us) {
   const Hop& hop = space_.hops[index(h)];
-  Option& option = options_[hop.dst.index()];
+  Option& option = options_[to(hop).index()];
   const double later_us = hop.duration_us(bytes_) + dearness_ * hop_price_[index(h)];
   if (held_from_us + later_us >= option.cost_us) return;
   const double until = option.cost_us - later_us;
   const double start = timetable_.earliest_start(hop, bytes_, held_from_us, 0, until + time_slack_us(until));
   if (start + later_us >= option.cost_us) return;
-  option = {start + later_us, {h, bringer_[hop.src.index()], -1, 0, start, start + hop.duration_us(bytes_)}};
+  option = {start + later_us,
+            {h, bringer_[from(hop).index()], -1, 0, start, start + hop.duration_us(bytes_)}};
 }
 
 /// Over hop `h`, what switches copy of a branch.
@@ -145,46 +169,50 @@ bool Forest::enters_anew(const Hop& hop, std::size_t first_link, int original) c
   });
 }
 
-void Forest::grow_from_gpu(GpuId from, double held_from_us) {
-  for (const int h : out_of_[from.index()]) {
-    if (bringer_[space_.hops[index(h)].dst.index()] == kNobody) offer_hop(h, held_from_us);
+void Forest::grow_from_gpu(GpuId gpu, double held_from_us) {
+  for (const int h : out_of_[gpu.index()]) {
+    if (bringer_[to(space_.hops[index(h)]).index()] == kNobody) offer_hop(h, held_from_us);
   }
 }
 
 void Forest::grow_from_branch(int position) {
   const Hop& hop = hop_of(growing_[index(position)]);
-  if (!space_.may_copy() || hop.links.size() < 2) return;
+  if (!may_copy() || hop.links.size() < 2) return;
   for (const int h : out_of_[hop.src.index()]) {
     if (bringer_[space_.hops[index(h)].dst.index()] == kNobody) offer_copy(h, position);
   }
 }
 
 /// The links of its best option are taken by now, or the tree has come to where they lead.
-void Forest::look_again(GpuId to) {
-  options_[to.index()].cost_us = kInfinity;
-  for (const int h : space_.into[to.index()]) {
-    const int bringer = bringer_[space_.hops[index(h)].src.index()];
+void Forest::look_again(GpuId gpu) {
+  options_[gpu.index()].cost_us = kInfinity;
+  for (const int h : into_[gpu.index()]) {
+    const int bringer = bringer_[from(space_.hops[index(h)]).index()];
     if (bringer != kNobody) offer_hop(h, bringer < 0 ? ready_us_ : growing_[index(bringer)].arrival_us);
   }
-  if (!space_.may_copy()) return;
+  if (!may_copy()) return;
   for (std::size_t i = 0; i < growing_.size(); ++i) {
     const Hop& hop = hop_of(growing_[i]);
     if (hop.links.size() < 2) continue;
-    for (const int h : space_.hops_between(hop.src, to)) offer_copy(h, static_cast<int>(i));
+    for (const int h : space_.hops_between(hop.src, gpu)) offer_copy(h, static_cast<int>(i));
   }
 }
 
 void Forest::grow(std::size_t chunk, double dearness) {
   const ChunkId c{chunk};
-  bytes_ = space_.demand.bytes(c);
-  ready_us_ = space_.demand.ready_us(c);
+  grow(chunk, {space_.demand.origin(c), space_.demand.ready_us(c)}, dearness);
+}
+
+void Forest::grow(std::size_t chunk, const Root& root, double dearness) {
+  bytes_ = space_.demand.bytes(ChunkId{chunk});
+  ready_us_ = root.ready_us;
   dearness_ = dearness;
   price_hops(bytes_);
   growing_.clear();
   std::ranges::fill(bringer_, kNobody);
   for (Option& option : options_) option.cost_us = kInfinity;
-  bringer_[space_.demand.origin(c).index()] = kOrigin;
-  grow_from_gpu(space_.demand.origin(c), ready_us_);
+  bringer_[root.gpu.index()] = kOrigin;
+  grow_from_gpu(root.gpu, ready_us_);
   for (std::size_t left = bringer_.size() - 1; left > 0;) {
     std::size_t to = bringer_.size();
     for (std::size_t g = 0; g < bringer_.size(); ++g) {

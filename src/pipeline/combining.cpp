@@ -11,6 +11,7 @@
 
 #include "grouping.hpp"
 #include "reordered_sums.hpp"
+#include "replanted_sums.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
@@ -94,6 +95,8 @@ class AllReduction {
                       "--chunks has to be a multiple of their number); use --engine auto",
                       problem_.options.engine));
     }
+    if (problem_.options.engine == "auto" && !is_within(kNearEnough))
+      replant_sums(problem_, found_.best, rule_, context_);
     if (first_fault_) found_.best.found.remarks.push_back(left_out(*first_fault_));
     return std::move(found_);
   }
@@ -291,6 +294,7 @@ Problem transposed(const Problem& problem) {
                  problem.options,
                  problem.start ? std::make_shared<const ProvenSchedule>(transposed(*problem.start)) : nullptr,
                  problem.sketch};
+  turned.list_share = problem.list_share;
   turned.backwards = !problem.backwards;
   return turned;
 }

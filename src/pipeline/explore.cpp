@@ -74,7 +74,8 @@ class Explorer {
         context_(context),
         deals_(deals),
         to_beat_(to_beat),
-        budget_(kWorkBudget * (replanting_follows(problem) ? kShareBeforeReplanting : 1)) {}
+        budget_(problem.list_share * kWorkBudget *
+                (replanting_follows(problem) ? kShareBeforeReplanting : 1)) {}
 
   Exploration run();
 

@@ -42,14 +42,13 @@ int most_chunks(const Problem& problem) {
   return halves->parts * most_chunks_of_improvement(halves->spreading, problem.options);
 }
 
-/// Collective.
-bool has_time(const Problem& problem, std::size_t sends, const RunContext& context) {
+}  // namespace
+
+bool has_time_for_sums(const Problem& problem, std::size_t sends, const RunContext& context) {
   const std::optional<double>& limit_s = problem.options.time_limit_s;
   if (limit_s && context.seconds() + kSecondsPerSend * static_cast<double>(sends) > *limit_s) return false;
   return !context.interrupted();
 }
-
-}  // namespace
 
 void reorder_sums(const Problem& problem, Incumbent& best, const RunContext& context) {
   std::vector<Send> sends = best.found.schedule->sends;
@@ -57,7 +56,7 @@ void reorder_sums(const Problem& problem, Incumbent& best, const RunContext& con
   number_transfers(*problem.topology, problem.demand.with_chunks(best.chunks), sends);
   const int most = most_chunks(problem);
   bool in_vain = false;
-  for (int chunks = best.chunks; has_time(problem, sends.size(), context); chunks *= 2) {
+  for (int chunks = best.chunks; has_time_for_sums(problem, sends.size(), context); chunks *= 2) {
     std::optional<Schedule> ordered = in_order(problem, sends, chunks);
     if (!ordered) return;
     const double worth = chunks > best.chunks ? 1 - kWorthHalves : 1;

@@ -31,6 +31,8 @@ constexpr int kMostSlices = 64;
 /// What is left of local search: in an order of their own parts overlap, and none has to end early as a
 /// whole.
 constexpr double kShareOfImprovement = 0.4;
+/// Of list scheduling, where parts overlap.
+constexpr double kShareOfListing = 0.5;
 /// Of the more chunks that one of the parts has, how many times as many both may have together, unless these
 /// are many transfers.
 constexpr int kMostTimesAsMany = 4;
@@ -43,6 +45,7 @@ constexpr int kLeastChunksOfHalves = 8;
 std::optional<Problem> half(const Problem& problem, const Demand& demand, int parts, double share,
                             const RunContext& context) {
   Problem half{problem.topology, demand, problem.options, nullptr, problem.sketch};
+  half.list_share = problem.list_share;
   SolveOptions& options = half.options;
   if (options.chunks % parts != 0) return std::nullopt;
   options.chunks /= parts;
@@ -179,6 +182,7 @@ std::optional<Incumbent> solve_in_halves(const Problem& problem, bool overlap, c
   Problem few = problem;
   if (overlap) {
     few.options.improve_work *= kShareOfImprovement;
+    few.list_share = kShareOfListing;
     limit_chunks(*halves, few.options);
   }
   return solve_in_parts(

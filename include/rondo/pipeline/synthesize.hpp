@@ -41,6 +41,8 @@ struct Problem {
   /// One that holds here and took no work, as from a certificate of another size or fabric: others are
   /// derived only where it does not prove what becomes of `start` near enough. Null: none.
   std::shared_ptr<const LowerBound> known_bound = nullptr;
+  /// Of the work of list scheduling, what it is worth: less where its schedules become part of others.
+  double list_share = 1;
   /// Whether it is a transposed problem, whose schedule is turned round in the end.
   bool backwards = false;
 
