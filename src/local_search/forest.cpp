@@ -24,8 +24,7 @@ bool Forest::applies(const PlanSpace& space) {
 Forest::Forest(const PlanSpace& space, Reading reading)
     : space_(space),
       reading_(reading),
-      out_of_(space.into.size()),
-      into_(space.into.size()),
+      leaving_(space.into.size()),
       timetable_(*space.topology, reading, space.concurrency),
       trees_(space.demand.num_chunks()),
       ends_us_(trees_.size(), 0),
@@ -34,10 +33,8 @@ Forest::Forest(const PlanSpace& space, Reading reading)
       hop_price_(space.hops.size(), 0),
       bringer_(space.into.size(), kNobody),
       options_(space.into.size()) {
-  for (std::size_t h = 0; h < space.hops.size(); ++h) {
-    out_of_[from(space.hops[h]).index()].push_back(static_cast<int>(h));
-    into_[to(space.hops[h]).index()].push_back(static_cast<int>(h));
-  }
+  for (std::size_t h = 0; h < space.hops.size(); ++h)
+    leaving_[space.hops[h].src.index()].push_back(static_cast<int>(h));
 }
 
 Forest::Forest(const TransferPlan& plan, const PlanSpace& space) : Forest(space, Reading::forwards) {
@@ -170,7 +167,7 @@ bool Forest::enters_anew(const Hop& hop, std::size_t first_link, int original) c
 }
 
 void Forest::grow_from_gpu(GpuId gpu, double held_from_us) {
-  for (const int h : out_of_[gpu.index()]) {
+  for (const int h : out_of(gpu)) {
     if (bringer_[to(space_.hops[index(h)]).index()] == kNobody) offer_hop(h, held_from_us);
   }
 }
@@ -178,7 +175,7 @@ void Forest::grow_from_gpu(GpuId gpu, double held_from_us) {
 void Forest::grow_from_branch(int position) {
   const Hop& hop = hop_of(growing_[index(position)]);
   if (!may_copy() || hop.links.size() < 2) return;
-  for (const int h : out_of_[hop.src.index()]) {
+  for (const int h : out_of(hop.src)) {
     if (bringer_[space_.hops[index(h)].dst.index()] == kNobody) offer_copy(h, position);
   }
 }
@@ -186,7 +183,7 @@ void Forest::grow_from_branch(int position) {
 /// The links of its best option are taken by now, or the tree has come to where they lead.
 void Forest::look_again(GpuId gpu) {
   options_[gpu.index()].cost_us = kInfinity;
-  for (const int h : into_[gpu.index()]) {
+  for (const int h : into(gpu)) {
     const int bringer = bringer_[from(space_.hops[index(h)]).index()];
     if (bringer != kNobody) offer_hop(h, bringer < 0 ? ready_us_ : growing_[index(bringer)].arrival_us);
   }
@@ -238,11 +235,11 @@ void Forest::grow(std::size_t chunk, const Root& root, double dearness) {
   for (const Branch& branch : growing_) ends_us_[chunk] = std::max(ends_us_[chunk], branch.arrival_us);
 }
 
-TransferPlan Forest::plan() const {
+TransferPlan Forest::plan_of(const std::vector<Tree>& trees) {
   TransferPlan plan;
   std::vector<int> position;
-  for (std::size_t c = 0; c < trees_.size(); ++c) {
-    const Tree& tree = trees_[c];
+  for (std::size_t c = 0; c < trees.size(); ++c) {
+    const Tree& tree = trees[c];
     position.assign(tree.size(), -1);
     const auto add = [&](std::size_t i) {
       const Branch& b = tree[i];

@@ -37,8 +37,9 @@ class Forest {
   static bool applies(const PlanSpace& space);
   /// The trees of a plan; `space` must outlive it.
   Forest(const TransferPlan& plan, const PlanSpace& space);
-  /// By chunk.
+  /// By chunk, and back: in the order of chunks, each transfer at its start; the quality is not known.
   static std::vector<Tree> trees_of(const TransferPlan& plan, const PlanSpace& space);
+  static TransferPlan plan_of(const std::vector<Tree>& trees);
   /// Without trees.
   Forest(const PlanSpace& space, Reading reading);
   Forest(const Forest&) = delete;
@@ -71,8 +72,7 @@ class Forest {
   /// What the branches of the tree, all links together, cost.
   double price_of(std::size_t chunk) const;
 
-  /// In the order of chunks, each transfer at its start; its quality is not known.
-  TransferPlan plan() const;
+  TransferPlan plan() const { return plan_of(trees_); }
 
  private:
   static constexpr int kNobody = -2;
@@ -86,6 +86,13 @@ class Forest {
   /// Where a tree comes from over the hop, and where to.
   GpuId from(const Hop& hop) const { return reading_ == Reading::forwards ? hop.src : hop.dst; }
   GpuId to(const Hop& hop) const { return reading_ == Reading::forwards ? hop.dst : hop.src; }
+  /// Hops from there on, and to there.
+  const std::vector<int>& out_of(GpuId gpu) const {
+    return (reading_ == Reading::forwards ? leaving_ : space_.into)[gpu.index()];
+  }
+  const std::vector<int>& into(GpuId gpu) const {
+    return (reading_ == Reading::forwards ? space_.into : leaving_)[gpu.index()];
+  }
   bool may_copy() const { return space_.may_copy() && reading_ == Reading::forwards; }
   void reserve(std::size_t chunk, const Branch& branch, double sign);
   void grow_from_gpu(GpuId gpu, double held_from_us);
@@ -101,8 +108,7 @@ class Forest {
   Reading reading_;
   Forest* other_ = nullptr;  ///< whose links are the same
   double horizon_us_ = 0;
-  std::vector<std::vector<int>> out_of_;  ///< hops, per GPU
-  std::vector<std::vector<int>> into_;    ///< the same
+  std::vector<std::vector<int>> leaving_;  ///< hops, per source
   InsertionTimetable timetable_;
   std::vector<Tree> trees_;
   std::vector<double> ends_us_;

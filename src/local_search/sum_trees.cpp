@@ -151,12 +151,12 @@ Schedule schedule_of(const SumTrees& trees, const SumSpace& space) {
   const Topology& topology = *space.spread.topology;
   const Demand& demand = space.spread.demand;
   std::vector<GpuId> roots;
-  Forest spread(space.spread, Forest::Reading::forwards);
-  for (std::size_t c = 0; c < trees.of_chunk.size(); ++c) {
-    roots.push_back(trees.of_chunk[c].root.gpu);
-    spread.put_back(c, trees.of_chunk[c].spread);
+  std::vector<Forest::Tree> spread;
+  for (const SumTrees::Tree& tree : trees.of_chunk) {
+    roots.push_back(tree.root.gpu);
+    spread.push_back(tree.spread);
   }
-  Schedule schedule = schedule_of(spread.plan(), space.spread);
+  Schedule schedule = schedule_of(Forest::plan_of(spread), space.spread);
   number_transfers(topology, spreading_from(roots, demand), schedule.sends);
   std::int32_t number = next_transfer_number(schedule.sends);
   for (std::size_t c = 0; c < trees.of_chunk.size(); ++c) {

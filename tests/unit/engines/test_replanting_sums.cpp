@@ -4,8 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include "by_hand.hpp"
 #include "forest.hpp"
-#include "rondo/core/replay.hpp"
 #include "rondo/local_search/replanting_sums.hpp"
 #include "rondo/parallel/communicator.hpp"
 #include "sum_forest.hpp"
@@ -30,12 +30,6 @@ Schedule both_at_gpu_0() {
   return {{sent(0, 1, 0, SendOp::reduce), sent(1, 1, 1, SendOp::reduce), sent(0, 0, 2, SendOp::copy),
            sent(1, 0, 3, SendOp::copy)},
           5};
-}
-
-double replayed_us(const Topology& topology, const Demand& demand, const Schedule& schedule) {
-  const ReplayResult replayed = replay(topology, demand, schedule.sends);
-  EXPECT_TRUE(replayed.valid()) << *replayed.violation;
-  return replayed.finish_us;
 }
 
 /// Three GPUs and a switch, 1 GB/s and 0.5 us a link: parts of 4e3 bytes enter the link to GPU 0 one after
@@ -77,7 +71,7 @@ TEST(SumTrees, AreThoseOfASchedule) {
   const auto topology = pair_of_gpus();
   const Demand demand = make_demand(Collective::allreduce, 2e3, 2, 2);
   const Schedule schedule = both_at_gpu_0();
-  ASSERT_DOUBLE_EQ(replayed_us(*topology, demand, schedule), 5);
+  ASSERT_DOUBLE_EQ(finish_of(*topology, demand, schedule), 5);
   const std::optional<SumPlan> plan = sum_plan_of(schedule, *topology, demand, kAnyConcurrency);
   ASSERT_TRUE(plan.has_value());
   const SumTrees::Tree& second = plan->trees.of_chunk[1];
@@ -88,7 +82,7 @@ TEST(SumTrees, AreThoseOfASchedule) {
   EXPECT_DOUBLE_EQ(second.sums.front().arrival_us, plan->space.horizon_us - 1);
   const Schedule again = schedule_of(plan->trees, plan->space);
   EXPECT_EQ(again.sends.size(), 4U);
-  EXPECT_DOUBLE_EQ(replayed_us(*topology, demand, again), 5);
+  EXPECT_DOUBLE_EQ(finish_of(*topology, demand, again), 5);
 }
 
 /// Each GPU adds the other's part to its own: the sum is at both, and spreads from nowhere.
@@ -96,7 +90,7 @@ TEST(SumTrees, AreNotThereWhereGpusExchange) {
   const auto topology = pair_of_gpus();
   const Demand demand = make_demand(Collective::allreduce, 1e3, 2, 1);
   const Schedule exchange{{sent(0, 0, 0, SendOp::reduce), sent(0, 1, 0, SendOp::reduce)}, 2};
-  ASSERT_DOUBLE_EQ(replayed_us(*topology, demand, exchange), 2);
+  ASSERT_DOUBLE_EQ(finish_of(*topology, demand, exchange), 2);
   EXPECT_FALSE(sum_plan_of(exchange, *topology, demand, kAnyConcurrency).has_value());
 }
 
@@ -107,13 +101,13 @@ TEST(SumTrees, AreJustified) {
   const Schedule late{{sent(0, 1, 1, SendOp::reduce), sent(0, 0, 3, SendOp::copy),
                        sent(1, 1, 3, SendOp::reduce), sent(1, 0, 6, SendOp::copy)},
                       8};
-  ASSERT_DOUBLE_EQ(replayed_us(*topology, demand, late), 8);
+  ASSERT_DOUBLE_EQ(finish_of(*topology, demand, late), 8);
   const std::optional<SumPlan> plan = sum_plan_of(late, *topology, demand, kAnyConcurrency);
   ASSERT_TRUE(plan.has_value());
   const SumTrees early = justified(plan->trees, plan->space);
   EXPECT_DOUBLE_EQ(early.finish_us(), 5);
   EXPECT_DOUBLE_EQ(early.of_chunk[0].begins_us, 0);
-  EXPECT_DOUBLE_EQ(replayed_us(*topology, demand, schedule_of(early, plan->space)), 5);
+  EXPECT_DOUBLE_EQ(finish_of(*topology, demand, schedule_of(early, plan->space)), 5);
 }
 
 TEST(SumForest, TakesOutAndPutsBack) {
@@ -153,7 +147,7 @@ TEST(SumReplanting, LetsPartsMeetElsewhere) {
   const auto alone = make_local_communicator();
   const std::optional<Schedule> better = replanted_sums(task, *alone);
   ASSERT_TRUE(better.has_value());
-  EXPECT_DOUBLE_EQ(replayed_us(*topology, demand, *better), 4);
+  EXPECT_DOUBLE_EQ(finish_of(*topology, demand, *better), 4);
   task.work_limit = 0;
   EXPECT_FALSE(replanted_sums(task, *alone).has_value());
 }
