@@ -161,37 +161,56 @@ JointCutsCertificate read_joint_cuts(const Hdf5GroupReader& group) {
   return joint;
 }
 
+MessagePricesCertificate read_message_prices(const Hdf5GroupReader& group) {
+  const bool backwards = group.has_attribute("source");
+  const char* gpu = backwards ? "source" : "destination";
+  group.check_members({"kind", gpu, "from_us", "until_us", "place", "price", "parts"});
+  MessagePricesCertificate messages{.prices = read_prices(group), .backwards = backwards};
+  const std::int64_t parts = group.integer("parts");
+  if (parts < 1 || parts > std::numeric_limits<int>::max())
+    group.refuse("parts", fmt::format("{}; a period has 1 or more", parts));
+  messages.parts = static_cast<int>(parts);
+  if (group.integer(gpu) != -1) messages.gpu = to_id<GpuId>(group, gpu, group.integer(gpu));
+  return messages;
+}
+
 }  // namespace
 
 void write_certificate(const Hdf5GroupWriter& group, const Certificate& certificate) {
   group.put("kind", certificate_kind(certificate));
-  std::visit(Overloaded{[&](const LatencyCertificate& latency) {
-                          group.put("source", std::int64_t{latency.source.value});
-                          group.put("destination", std::int64_t{latency.destination.value});
-                        },
-                        [&](const CutCertificate& cut) {
-                          std::vector<std::int64_t> nodes;
-                          for (const NodeId n : cut.nodes) nodes.push_back(n.value);
-                          group.put_array("nodes", nodes, H5T_STD_I32LE);
-                          group.put("bytes", cut.bytes);
-                        },
-                        [&](const MetricCertificate& metric) { write_metric(group, metric); },
-                        [&](const PartitionCertificate& partition) {
-                          group.put_array(
-                              "part", std::vector<std::int64_t>(partition.part.begin(), partition.part.end()),
-                              H5T_STD_I32LE);
-                          group.put("side", std::string(partition.enter ? "enter" : "leave"));
-                        },
-                        [&](const TimeCutCertificate& cut) {
-                          group.put(cut.backwards ? "source" : "destination", std::int64_t{cut.gpu.value});
-                          group.put_array("alpha_us", cut.alpha_us, "us");
-                          if (!cut.sources.empty())
-                            group.put_array("sources", numbers_of(cut.sources), H5T_STD_I32LE);
-                        },
-                        [&](const PricesCertificate& prices) { write_prices(group, prices); },
-                        [&](const KnowledgeCertificate& knowledge) { write_knowledge(group, knowledge); },
-                        [&](const JointCutsCertificate& joint) { write_joint_cuts(group, joint); }},
-             certificate);
+  std::visit(
+      Overloaded{[&](const LatencyCertificate& latency) {
+                   group.put("source", std::int64_t{latency.source.value});
+                   group.put("destination", std::int64_t{latency.destination.value});
+                 },
+                 [&](const CutCertificate& cut) {
+                   std::vector<std::int64_t> nodes;
+                   for (const NodeId n : cut.nodes) nodes.push_back(n.value);
+                   group.put_array("nodes", nodes, H5T_STD_I32LE);
+                   group.put("bytes", cut.bytes);
+                 },
+                 [&](const MetricCertificate& metric) { write_metric(group, metric); },
+                 [&](const PartitionCertificate& partition) {
+                   group.put_array("part",
+                                   std::vector<std::int64_t>(partition.part.begin(), partition.part.end()),
+                                   H5T_STD_I32LE);
+                   group.put("side", std::string(partition.enter ? "enter" : "leave"));
+                 },
+                 [&](const TimeCutCertificate& cut) {
+                   group.put(cut.backwards ? "source" : "destination", std::int64_t{cut.gpu.value});
+                   group.put_array("alpha_us", cut.alpha_us, "us");
+                   if (!cut.sources.empty())
+                     group.put_array("sources", numbers_of(cut.sources), H5T_STD_I32LE);
+                 },
+                 [&](const PricesCertificate& prices) { write_prices(group, prices); },
+                 [&](const KnowledgeCertificate& knowledge) { write_knowledge(group, knowledge); },
+                 [&](const JointCutsCertificate& joint) { write_joint_cuts(group, joint); },
+                 [&](const MessagePricesCertificate& messages) {
+                   group.put(messages.backwards ? "source" : "destination", std::int64_t{messages.gpu.value});
+                   group.put("parts", std::int64_t{messages.parts});
+                   write_prices(group, messages.prices);
+                 }},
+      certificate);
 }
 
 Certificate read_certificate(const Hdf5GroupReader& group) {
@@ -226,11 +245,11 @@ Certificate read_certificate(const Hdf5GroupReader& group) {
   }
   if (kind == "knowledge") return read_knowledge(group);
   if (kind == "joint_cuts") return read_joint_cuts(group);
-  group.refuse(
-      "kind",
-      fmt::format("'{}'; it has to be latency, cut, metric, partition, time_cut, prices, knowledge or "
-                  "joint_cuts",
-                  kind));
+  if (kind == "message_prices") return read_message_prices(group);
+  group.refuse("kind",
+               fmt::format("'{}'; it has to be latency, cut, metric, partition, time_cut, prices, knowledge, "
+                           "joint_cuts or message_prices",
+                           kind));
 }
 
 /// As write_ragged() does, but some values at a time.

@@ -153,6 +153,23 @@ JointCutsCertificate read_joint_cuts(const JsonObject& object) {
   return joint;
 }
 
+MessagePricesCertificate read_message_prices(const JsonObject& object) {
+  const bool backwards = object.has("source");
+  const char* gpu = backwards ? "source" : "destination";
+  object.check_keys({"kind", gpu, "from_us", "until_us", "place", "price", "parts"});
+  return {.prices = read_prices(object),
+          .parts = static_cast<int>(object.integer("parts")),
+          .gpu = GpuId(static_cast<std::int32_t>(object.integer(gpu, {.least = -1}))),
+          .backwards = backwards};
+}
+
+Json message_prices_to_json(const MessagePricesCertificate& messages) {
+  Json json = prices_to_json("message_prices", messages.prices);
+  json["parts"] = messages.parts;
+  json[messages.backwards ? "source" : "destination"] = messages.gpu.value;
+  return json;
+}
+
 Json joint_cuts_to_json(const JointCutsCertificate& joint) {
   Json json = prices_to_json("joint_cuts", joint.prices);
   json["cuts"] = Json::array();
@@ -196,10 +213,11 @@ Certificate read_certificate(const JsonObject& object) {
   }
   if (kind == "knowledge") return read_knowledge(object);
   if (kind == "joint_cuts") return read_joint_cuts(object);
-  object.refuse(fmt::format(
-      "kind is '{}'; it has to be latency, cut, metric, partition, time_cut, prices, knowledge or "
-      "joint_cuts",
-      kind));
+  if (kind == "message_prices") return read_message_prices(object);
+  object.refuse(
+      fmt::format("kind is '{}'; it has to be latency, cut, metric, partition, time_cut, prices, knowledge, "
+                  "joint_cuts or message_prices",
+                  kind));
 }
 
 Json certificate_to_json(const Certificate& certificate) {
@@ -223,7 +241,8 @@ Json certificate_to_json(const Certificate& certificate) {
                  [](const TimeCutCertificate& cut) { return time_cut_to_json(cut); },
                  [](const PricesCertificate& prices) { return prices_to_json("prices", prices); },
                  [](const KnowledgeCertificate& knowledge) { return knowledge_to_json(knowledge); },
-                 [](const JointCutsCertificate& joint) { return joint_cuts_to_json(joint); }},
+                 [](const JointCutsCertificate& joint) { return joint_cuts_to_json(joint); },
+                 [](const MessagePricesCertificate& messages) { return message_prices_to_json(messages); }},
       certificate);
 }
 

@@ -22,7 +22,8 @@ bool is_news(const Certificate& certificate) {
          std::holds_alternative<TimeCutCertificate>(certificate) ||
          std::holds_alternative<PricesCertificate>(certificate) ||
          std::holds_alternative<KnowledgeCertificate>(certificate) ||
-         std::holds_alternative<JointCutsCertificate>(certificate);
+         std::holds_alternative<JointCutsCertificate>(certificate) ||
+         std::holds_alternative<MessagePricesCertificate>(certificate);
 }
 
 }  // namespace

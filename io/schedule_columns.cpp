@@ -120,6 +120,8 @@ void check_lower_bound(const LowerBound& bound) {
       check_finite("lower_bound.certificate.cuts.alpha_us", cut.alpha_us);
     }
   }
+  if (const auto* messages = std::get_if<MessagePricesCertificate>(&bound.certificate))
+    check_prices(messages->prices);
   if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&bound.certificate)) {
     check_finite("lower_bound.certificate.times_us", knowledge->times_us);
   }

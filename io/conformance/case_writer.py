@@ -87,7 +87,7 @@ def schedule(fabric, chunks, sends, finish, collective="custom", size=None, boun
     if any("rate" in s for s in sends):
         rows["rate_GBps"] = [s.get("rate") for s in sends]
     new = (any("reduce" in n or (n["kind"] == "gpu" and "buffer_bytes" in n) for n in fabric.nodes) or any({"message_us", "bandwidth_steps"} & l.keys() for l in fabric.links)
-           or shape or (bound and (bound[1].get("kind") in ("partition", "time_cut", "prices", "knowledge", "joint_cuts") or "from_us" in bound[1]))
+           or shape or (bound and (bound[1].get("kind") in ("partition", "time_cut", "prices", "knowledge", "joint_cuts", "message_prices") or "from_us" in bound[1]))
            or (columns.keys() | rows.keys()) & {"sources", "reduce", "sources_ready_us", "held", "transfer", "rate_GBps", "tenant",
                                                 "priority"})
     version = version or (2 if new else 1)

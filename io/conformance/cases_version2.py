@@ -1,5 +1,5 @@
 """The cases of version 2: transfers, rates, message costs, bandwidth steps, combining, and their certificates."""
-from case_writer import US, Fabric, changed, chunk, full, line, schedule, send, total
+from case_writer import ABSENT, US, Fabric, changed, chunk, full, line, schedule, send, total
 
 
 def star(**keys):
@@ -575,6 +575,171 @@ def joint_cuts(cases):
         (star(reduce=True), [total([0, 1, 2], [0])], added, 24.0), 12.99, place=(3, 9), key="source"))
 
 
+def priced_messages(asked, until, us=None, place=(0,), price=None, begins=(0.0,), parts=1, **gpu):
+    """Prices of 1, if they are not told, of messages for GPU 1, if no other is."""
+    return schedule(*asked, bound=(us or until, {
+        "kind": "message_prices", "from_us": list(begins), "until_us": until, "place": list(place), "price": price or [1.0] * len(place),
+        "parts": parts, **(gpu or {"destination": 1})}))
+
+
+def costly(gpus, *ends, **keys):
+    """Links of 1 GB/s where a message costs 1 us; node `gpus`, if one leads there, is a switch with these keys."""
+    fabric = Fabric(gpus)
+    if any(gpus in pair for pair in ends):
+        fabric.switch(**keys)
+    for pair in ends:
+        fabric.link(*pair, 1.0, 0.0, message_us=1.0)
+    return fabric
+
+
+def switched_pair():
+    """GPU 0 -> switch 2 -> GPU 1: first 1 us and a message cost of 1 us, then 2 us and one of 0.5 us."""
+    fabric = Fabric(2)
+    fabric.switch()
+    fabric.link(0, 2, 1.0, 1.0, message_us=1.0)
+    fabric.link(2, 1, 1.0, 2.0, message_us=0.5)
+    return fabric
+
+
+def message_prices(cases):
+    """A message costs 1 us, 10 us of data are sent at 1 GB/s. A price of 1 all the time earns T; the cheapest message is the longest
+    one, which keeps the link for T us and has T - 1 of them for bytes: 10 T / (T - 1) are paid, so that T < 11."""
+    one = (costly(2, (0, 1)), [chunk(0, [1])], [send(0, 0, 0, 11)], 11.0)
+    cases.valid("certificate-message-prices", priced_messages(one, 10.99))
+    cases.valid("certificate-message-prices-weaker", priced_messages(one, 9.0, place=[0, 1], begins=[0.0, 4.0]))
+    cases.invalid("certificate-message-prices-too-late", "certificate", priced_messages(one, 11.0))
+    cases.invalid("certificate-message-prices-overstated", "certificate", priced_messages(one, 10.9, us=10.99))
+    # While the message cost passes the link may be free: T - 1 against 10 (T - 1) / (T - 1). A message that ends with it has no bytes,
+    # but would count as one that has.
+    cases.valid("certificate-message-prices-of-a-free-cost", priced_messages(one, 10.99, place=[1], begins=[0.0, 0.999]))
+    cases.invalid("certificate-message-prices-of-a-free-cost-and-no-more", "certificate", priced_messages(
+        one, 10.99, place=[1], begins=[0.0, 1.0]))
+    cases.invalid("certificate-message-prices-of-a-longer-free-period", "certificate", priced_messages(
+        one, 10.99, place=[1], begins=[0.0, 1.5]))
+    for name, rule, parts in (("of-no-parts", "certificate", 0), ("of-too-many-parts", "certificate", 1025), ("of-half-a-part", "format", 1.5)):
+        cases.invalid(f"certificate-message-prices-{name}", rule, priced_messages(one, 10.99, parts=parts))
+    good = priced_messages(one, 10.99)
+    certificate = ["lower_bound", "certificate"]
+    cases.invalid("certificate-message-prices-without-parts", "format", changed(good, [*certificate, "parts"], ABSENT))
+    cases.invalid("certificate-message-prices-with-more", "format", changed(good, [*certificate, "bytes"], 1.0))
+    cases.invalid("certificate-message-prices-of-two-gpus", "format", changed(good, [*certificate, "source"], 0))
+    cases.invalid("certificate-message-prices-of-no-gpu", "format", priced_messages(one, 10.99, destination=2))
+    cases.invalid("certificate-message-prices-of-a-negative-gpu", "format", priced_messages(one, 10.99, destination=-2))
+    cases.invalid("certificate-message-prices-of-who-wants-nothing", "certificate", priced_messages(one, 10.99, destination=0))
+    stepped = changed(good, ["topology", "links", 0, "bandwidth_steps"], [{"from_us": 0.0, "GBps": 1.0}])
+    cases.invalid("certificate-message-prices-where-bandwidth-changes", "certificate", stepped)
+    # Data that comes at 5 us: T - 5 against 10 (T - 5) / (T - 6).
+    late = (costly(2, (0, 1)), [chunk(0, [1], ready=5.0)], [send(0, 0, 5, 11)], 16.0)
+    cases.valid("certificate-message-prices-of-late-data", priced_messages(late, 15.99, place=[1], begins=[0.0, 5.0]))
+    cases.invalid("certificate-message-prices-of-early-data", "certificate", priced_messages(
+        (late[0], [chunk(0, [1])], *late[2:]), 15.99, place=[1], begins=[0.0, 5.0]))
+    # Over GPU 1 to GPU 2: what is not there before T - 1 comes too late for another message. T - 1 against 10 (T - 1) / (T - 2).
+    sends = [send(0, 0, 0, 11), send(0, 1, 11, 11)]
+    relayed = (costly(3, (0, 1), (1, 2)), [chunk(0, [2])], sends, 22.0)
+    cases.valid("certificate-message-prices-of-a-relay", priced_messages(relayed, 11.99, begins=[0.0, 10.991], destination=2))
+    cases.invalid("certificate-message-prices-of-a-relay-too-late", "certificate", priced_messages(
+        relayed, 12.0, begins=[0.0, 11.0], destination=2))
+    cases.invalid("certificate-message-prices-of-a-relay-free-too-soon", "certificate", priced_messages(
+        relayed, 11.99, begins=[0.0, 10.5], destination=2))
+    # A switch that stores is a place, another one passes the message on as it comes.
+    stored = (costly(2, (0, 2), (2, 1), forwarding="store_and_forward"), [chunk(0, [1])], sends, 22.0)
+    cases.valid("certificate-message-prices-where-a-switch-stores", priced_messages(stored, 11.99, begins=[0.0, 10.991]))
+    through = [send(0, l, 11, 11, transfer=0) for l in (0, 1)]
+    cases.invalid("certificate-message-prices-where-no-switch-stores", "certificate", priced_messages(
+        (costly(2, (0, 2), (2, 1)), [chunk(0, [1])], through, 22.0), 11.99, begins=[0.0, 10.99]))
+    # Both links have prices. In one part a byte may go over both in T: 2 T against 20 T / (T - 1). Of two halves it has but one for one of
+    # them: 2 T against 10 T / (T - 1) + 10 (T / 2) / (T / 2 - 1), so that (T - 1) (T - 2) < 5 (2 T - 3).
+    most = (13 + 101 ** 0.5) / 2
+    cases.valid("certificate-message-prices-of-two-parts", priced_messages(relayed, most - 0.001, place=[0, 1], parts=2, destination=2))
+    cases.invalid("certificate-message-prices-of-two-parts-too-late", "certificate", priced_messages(
+        relayed, most + 0.001, place=[0, 1], parts=2, destination=2))
+    cases.invalid("certificate-message-prices-of-one-part", "certificate", priced_messages(
+        relayed, most - 0.001, place=[0, 1], destination=2))
+    # Over a switch, 1 us and 2 us: the second link is kept 1 us later than the first one, from 1 to T - 2 at most, and by 1 us the
+    # longer for the greater message cost: T - 3 against 10 (T - 3) / (T - 4).
+    switched = (switched_pair(), [chunk(0, [1])], [send(0, 0, 0, 11, transfer=0), send(0, 1, 1, 11, transfer=0)], 14.0)
+    cases.valid("certificate-message-prices-over-a-switch", priced_messages(switched, 13.99, place=[3], begins=[0.0, 1.0, 11.99]))
+    cases.invalid("certificate-message-prices-over-a-switch-too-late", "certificate", priced_messages(
+        switched, 14.0, place=[3], begins=[0.0, 1.0, 12.0]))
+    cases.invalid("certificate-message-prices-over-a-switch-too-soon", "certificate", priced_messages(
+        switched, 13.99, place=[1], begins=[0.0, 10.99, 11.99]))
+    # To two GPUs 5 us each over one link.
+    fork = costly(3, (0, 3), (3, 1), (3, 2))
+    in_turn = [send(c, l, 6 * c, 6, transfer=c) for c in (0, 1) for l in (0, 1 + c)]
+    pairs = (fork, [chunk(0, [1], 5.0), chunk(0, [2], 5.0)], in_turn, 12.0)
+    cases.valid("certificate-message-prices-of-pairs", priced_messages(pairs, 10.99, destination=-1))
+    cases.invalid("certificate-message-prices-of-one-of-two-pairs", "certificate", priced_messages(pairs, 10.99, destination=1))
+    copied = (fork, [chunk(0, [1, 2])], [send(0, l, 0, 11, transfer=0) for l in (0, 1, 2)], 11.0)
+    cases.valid("certificate-message-prices-of-multicast", priced_messages(copied, 10.99, destination=2))
+    cases.invalid("certificate-message-prices-of-all-of-multicast", "certificate", priced_messages(copied, 10.99, destination=-1))
+    # A sum counts once, with the source that is farthest: GPU 0 over GPU 1, or GPU 1 whose data comes late.
+    chained = (relayed[0], [total([0, 1, 2], [2])], [send(0, 0, 0, 11, 1), send(0, 1, 11, 11, 1)], 22.0)
+    cases.valid("certificate-message-prices-of-a-sum", priced_messages(chained, 11.99, begins=[0.0, 10.991], destination=2))
+    cases.invalid("certificate-message-prices-of-a-sum-too-late", "certificate", priced_messages(
+        chained, 12.0, begins=[0.0, 11.0], destination=2))
+    lately = (relayed[0], [total([0, 1, 2], [2], sources_ready=[0.0, 5.0, 0.0])], *chained[2:])
+    cases.valid("certificate-message-prices-of-a-late-sum", priced_messages(lately, 15.99, place=[3], begins=[0.0, 5.0], destination=2))
+    nothing_new = [{"chunk": 0, "gpu": 2, "sources": [2]}]
+    cases.invalid("certificate-message-prices-of-what-is-held", "certificate", schedule(
+        *chained, held=nothing_new, bound=(11.99, {"kind": "message_prices", "from_us": [0.0, 10.99], "until_us": 11.99, "place": [0],
+                                                   "price": [1.0], "parts": 1, "destination": 2})))
+    # Two links of 1 GB/s each, 1 GB/s together.
+    shared = costly(3, (0, 2), (1, 2))
+    shared.share(1.0, 0, 1)
+    gathered = (shared, [chunk(g, [2], 5.0) for g in (0, 1)], [send(g, g, 6 * g, 6) for g in (0, 1)], 12.0)
+    cases.valid("certificate-message-prices-of-a-group", priced_messages(gathered, 10.99, place=[2], destination=2))
+
+
+def message_prices_of_sources(cases):
+    """The same from the end on: what GPU 1 sends on T - 1 before the end or sooner is there too early to have come from GPU 0."""
+    sends = [send(0, 0, 0, 11), send(0, 1, 11, 11, 1)]
+    summed = (costly(3, (0, 1), (1, 2)), [total([0, 2], [2])], sends, 22.0)
+    ends = {"place": [1], "begins": [0.0, 10.991]}
+    cases.valid("certificate-message-prices-of-a-source", priced_messages(summed, 11.99, **ends, source=0))
+    cases.valid("certificate-message-prices-of-all-sources", priced_messages(summed, 11.99, **ends, source=-1))
+    cases.invalid("certificate-message-prices-of-a-source-too-late", "certificate", priced_messages(
+        summed, 12.0, place=[1], begins=[0.0, 11.0], source=0))
+    cases.invalid("certificate-message-prices-of-a-source-forwards", "certificate", priced_messages(summed, 11.99, **ends, destination=2))
+    cases.invalid("certificate-message-prices-of-who-has-nothing", "certificate", priced_messages(summed, 11.99, **ends, source=2))
+    # Two sums of 5 us each that GPU 0 has a part in, and GPU 3 in one of them.
+    sums = [total([0, 1], [1], 5.0), total([0, 2, 3], [2], 5.0)]
+    sends = [send(c, l, 6 * c, 6, int(l > 0), transfer=c) for c in (0, 1) for l in (0, 1 + c)] + [send(1, 3, 0, 6, 1, transfer=2)]
+    several = (costly(4, (0, 4), (4, 1), (4, 2), (3, 2), multicast=False), sums, sends, 12.0)
+    cases.valid("certificate-message-prices-of-a-source-of-two-sums", priced_messages(several, 10.99, source=0))
+    cases.invalid("certificate-message-prices-of-all-sources-of-a-sum", "certificate", priced_messages(several, 10.99, source=-1))
+    cases.invalid("certificate-message-prices-of-a-source-of-multicast", "certificate", priced_messages(
+        (costly(3, (0, 3), (3, 1), (3, 2)), [chunk(0, [1, 2])], [send(0, l, 0, 11, transfer=0) for l in (0, 1, 2)], 11.0), 10.99, source=0))
+    # Over a switch the first link is kept 2 us later than the second one, from 2 to T - 1. Ready times are left out of account.
+    sends = [send(0, 0, 1, 11, transfer=0), send(0, 1, 2, 11, transfer=0)]
+    switched = (switched_pair(), [chunk(0, [1], ready=1.0)], sends, 15.0)
+    cases.valid("certificate-message-prices-of-a-source-over-a-switch", priced_messages(
+        switched, 13.99, place=[2], begins=[0.0, 2.0, 12.99], source=0))
+    cases.invalid("certificate-message-prices-of-a-source-over-a-switch-too-soon", "certificate", priced_messages(
+        switched, 13.99, place=[2], begins=[0.0, 1.0, 11.99], source=0))
+    # In a group all links are as much earlier or later.
+    shared = Fabric(3)
+    for g in (0, 1):
+        shared.link(g, 2, 1.0, float(g), message_us=1.0)
+    shared.share(1.0, 0, 1)
+    gathered = (shared, [chunk(g, [2], 5.0) for g in (0, 1)], [send(g, g, 6 * g, 6) for g in (0, 1)], 13.0)
+    cases.valid("certificate-message-prices-of-an-uneven-group", priced_messages(gathered, 10.99, place=[2], destination=-1))
+    cases.invalid("certificate-message-prices-of-sources-of-an-uneven-group", "certificate", priced_messages(
+        gathered, 10.99, place=[2], source=-1))
+
+
+def back_and_forth(cases):
+    """From a switch to another one and back to it, which no transfer may do: it would hold what the switches do not."""
+    fabric = Fabric(2)
+    near, far = fabric.switch(), fabric.switch()
+    for a, b in ((0, near), (near, far), (far, near), (near, 1)):
+        fabric.link(a, b, 1.0, 1.0)
+    for name, numbers in (("", {}), ("-with-a-number", {"transfer": 0})):
+        sends = [send(0, l, float(l), 10, **numbers) for l in range(4)]
+        cases.invalid(f"switch-passed-twice{name}", "4", schedule(fabric, [chunk(0, [1])], sends, 14.0))
+        cases.valid(f"switch-passed-once{name}", schedule(fabric, [chunk(0, [1])], [
+            send(0, 0, 0, 10, **numbers), send(0, 3, 1, 10, **numbers)], 12.0))
+
+
 def knowledge_by_when(cases):
     """A message costs 1 us on each link of three GPUs around a switch; 1 KB takes a thousandth of that."""
     def star(**keys):
@@ -746,6 +911,9 @@ def certificates(cases):
     counted_time_cuts(cases)
     prices_over_time(cases)
     joint_cuts(cases)
+    message_prices(cases)
+    message_prices_of_sources(cases)
+    back_and_forth(cases)
     knowledge_by_when(cases)
     knowledge_of_messages_on_one_link(cases)
     metrics_with_periods(cases)

@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from fractions import Fraction
 
+from message_prices import message_prices_bound
 from schedule_file import Invalid, check_keys, equal, index, number
 from timed_cuts import TIMED_PRICES, TOLERANCE, TimedPrices, bytes_that_start_open, counted_contributions, fail, joint_cuts_bound
 
@@ -630,7 +631,7 @@ def check_bound(s, finish):
     claimed = number(s.bound["us"], "lower_bound: us")
     kinds = {"latency": latency_bound, "cut": cut_bound, "metric": metric_bound, "partition": partition_bound,
              "time_cut": time_cut_bound, "prices": prices_bound, "knowledge": knowledge_bound,
-             "joint_cuts": joint_cuts_bound}
+             "joint_cuts": joint_cuts_bound, "message_prices": message_prices_bound}
     try:
         kind = s.bound["certificate"]["kind"]
         if kind not in kinds:

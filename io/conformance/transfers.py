@@ -48,6 +48,7 @@ class Transfers:
         for n, rows in numbered.items():
             self.join_numbered(n, rows)
         self.join_unnumbered(unnumbered)
+        self.check_ways()
         self.check_links()
 
     def add(self, r, rule, sentence):
@@ -62,6 +63,21 @@ class Transfers:
         far = s.nodes[s.links[s.link[r]].dst]
         if far.gpu is None and not far.reduce:
             self.add(r, "10", f"op is 1, but {far.name} cannot add")
+
+    def check_ways(self):
+        """No transfer comes to a switch twice. Where several sends without a number enter at once, which of them goes on is free."""
+        s = self.s
+        for r, crossing in enumerate(self.entered):
+            node, seen, behind = s.links[s.link[r]].dst, {r}, [r] if crossing else []
+            while behind:
+                before = self.left[behind.pop()]
+                if before is None or (len(before[0]) > 1 and s.transfer[before[0][0]] < 0):
+                    continue
+                for b in set(before[0]) - seen:
+                    seen.add(b)
+                    behind.append(b)
+                    if s.links[s.link[b]].dst == node:
+                        self.add(r, "4", f"its transfer has passed {s.nodes[node].name} before")
 
     # Transfers with a number.
 

@@ -13,6 +13,7 @@
 #include "rondo/bounds/cuts.hpp"
 #include "rondo/bounds/joint_cuts.hpp"
 #include "rondo/bounds/knowledge.hpp"
+#include "rondo/bounds/message_prices.hpp"
 #include "rondo/bounds/partitions.hpp"
 #include "rondo/bounds/prices.hpp"
 #include "rondo/bounds/time_cuts.hpp"
@@ -213,6 +214,14 @@ void add_knowledge(const Instance& instance, const Symmetry& symmetry, const Dea
   if (found) bounds.push_back(std::move(*found));
 }
 
+void add_message_prices(const Instance& instance, const Toolbox& tools, const Symmetry& of_links,
+                        bool use_symmetry, const Deadline& deadline, std::vector<LowerBound>& bounds) {
+  auto found = find_message_prices(*instance.topology, instance.demand,
+                                   symmetry_of_all(instance, of_links, use_symmetry), tools.column_master,
+                                   best_of(bounds), deadline);
+  if (found) bounds.push_back(std::move(*found));
+}
+
 /// Where latency matters, or links share bandwidth, which a metric does not know.
 void add_prices(const Instance& instance, const Toolbox& tools, const Symmetry& of_links, bool use_symmetry,
                 double latency_us, const Deadline& deadline, std::vector<LowerBound>& bounds) {
@@ -312,6 +321,7 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
     add_prices(instance, tools, symmetry, use_symmetry, latency_us, deadline, found.all);
   if (!found.all.empty()) add_joint_cuts(instance, tools, symmetry, use_symmetry, deadline, found.all);
   if (!found.all.empty()) add_knowledge(instance, symmetry, deadline, found.all);
+  if (!found.all.empty()) add_message_prices(instance, tools, symmetry, use_symmetry, deadline, found.all);
   if (instance.demand.kind() == DemandKind::all_reduction && latency_us > 0)
     add_counted_cut(instance, symmetry, deadline, found.all);
 

@@ -66,6 +66,13 @@ struct Summary {
     return fmt::format("{} time cuts that share the links, in {} periods", c.cuts.size(),
                        c.prices.from_us.size());
   }
+  std::string operator()(const MessagePricesCertificate& c) const {
+    const std::string of = !c.gpu.valid()
+                               ? "all data"
+                               : fmt::format("what GPU {} {}", c.gpu.value, c.backwards ? "has" : "wants");
+    return fmt::format("prices that messages pay for links in {} periods, of {}", c.prices.from_us.size(),
+                       of);
+  }
   std::string operator()(const KnowledgeCertificate& c) const {
     return fmt::format("what GPU {} can {} of {} GPUs by when, in {} steps", c.gpu.value,
                        c.backwards ? "be rid of, for each" : "have", c.sources.size(), c.times_us.size() - 1);

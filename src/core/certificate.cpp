@@ -1,5 +1,7 @@
 #include "rondo/core/certificate.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -53,6 +55,17 @@ void check_transposable(const Topology& topology, const Demand& demand) {
         "what is proven of the transposed problem is nothing where bandwidth changes");
 }
 
+/// Prices number the groups, of which the transposed problem would have fewer.
+void check_even_groups(const Topology& topology, const char* what) {
+  const auto is_uneven = [&](const SharedBandwidth& group) {
+    return uneven_link(topology, group).has_value();
+  };
+  if (std::ranges::any_of(topology.shared_bandwidth(), is_uneven)) {
+    certificates::refuse_certificate(
+        fmt::format("{} of sources prove nothing where links of a group differ in latency", what));
+  }
+}
+
 /// Apart from the kind of demand: of a source it is one of the transposed problem.
 template <class OfGpu>
 double bound_of_gpu(const Topology& topology, const Demand& demand, const OfGpu& certificate) {
@@ -75,14 +88,12 @@ double bound(const Topology& topology, const Demand& demand, const Certificate& 
   if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate))
     return bound_of_gpu(topology, demand, *knowledge);
   if (const auto* joint = std::get_if<JointCutsCertificate>(&certificate)) {
-    // Prices number the groups, of which the transposed problem would have fewer.
-    const auto is_uneven = [&](const SharedBandwidth& group) {
-      return uneven_link(topology, group).has_value();
-    };
-    if (joint->backwards && std::ranges::any_of(topology.shared_bandwidth(), is_uneven))
-      certificates::refuse_certificate(
-          "joint cuts of sources prove nothing where links of a group differ in latency");
+    if (joint->backwards) check_even_groups(topology, "joint cuts");
     return bound_of_gpu(topology, demand, *joint);
+  }
+  if (const auto* messages = std::get_if<MessagePricesCertificate>(&certificate)) {
+    if (messages->backwards) check_even_groups(topology, "prices of messages");
+    return bound_of_gpu(topology, demand, *messages);
   }
   if (demand.kind() == DemandKind::reduction) {
     if (topology.has_bandwidth_steps())
@@ -102,8 +113,8 @@ double bound(const Topology& topology, const Demand& demand, const Certificate& 
 }  // namespace
 
 std::string certificate_kind(const Certificate& certificate) {
-  static constexpr const char* kNames[] = {"latency",  "cut",    "metric",    "partition",
-                                           "time_cut", "prices", "knowledge", "joint_cuts"};
+  static constexpr const char* kNames[] = {"latency", "cut",       "metric",     "partition",     "time_cut",
+                                           "prices",  "knowledge", "joint_cuts", "message_prices"};
   return kNames[certificate.index()];
 }
 

@@ -30,22 +30,27 @@ class Crosser {
   }
 
   JoinedSends run() {
-    for (std::size_t c = execution_.chunks.first; c < execution_.chunks.end; ++c) cross(ChunkId(c));
+    for (std::size_t c = execution_.chunks.first; c < execution_.chunks.end; ++c) {
+      const std::size_t first = transfers_.crossings.size();
+      cross(ChunkId(c));
+      for (std::size_t id = first; id < transfers_.crossings.size(); ++id) check_way_to(id);
+    }
     return std::move(transfers_);
   }
 
  private:
   const Send& send(std::size_t s) const { return execution_.sends[s]; }
 
+  double enters_us(std::size_t s) const { return send(s).start_us + execution_.link(s).latency_us; }
+
   void cross(ChunkId c) {
     passages_.clear();
     for (std::size_t s = execution_.first_of(c); s < execution_.end_of(c); ++s) {
       const NodeId src = execution_.src(s);
       const NodeId dst = execution_.dst(s);
-      const double enters_us = send(s).start_us + execution_.link(s).latency_us;
       const std::int32_t transfer = send(s).transfer;
       if (execution_.is_cut_through(src)) passages_.push_back({transfer, src, send(s).start_us, true, s});
-      if (execution_.is_cut_through(dst)) passages_.push_back({transfer, dst, enters_us, false, s});
+      if (execution_.is_cut_through(dst)) passages_.push_back({transfer, dst, enters_us(s), false, s});
     }
     std::sort(passages_.begin(), passages_.end(), [](const Passage& a, const Passage& b) {
       return std::tie(a.node, a.transfer, a.time_us, a.leaves, a.send) <
@@ -150,6 +155,38 @@ class Crosser {
     for (const std::size_t s : crossing.in) transfers_.entered[s] = id;
     for (const std::size_t s : crossing.out) transfers_.left[s] = id;
     transfers_.crossings.push_back(std::move(crossing));
+  }
+
+  /// Rule 4: a transfer comes to no switch twice. Where several sends without a number enter, which of them
+  /// goes on is free, and nothing is told of those before.
+  void check_way_to(std::size_t id) {
+    const std::vector<std::size_t>& entering = transfers_.crossings[id].in;
+    const auto begins_there = [&](std::size_t s) { return transfers_.left[s] == JoinedSends::kNone; };
+    if (std::ranges::all_of(entering, begins_there)) return;
+    const NodeId node = execution_.dst(entering.front());
+    std::vector<std::size_t> seen;
+    std::vector<std::size_t> open{id};
+    while (!open.empty()) {
+      const std::vector<std::size_t>& in = transfers_.crossings[open.back()].in;
+      open.pop_back();
+      if (in.size() > 1 && send(in.front()).transfer == kNoTransfer) continue;
+      for (const std::size_t s : in) {
+        if (begins_there(s)) continue;
+        const auto before = static_cast<std::size_t>(transfers_.left[s]);
+        if (std::ranges::find(seen, before) != seen.end()) continue;
+        seen.push_back(before);
+        open.push_back(before);
+        const std::size_t first = transfers_.crossings[before].in.front();
+        // A circle without latency supports nothing.
+        if (execution_.dst(first) != node || times_equal(enters_us(first), enters_us(entering.front())))
+          continue;
+        first_.offer(send(entering.front()).start_us, 4, send(entering.front()), [&] {
+          return fmt::format(
+              "rule 4: {} brings the chunk to switch {} once more, which its transfer has passed",
+              execution_.describe(entering.front()), node.value);
+        });
+      }
+    }
   }
 
   /// Rule 10: several sends of one transfer enter a switch only to be added up there.

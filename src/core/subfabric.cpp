@@ -149,6 +149,12 @@ Certificate Subfabric::certificate_inside(const Certificate& certificate) const 
       inside.cuts.push_back({place_in(members_, cut.gpu), cut.weight, times_inside(cut.alpha_us)});
     return inside;
   }
+  if (const auto* messages = std::get_if<MessagePricesCertificate>(&certificate)) {
+    MessagePricesCertificate inside = *messages;
+    inside.prices = prices_inside(messages->prices);
+    if (inside.gpu.valid()) inside.gpu = place_in(members_, messages->gpu);
+    return inside;
+  }
   if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate))
     return knowledge_inside(*knowledge);
   const auto& partition = std::get<PartitionCertificate>(certificate);
@@ -205,6 +211,12 @@ Certificate Subfabric::certificate_of_whole(const Certificate& certificate) cons
       cut.gpu = members_[cut.gpu.index()];
       cut.alpha_us = times_of_whole(cut.alpha_us);
     }
+    return whole;
+  }
+  if (const auto* messages = std::get_if<MessagePricesCertificate>(&certificate)) {
+    MessagePricesCertificate whole = *messages;
+    whole.prices = prices_of_whole(messages->prices);
+    if (whole.gpu.valid()) whole.gpu = members_[messages->gpu.index()];
     return whole;
   }
   if (const auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate)) {

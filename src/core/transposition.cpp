@@ -140,6 +140,8 @@ Certificate transposed(Certificate certificate) {
   if (auto* knowledge = std::get_if<KnowledgeCertificate>(&certificate))
     knowledge->backwards = !knowledge->backwards;
   if (auto* joint = std::get_if<JointCutsCertificate>(&certificate)) joint->backwards = !joint->backwards;
+  if (auto* messages = std::get_if<MessagePricesCertificate>(&certificate))
+    messages->backwards = !messages->backwards;
   return certificate;
 }
 

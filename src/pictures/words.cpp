@@ -129,6 +129,20 @@ std::string words_of(const ProvenSchedule& proven, const PricesCertificate& pric
       count_of(prices.from_us.size(), "period"), short_number(proven.lower_bound->us));
 }
 
+std::string words_of(const ProvenSchedule& proven, const MessagePricesCertificate& messages) {
+  std::string data = "all data";
+  if (messages.gpu.valid()) {
+    data = fmt::format("all that {} {}", node_label(proven.topology, proven.topology.node_of(messages.gpu)),
+                       messages.backwards ? "has for others" : "wants");
+  }
+  return fmt::format(
+      "Let each byte pay for every link that it takes, as long as the message that brings it keeps the link, "
+      "what that costs then; the certificate gives prices for {}. A byte is at the next GPU once all of its "
+      "message is. Whatever messages bring them, to be there before {} us the bytes of {} have to pay more "
+      "than links that are never idle would earn by then.",
+      count_of(messages.prices.from_us.size(), "period"), short_number(proven.lower_bound->us), data);
+}
+
 std::string words_of(const ProvenSchedule& proven, const JointCutsCertificate& joint) {
   std::set<GpuId> gpus;
   for (const WeightedTimeCut& cut : joint.cuts) gpus.insert(cut.gpu);

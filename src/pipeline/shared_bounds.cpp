@@ -38,6 +38,9 @@ auto members_of(SameAs<WeightedTimeCut> auto& c) {
 auto members_of(SameAs<JointCutsCertificate> auto& c) {
   return std::tie(c.prices, c.cuts, c.backwards);
 }
+auto members_of(SameAs<MessagePricesCertificate> auto& c) {
+  return std::tie(c.prices, c.parts, c.gpu, c.backwards);
+}
 
 namespace {
 
@@ -71,8 +74,11 @@ LowerBound read(MessageReader& message) {
     case 6:
       message.read(bound.certificate.emplace<6>());
       break;
-    default:
+    case 7:
       message.read(bound.certificate.emplace<7>());
+      break;
+    default:
+      message.read(bound.certificate.emplace<8>());
   }
   return bound;
 }

@@ -119,9 +119,21 @@ struct KnowledgeCertificate {
   bool backwards = false;
 };
 
-using Certificate =
-    std::variant<LatencyCertificate, CutCertificate, MetricCertificate, PartitionCertificate,
-                 TimeCutCertificate, PricesCertificate, KnowledgeCertificate, JointCutsCertificate>;
+/// Prices over time where messages cost: a byte pays for as long as the message that brings it keeps each of
+/// its links, and is at the far end once all of the message is. If all bytes that count have to pay more for
+/// being there before `prices.until_us` than links can earn by then, no schedule ends earlier (FORMATS.md 3).
+struct MessagePricesCertificate {
+  PricesCertificate prices;  ///< until_us is the bound
+  int parts = 1;   ///< of each period, equally long: what starts within one is as early as it begins
+  GpuId gpu = {};  ///< what it wants counts, where backwards what it has for others; invalid: all of unicast
+                   ///< demand
+  /// For demand of kind unicast or reduction: of the transposed problem.
+  bool backwards = false;
+};
+
+using Certificate = std::variant<LatencyCertificate, CutCertificate, MetricCertificate, PartitionCertificate,
+                                 TimeCutCertificate, PricesCertificate, KnowledgeCertificate,
+                                 JointCutsCertificate, MessagePricesCertificate>;
 
 /// A time before which no schedule of the demand can end, in any number of chunks.
 struct LowerBound {
@@ -129,7 +141,8 @@ struct LowerBound {
   Certificate certificate;
 };
 
-/// "latency", "cut", "metric", "partition", "time_cut", "prices", "knowledge", "joint_cuts".
+/// "latency", "cut", "metric", "partition", "time_cut", "prices", "knowledge", "joint_cuts",
+/// "message_prices".
 std::string certificate_kind(const Certificate& certificate);
 
 /// Bytes that must leave S. Unicast: every pair that crosses. Else a contribution counts once: data if all

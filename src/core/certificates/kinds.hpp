@@ -10,8 +10,8 @@
 #include "rondo/core/certificate.hpp"
 
 /// The arithmetic of each kind of certificate, and what the kinds have in common. Demand of kind reduction
-/// comes here as its transposed one, except for latency pairs and for time cuts and knowledge of a
-/// destination.
+/// comes here as its transposed one, except for latency pairs and for time cuts, knowledge and prices of
+/// messages of a destination.
 namespace rondo::certificates {
 
 inline constexpr double kUnreachable = std::numeric_limits<double>::infinity();
@@ -35,6 +35,8 @@ double bound(const Topology& topology, const Demand& demand, const PricesCertifi
 double bound(const Topology& topology, const Demand& demand, const JointCutsCertificate& joint);
 /// Of a destination; of one that is `backwards` this is the transposed problem.
 double bound(const Topology& topology, const Demand& demand, const KnowledgeCertificate& knowledge);
+/// The same of one that is `backwards`.
+double bound(const Topology& topology, const Demand& demand, const MessagePricesCertificate& prices);
 
 /// Throws Error(bad_data).
 [[noreturn]] void refuse_certificate(const std::string& message);

@@ -42,11 +42,18 @@ TEST(ScheduleHdf5, RoundTripKeepsEveryBit) {
   ProvenSchedule with_its_source = with_knowledge;
   with_its_source.lower_bound->certificate =
       KnowledgeCertificate{GpuId{0}, {GpuId{2}}, {}, {0, 1.0 / 7}, true};
+  ProvenSchedule with_message_prices = with_prices;
+  with_message_prices.lower_bound->certificate =
+      MessagePricesCertificate{{{0, 0.1}, 1.0 / 7, {2, 7}, {1.0 / 3, 0.1}}, 3, GpuId{1}, true};
+  ProvenSchedule with_those_of_all = with_prices;
+  with_those_of_all.lower_bound->certificate =
+      MessagePricesCertificate{{{0, 0.1}, 1.0 / 7, {2, 7}, {1.0 / 3, 0.1}}};
   ProvenSchedule without_bound = uneven_schedule();
   without_bound.lower_bound.reset();
   for (const ProvenSchedule& proven :
        {example_schedule(), with_cut, with_metric, with_time_cut, with_source, with_counts, with_prices,
-        with_joint_cuts, with_knowledge, with_its_source, without_bound, newest_schedule()}) {
+        with_joint_cuts, with_knowledge, with_its_source, with_message_prices, with_those_of_all,
+        without_bound, newest_schedule()}) {
     write_schedule_hdf5(folder / "schedule.h5", proven, kDigest);
     const ProvenSchedule read = read_schedule_hdf5(folder / "schedule.h5");
     // JSON keeps every bit as well, and shows where two schedules differ.

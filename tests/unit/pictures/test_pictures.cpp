@@ -211,6 +211,9 @@ TEST(Words, TellResultAndCertificate) {
       LowerBound{5, JointCutsCertificate{{{0, 1, 2}, 5, {0}, {1}}, {{GpuId{0}, 1, {}}, {GpuId{0}, 2, {}}}}};
   EXPECT_NE(pictures::certificate_words(proven).find("For each of 1 GPU to have all it wants by 5 us"),
             std::string::npos);
+  proven.lower_bound = LowerBound{5, MessagePricesCertificate{{{0, 1, 2}, 5, {0}, {1}}, 4, GpuId(2)}};
+  EXPECT_NE(pictures::certificate_words(proven).find("the bytes of all that c wants have to pay"),
+            std::string::npos);
   proven.lower_bound = LowerBound{5, KnowledgeCertificate{GpuId(2), {GpuId(0)}, {}, {0, 2, 5}}};
   EXPECT_NE(pictures::certificate_words(proven).find("before 5 us c cannot have all."), std::string::npos);
   proven.lower_bound.reset();

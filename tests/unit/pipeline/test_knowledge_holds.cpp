@@ -4,64 +4,16 @@
 #include <array>
 #include <cmath>
 
+#include "costly_fabrics.hpp"
 #include "rondo/bounds/bounds.hpp"
 #include "rondo/bounds/knowledge.hpp"
-#include "rondo/core/error.hpp"
-#include "rondo/core/random.hpp"
 #include "rondo/core/verify.hpp"
 #include "rondo/pipeline/registry.hpp"
-#include "rondo/pipeline/synthesize.hpp"
-#include "topologies.hpp"
 
 /// Knowledge, found and changed at random, against schedules on random fabrics where messages cost. Others
 /// than those of the test suite: --gtest_random_seed=1, 2 and so on.
 namespace rondo::test_knowledge_holds {
 namespace {
-
-/// 4 to 6 GPUs around one or two switches of some kind, or on a one-way ring with more links; messages cost
-/// on most links, and on all links are alike or not.
-std::shared_ptr<const Topology> random_fabric(Random& random, bool is_even) {
-  const std::size_t gpus = 4 + random.below(3);
-  std::vector<Node> nodes(gpus);
-  std::vector<Link> links;
-  constexpr std::array kGBps = {5.0, 12.5, 25.0, 100.0};
-  const double cost_us = 0.5 + random.unit();
-  const double even_GBps = kGBps[random.below(kGBps.size())];
-  const auto connect = [&](std::size_t a, std::size_t b) {
-    Link next{NodeId(a), NodeId(b), is_even ? even_GBps : kGBps[random.below(kGBps.size())]};
-    next.message_us = is_even ? cost_us : random.unit() < 0.2 ? 0 : 2 * random.unit();
-    if (random.unit() < 0.4) next.latency_us = random.unit();
-    links.push_back(next);
-  };
-  if (random.unit() < 0.7) {
-    const std::size_t switches = 1 + random.below(2);
-    for (std::size_t s = 0; s < switches; ++s) {
-      Node sw = network_switch(random.unit() < 0.2 ? Forwarding::store_and_forward : Forwarding::cut_through);
-      sw.multicast = switches == 2 || random.unit() < 0.6;
-      sw.reduce = random.unit() < 0.2;
-      sw.buffer_bytes = 1e9;
-      nodes.push_back(sw);
-    }
-    for (std::size_t g = 0; g < gpus; ++g) {
-      for (std::size_t s = gpus; s < nodes.size(); ++s) {
-        if (switches == 2 && (g + s) % 2 == 1) continue;
-        connect(g, s);
-        connect(s, g);
-      }
-    }
-    if (switches == 2) {
-      connect(gpus, gpus + 1);
-      connect(gpus + 1, gpus);
-    }
-  }
-  for (std::size_t a = 0; a < gpus; ++a) {
-    for (std::size_t b = 0; b < gpus; ++b) {
-      const bool on_ring = b == (a + 1) % gpus && nodes.size() == gpus;
-      if (a != b && (on_ring || random.unit() < (nodes.size() > gpus ? 0.1 : 0.35))) connect(a, b);
-    }
-  }
-  return fabric(nodes, links, {});
-}
 
 KnowledgeCertificate mutated(KnowledgeCertificate certificate, Random& random) {
   auto& times = certificate.times_us;
@@ -98,17 +50,6 @@ KnowledgeCertificate mutated(KnowledgeCertificate certificate, Random& random) {
   return certificate;
 }
 
-/// Nothing where the engine has a fault that the replay finds, as on some of these fabrics; others test
-/// engines.
-std::optional<SynthesisResult> solved_or_none(const Problem& problem) {
-  try {
-    return synthesize(problem, {*make_local_communicator()});
-  } catch (const Error& error) {
-    if (error.code() != ExitCode::internal) throw;
-    return std::nullopt;
-  }
-}
-
 TEST(KnowledgeHolds, NoScheduleEndsBeforeIt) {
   // 0 unless --gtest_random_seed says otherwise.
   Random random(static_cast<std::uint64_t>(GTEST_FLAG_GET(random_seed)));
@@ -126,15 +67,10 @@ TEST(KnowledgeHolds, NoScheduleEndsBeforeIt) {
   for (int i = 0; i < kFabrics; ++i) {
     const std::size_t which = static_cast<std::size_t>(i) % collectives.size();
     const Collective collective = collectives[which];
-    const auto topology = random_fabric(random, which >= kForwards || random.unit() < 0.4);
+    const auto topology = random_costly_fabric(random, which >= kForwards || random.unit() < 0.4);
     const double bytes = 100 * std::pow(10.0, static_cast<double>(random.below(4)));
     const Demand demand = make_demand(collective, bytes, topology->num_gpus(), 1);
-    SolveOptions options;
-    options.engine = "list";
-    options.improve_work = 5e3;
-    if (collective != Collective::allreduce) options.chunks = 1;
-    options.join = false;  // takes seconds
-    const auto solved = solved_or_none({topology, demand, options});
+    const auto solved = solved_by_lists(topology, demand);
     if (!solved) continue;
     const SynthesisResult& result = *solved;
     verify(result.proven);

@@ -255,6 +255,7 @@ TEST(Certificate, NamesItsKind) {
   EXPECT_EQ(certificate_kind(PricesCertificate{}), "prices");
   EXPECT_EQ(certificate_kind(JointCutsCertificate{}), "joint_cuts");
   EXPECT_EQ(certificate_kind(KnowledgeCertificate{}), "knowledge");
+  EXPECT_EQ(certificate_kind(MessagePricesCertificate{}), "message_prices");
 }
 
 }  // namespace

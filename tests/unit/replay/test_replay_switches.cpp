@@ -96,6 +96,27 @@ TEST(ReplayRule4, ACircleOfSwitchesSupportsNothing) {
   expect_finish(topology, demand, {circle[0], circle[1], send(0, in, 5, 15), send(0, out, 5, 15)}, 15);
 }
 
+TEST(ReplayRule4, ATransferComesToNoSwitchTwice) {
+  Fabric fabric(2);
+  const int near = fabric.cut_through();
+  const int far = fabric.cut_through();
+  fabric.link(0, near, 1, 1);
+  fabric.link(near, far, 1, 1);
+  fabric.link(far, near, 1, 1);
+  fabric.link(near, 1, 1, 1);
+  const Topology topology = fabric.build();
+  const Demand demand = custom(topology, {part(0, 10 * kUs, {1})});
+  const std::vector<Send> around{send(0, 0, 0, 10, 11), send(0, 1, 1, 11, 12), send(0, 2, 2, 12, 13),
+                                 send(0, 3, 3, 13, 14)};
+  expect_violation(topology, demand, around, {"rule 4", "link 2", "switch 2 once more"});
+  std::vector<Send> with_number;
+  for (const Send& each : around) with_number.push_back(numbered(0, each));
+  expect_violation(topology, demand, with_number, {"rule 4", "link 2", "switch 2 once more"});
+  // Two transfers of the chunk may.
+  expect_finish(topology, demand,
+                {around[0], send(0, 3, 1, 11, 12), send(0, 0, 20, 30, 31), send(0, 3, 21, 31, 32)}, 12);
+}
+
 TEST(ReplayRule4, ATransferNeedsASendThatItsGpuMayStart) {
   Fabric fabric(3);
   const int sw = fabric.cut_through();

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "kinds.hpp"
+#include "rondo/core/cheapest_messages.hpp"
+
+/// Prices over time where messages cost: FORMATS.md 3 has the arithmetic and why it holds.
+namespace rondo {
+namespace certificates {
+namespace {
+
+/// Of what is paid: what links earn less at least, for rounding.
+constexpr double kLeastLead = 1e-8;
+
+}  // namespace
+
+double bound(const Topology& topology, const Demand& demand, const MessagePricesCertificate& certificate) {
+  const std::vector<WantedBytes> wanted = wanted_bytes(topology, demand, certificate.gpu);
+  CheapestMessages cheapest(topology, certificate);
+  double paid = 0;
+  double work = 0;
+  GpuId destination;
+  for (const WantedBytes& some : wanted) {
+    if (some.destination != destination) {
+      destination = some.destination;
+      work += cheapest.work();
+      if (work > kMostMessageWork)
+        refuse_certificate("it has more GPUs, ways of messages and times than can be checked");
+      cheapest.towards(destination);
+    }
+    paid += cheapest.payment(some);
+  }
+  if (!(paid > 0) || !(cheapest.earned() <= paid * (1 - kLeastLead))) {
+    refuse_certificate(
+        fmt::format("links can earn {} and the bytes have to pay {}; prices of messages prove a bound where "
+                    "the bytes have to pay more",
+                    cheapest.earned(), paid));
+  }
+  return certificate.prices.until_us;
+}
+
+}  // namespace certificates
+
+std::vector<WantedBytes> wanted_bytes(const Topology& topology, const Demand& demand, GpuId gpu) {
+  if (!gpu.valid() && !demand.is_unicast()) {
+    certificates::refuse_certificate(
+        "prices of messages without a GPU are for data with one source and one destination each");
+  }
+  if (gpu.valid() && gpu.index() >= topology.num_gpus()) {
+    certificates::refuse_certificate(
+        fmt::format("GPU {} does not exist; GPUs are 0 to {}", gpu.value, topology.num_gpus() - 1));
+  }
+  std::map<std::pair<GpuId, std::vector<WantedBytes::Source>>, double> bytes;
+  const auto add = [&](const Contribution& part, GpuId destination) {
+    const auto gpus = part.all_sources();
+    if (!part.held.empty() || (!part.reduce && gpus.size() > 1)) return;
+    std::vector<WantedBytes::Source> sources;
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+      if (gpus[i] != destination) sources.push_back({gpus[i], part.ready_us_of(i)});
+    }
+    bytes[{destination, std::move(sources)}] += part.bytes;
+  };
+  for (const Contribution& part : demand.contributions()) {
+    if (!gpu.valid()) {
+      add(part, part.destinations.front());
+    } else if (std::ranges::binary_search(part.destinations, gpu)) {
+      add(part, gpu);
+    }
+  }
+  std::vector<WantedBytes> wanted;
+  for (const auto& [key, some] : bytes) wanted.push_back({key.first, key.second, some});
+  return wanted;
+}
+
+}  // namespace rondo
