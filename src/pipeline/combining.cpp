@@ -29,7 +29,7 @@ namespace {
 /// Ways to group GPUs that are tried at most.
 constexpr std::size_t kMostGroupings = 3;
 /// Of the time that groups take: where latency is less, it is the bytes that count.
-constexpr double kLeastLatency = 0.15;
+constexpr double kLeastLatency = 0.14;
 /// Of the time that groups are expected to take, what is left once their transfers are put in order; and of
 /// that of any schedule, what is left at best.
 constexpr double kShareInOrder = 0.9;
