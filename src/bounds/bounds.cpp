@@ -259,6 +259,7 @@ Bounds bounds_backwards(const Instance& instance, const Toolbox& tools, bool use
   const Demand on_time = is_late ? without_late_sums(instance.demand) : instance.demand;
   Instance backwards{std::make_shared<const Topology>(transposed(*instance.topology)), transposed(on_time)};
   backwards.backwards = true;
+  backwards.is_part = instance.is_part;
   Bounds bounds = lower_bounds(backwards, tools, use_symmetry, limits);
   for (LowerBound& bound : bounds.all) bound.certificate = transposed(std::move(bound.certificate));
   if (is_late) add_time_cut_of_late(instance, Deadline(limits), bounds.all);
@@ -321,7 +322,8 @@ Bounds lower_bounds(const Instance& instance, const Toolbox& tools, bool use_sym
     add_prices(instance, tools, symmetry, use_symmetry, latency_us, deadline, found.all);
   if (!found.all.empty()) add_joint_cuts(instance, tools, symmetry, use_symmetry, deadline, found.all);
   if (!found.all.empty()) add_knowledge(instance, symmetry, deadline, found.all);
-  if (!found.all.empty()) add_message_prices(instance, tools, symmetry, use_symmetry, deadline, found.all);
+  if (!found.all.empty() && !instance.is_part)
+    add_message_prices(instance, tools, symmetry, use_symmetry, deadline, found.all);
   if (instance.demand.kind() == DemandKind::all_reduction && latency_us > 0)
     add_counted_cut(instance, symmetry, deadline, found.all);
 

@@ -16,7 +16,7 @@ namespace {
 
 /// Of the best bound: where no message costs as much, a few of them more gain next to nothing.
 constexpr double kLeastShareOfCost = 0.005;
-/// Periods of a first look at each GPU, and of the prices; with fewer of these there is little to gain.
+/// Periods of a first look at each GPU, and of the prices.
 constexpr std::size_t kFirstPeriods = 12;
 constexpr std::size_t kMostMessagePeriods = 24;
 /// Of the GPUs the best ones of the first look are priced in many periods.
@@ -31,6 +31,7 @@ constexpr int kMostPartsTried = 32;
 /// The most that prices tried once may take, and all together; about 2 s.
 constexpr double kMostOncePriced = 2e7;
 constexpr double kMostMessagesPriced = 2e9;
+constexpr double kShareOfLooks = 0.3;  ///< of these, for first looks
 /// Of the best bound, how near a rough end has to be; and what links earn less, for rounding.
 constexpr double kRoughShare = 0.95;
 constexpr double kLead = 2e-8;
@@ -68,7 +69,7 @@ class MessagePricesSearch {
     }
     std::vector<std::pair<double, GpuId>> candidates;
     for (const GpuId g : destinations()) {
-      if (is_over()) break;
+      if (is_over() || work_ > kShareOfLooks * kMostMessagesPriced) break;
       const MessageProblem problem = problem_of(g);
       const Pricing roughly = pricing(problem, kFirstPeriods, kRoughWork, kRoughGap);
       if (problem.wanted.empty() || !roughly.is_possible) continue;

@@ -215,8 +215,11 @@ class AllReduction {
     const std::optional<Halves> halves = halves_of(problem_.demand);
     if (!halves) return kInfinity;
     double us = 0;
-    for (const Demand* half : {&halves->gathering, &halves->spreading})
-      us += bound({problem_.topology, *half, problem_.options, nullptr, problem_.sketch}, context_).best().us;
+    for (const Demand* half : {&halves->gathering, &halves->spreading}) {
+      Problem part{problem_.topology, *half, problem_.options, nullptr, problem_.sketch};
+      part.is_part = true;
+      us += bound(part, context_).best().us;
+    }
     return us;
   }
 

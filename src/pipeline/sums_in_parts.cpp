@@ -46,6 +46,7 @@ std::optional<Problem> half(const Problem& problem, const Demand& demand, int pa
                             const RunContext& context) {
   Problem half{problem.topology, demand, problem.options, nullptr, problem.sketch};
   half.list_share = problem.list_share;
+  half.is_part = true;
   SolveOptions& options = half.options;
   if (options.chunks % parts != 0) return std::nullopt;
   options.chunks /= parts;

@@ -42,6 +42,8 @@ struct Instance {
   bool rewards_early = false;
   /// Whether it is a transposed problem: schedules of the one that is meant run backwards in time.
   bool backwards = false;
+  /// Whether schedules become part of others: bounds that take long are left out.
+  bool is_part = false;
   /// Where the columns are dealt among ranks: entries outside this share may be left out, see
   /// LinearModel::kept, and flows over time are numbered by time, so that few rows have entries in several
   /// shares.

@@ -43,12 +43,15 @@ struct Problem {
   std::shared_ptr<const LowerBound> known_bound = nullptr;
   /// Of the work of list scheduling, what it is worth: less where its schedules become part of others.
   double list_share = 1;
+  /// Whether its schedule becomes part of another one: its bound tells no more than when to stop.
+  bool is_part = false;
   /// Whether it is a transposed problem, whose schedule is turned round in the end.
   bool backwards = false;
 
   Instance instance() const {
     Instance result{topology, demand};
     result.backwards = backwards;
+    result.is_part = is_part;
     return result;
   }
 };
