@@ -154,16 +154,17 @@ double bytes_leaving(const Topology& topology, const Demand& demand, const std::
 /// Derives the bound (us) from its certificate by the arithmetic of FORMATS.md 3 (latency distances and one
 /// equation in T, solved in closed form). Where bandwidth changes, a link's bytes are the integral over time.
 /// Shared bandwidth, message costs and ready times are left out of account, which never overstates; time
-/// cuts and prices alone count them, and knowledge counts the last two. Demand of kind reduction: what the
-/// certificate proves of the transposed problem, a latency pair, time cuts and knowledge of a destination
-/// apart. Links that no GPU of S reaches carry nothing and are left out. Throws Error(bad_data) when the
-/// certificate does not hold: a pair that exchanges nothing, ids out of range, no byte to leave S or other
-/// bytes than stated (1e-9 relative), no link out of S that leads to all who want some data, a length that is
-/// negative or not finite, lengths that keep no pair apart, a metric for data with several sources or
-/// destinations, sets without a GPU, a GPU in no set, a switch outside that makes sends one or many, no sum
-/// that is needed in every set, links that are down for ever, a time cut through which links can carry more
-/// than it separates, prices that let links earn more than bytes pay, these or what is proven of the
-/// transposed problem where bandwidth changes, knowledge of a GPU that may have all before the last time.
+/// cuts and prices, of messages too, alone count them, and knowledge counts the last two. Demand of kind
+/// reduction: what the certificate proves of the transposed problem, a latency pair, time cuts, knowledge and
+/// prices of messages of a destination apart. Links that no GPU of S reaches carry nothing and are left out.
+/// Throws Error(bad_data) when the certificate does not hold: a pair that exchanges nothing, ids out of
+/// range, no byte to leave S or other bytes than stated (1e-9 relative), no link out of S that leads to all
+/// who want some data, a length that is negative or not finite, lengths that keep no pair apart, a metric for
+/// data with several sources or destinations, sets without a GPU, a GPU in no set, a switch outside that
+/// makes sends one or many, no sum that is needed in every set, links that are down for ever, a time cut
+/// through which links can carry more than it separates, prices that let links earn more than bytes pay,
+/// these or what is proven of the transposed problem where bandwidth changes, knowledge of a GPU that may
+/// have all before the last time.
 double bound_of(const Topology& topology, const Demand& demand, const Certificate& certificate);
 
 /// The time before which no schedule ends that moves `demand` in its own chunks: the cut or partition of
