@@ -1,5 +1,6 @@
-"""Prices where messages cost (FORMATS.md 3), in exact fractions."""
-import heapq
+"""Prices where messages cost (FORMATS.md 3)."""
+import bisect
+import itertools
 import math
 from collections import defaultdict
 from fractions import Fraction
@@ -72,72 +73,85 @@ def data_that_count(s, gpu, backwards):
 
 
 class Parts:
-    """Periods in `parts` equally long ones each: when they begin, and what a link that is paid for all the time has cost by then."""
+    """Periods in `parts` equally long ones each: when they begin, and what a link that is paid for all the time has cost by then, in
+    units of prices."""
 
-    def __init__(self, prices, parts):
-        self.begins, self.end, self.period = [], prices.end, []
+    def __init__(self, prices, parts, links):
+        self.begins, self.end = [], prices.end
         for p, begin in enumerate(prices.begins):
             self.begins += [begin + (prices.end_of(p) - begin) * i / parts for i in range(parts)]
-            self.period += [p] * parts
-        self.prices = prices
+        self.periods = [float(begin) for begin in prices.begins]
+        self.price = [[float(prices.of[p, l]) for p in range(prices.count)] for l in range(links)]
+        self.paid = []
+        for price in self.price:
+            lengths = [float(prices.end_of(p) - begin) for p, begin in enumerate(prices.begins)]
+            self.paid.append([0.0, *itertools.accumulate(us * each for us, each in zip(lengths, price))])
 
-    def last_before(self, time):
-        return max(j for j, begin in enumerate(self.begins) if begin < time)
+    def before(self, time):
+        """The last part that begins before `time`."""
+        return bisect.bisect_left(self.begins, time) - 1
 
     def last_by(self, time):
-        return max(j for j, begin in enumerate(self.begins) if begin <= time)
+        return bisect.bisect_right(self.begins, time) - 1
 
     def paid_by(self, link, time):
-        """The integral of the price of a link from 0 to `time`, in units of prices."""
-        prices = self.prices
-        return sum(prices.of[p, link] * (min(time, prices.end_of(p)) - begin) for p, begin in enumerate(prices.begins) if begin < time)
+        p = bisect.bisect_right(self.periods, time) - 1
+        return self.paid[link][p] + self.price[link][p] * (time - self.periods[p])
 
 
-def cheapest_messages(ways, parts):
-    """(place, part) -> (another place, part in which it is there) -> what a byte pays at least for such a message."""
-    latencies = {Fraction(0)} | {us for way in ways for us in way.delays + [way.latency]}
-    times = sorted({end - us for end in parts.begins + [parts.end] for us in latencies if end >= us})
-    least = defaultdict(dict)
-    for way in ways:
-        paid = [sum(parts.paid_by(l, time + delay) for l, delay in zip(way.links, way.delays)) for time in times]
-        begun = [parts.last_by(time) for time in times]
-        for last, z in enumerate(times):
-            if z == 0 or z + way.latency > parts.end:
-                continue
-            there = way.end, parts.last_before(z + way.latency)
-            for first, x in enumerate(times):
-                span = z - x - way.message + parts.end * ROUNDING
-                if x >= z or span <= 0:
-                    break
-                onward, price = least[way.begin, begun[first]], (paid[last] - paid[first]) / span
-                onward[there] = min(onward.get(there, math.inf), price)
-    return least
+class Messages:
+    """Those on all ways. Times are told apart exactly, what is paid is rounded to 1e-12 or so."""
 
+    def __init__(self, ways, parts):
+        self.parts, self.rounding = parts, float(parts.end * ROUNDING)
+        latencies = {Fraction(0)} | {us for way in ways for us in way.delays + [way.latency]}
+        times = []
+        for time in sorted({end - us for end in parts.begins + [parts.end] for us in latencies if end >= us}):
+            if not times or time - times[-1] > parts.end * ROUNDING:
+                times.append(time)
+        self.times = [float(time) for time in times]
+        self.first_of = [bisect.bisect_left(times, begin) for begin in parts.begins] + [len(times)]
+        there = {us: [parts.before(time + us) for time in times if time + us <= parts.end] for us in {way.latency for way in ways}}
+        self.from_node = defaultdict(list)
+        for way in ways:
+            paid = [sum(parts.paid_by(l, time + float(us)) for l, us in zip(way.links, way.delays)) for time in self.times]
+            self.from_node[way.begin].append((way.end, float(way.message), paid, there[way.latency]))
 
-def least_payments(messages, nodes, count, destination):
-    """For each part, the last one at its place: what a byte at each node pays to be at the destination in time."""
-    later, found = [math.inf] * nodes, [None] * count
-    for j in reversed(range(count)):
-        now = list(later)
-        for v in range(nodes):
-            now[v] = min([now[v]] + [price + found[q][w] for (w, q), price in messages.get((v, j), {}).items() if q > j])
-        now[destination] = 0
-        # Messages within the part, one after another.
-        queue = [(paid, n) for n, paid in enumerate(now) if paid < math.inf]
-        heapq.heapify(queue)
-        into = defaultdict(list)
-        for v in range(nodes):
-            for (w, q), price in messages.get((v, j), {}).items():
-                if q == j:
-                    into[w].append((v, price))
-        while queue:
-            paid, w = heapq.heappop(queue)
-            for v, price in into[w] if paid == now[w] else ():
-                if paid + price < now[v]:
-                    now[v] = paid + price
-                    heapq.heappush(queue, (now[v], v))
-        later = found[j] = now
-    return found
+    def least_payments(self, nodes, destination):
+        """For each part, what a byte at each node pays to be at the destination in time."""
+        found = [None] * len(self.parts.begins)
+        later = [math.inf] * nodes
+        for j in reversed(range(len(found))):
+            found[j] = now = list(later)
+            now[destination] = 0.0
+            within = []  # that arrive in the part in which they start
+            for v, ways in self.from_node.items():
+                for to, message, paid, there in ways if v != destination else ():
+                    within += [(v, to, price) for price in self.pay(j, now, v, to, message, paid, there, found)]
+            changes = True
+            while changes:
+                changes = False
+                for v, to, price in within:
+                    if v != destination and price + now[to] < now[v]:
+                        now[v], changes = price + now[to], True
+            later = now
+        return found
+
+    def pay(self, j, now, v, to, message, paid, there, found):
+        """The least of all messages that start in part j and arrive later goes to `now`; of others it is returned."""
+        least = math.inf
+        for x in range(self.first_of[j], self.first_of[j + 1]):
+            earliest = self.times[x] + message - self.rounding
+            for z in range(max(x + 1, bisect.bisect_right(self.times, earliest)), len(there)):
+                span = self.times[z] - earliest
+                if there[z] == j:
+                    least = min(least, (paid[z] - paid[x]) / span)
+                    continue
+                onward = found[there[z]][to]
+                if onward >= now[v]:
+                    break  # it pays no less from later parts on
+                now[v] = min(now[v], (paid[z] - paid[x]) / span + onward)
+        return [least] if least < math.inf else []
 
 
 def message_prices_bound(s, certificate):
@@ -153,12 +167,13 @@ def message_prices_bound(s, certificate):
     if backwards and any(len({s.links[l].latency for l in links}) > 1 for _, links, _ in s.groups):
         fail("message prices of sources prove nothing where links of a group differ in latency")
     prices = TimedPrices(s, certificate)
-    parts = Parts(prices, number_of_parts)
-    messages = cheapest_messages(ways_of(s, backwards), parts)
+    parts = Parts(prices, number_of_parts, len(s.links))
+    messages = Messages(ways_of(s, backwards), parts)
     payments, paid = {}, Fraction(0)
     for size, sources, destination in data_that_count(s, gpu, backwards):
         if destination not in payments:
-            payments[destination] = least_payments(messages, len(s.nodes), len(parts.begins), s.node_of_gpu[destination])
-        paid += size * max((payments[destination][parts.last_by(ready)][s.node_of_gpu[g]] if ready < prices.end else math.inf
-                            for g, ready in sources), default=0) / prices.unit
+            payments[destination] = messages.least_payments(len(s.nodes), s.node_of_gpu[destination])
+        most = max((payments[destination][parts.last_by(ready)][s.node_of_gpu[g]] if ready < prices.end else math.inf
+                    for g, ready in sources), default=0.0)
+        paid += size * Fraction(most) / prices.unit if most < math.inf else math.inf
     return prices.bound(paid, -MARGIN)
