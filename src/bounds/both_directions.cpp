@@ -6,9 +6,6 @@
 #include "rondo/core/transposition.hpp"
 
 namespace rondo {
-namespace {
-
-/// One GPU an orbit, of those that are flagged.
 std::vector<GpuId> representatives(const Topology& topology, const Symmetry& symmetry,
                                    const std::vector<char>& flags) {
   std::set<int> orbits;
@@ -19,8 +16,6 @@ std::vector<GpuId> representatives(const Topology& topology, const Symmetry& sym
   }
   return gpus;
 }
-
-}  // namespace
 
 std::optional<LowerBound> searched_in_both_directions(
     const Topology& topology, const Demand& demand, const Symmetry& symmetry,

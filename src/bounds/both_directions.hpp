@@ -12,6 +12,10 @@
 
 namespace rondo {
 
+/// One GPU an orbit, of those that are flagged.
+std::vector<GpuId> representatives(const Topology& topology, const Symmetry& symmetry,
+                                   const std::vector<char>& flags);
+
 /// What is asked of a search for bounds of single GPUs.
 struct OneSidedTask {
   const Topology& topology;

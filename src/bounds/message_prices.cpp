@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "both_directions.hpp"
 #include "message_columns.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/units.hpp"
@@ -119,18 +120,12 @@ class MessagePricesSearch {
 
   /// One an orbit.
   std::vector<GpuId> destinations() const {
-    std::set<GpuId> wanting;
-    for (const Contribution& part : demand_.contributions())
-      wanting.insert(part.destinations.begin(), part.destinations.end());
-    std::set<int> orbits;
-    std::vector<GpuId> gpus;
-    for (const GpuId g : wanting) {
-      if (orbits.insert(orbit(g)).second) gpus.push_back(g);
+    std::vector<char> wants(topology_.num_gpus(), 0);
+    for (const Contribution& part : demand_.contributions()) {
+      for (const GpuId g : part.destinations) wants[g.index()] = 1;
     }
-    return gpus;
+    return representatives(topology_, symmetry_, wants);
   }
-
-  int orbit(GpuId g) const { return symmetry_.node_orbit[topology_.node_of(g).index()]; }
 
   /// Of destinations that are alike the bytes of the first stand for those of all.
   MessageProblem problem_of_all() const {
@@ -233,13 +228,7 @@ class MessagePricesSearch {
     const auto holds = [&](double end_us) {
       const MessagePricesCertificate certificate = certificate_at(end_us);
       CheapestMessages cheapest(topology_, certificate);
-      double paid = 0;
-      GpuId destination;
-      for (const WantedBytes& some : problem.wanted) {
-        if (some.destination != destination) cheapest.towards(destination = some.destination);
-        paid += cheapest.payment(some);
-      }
-      return paid * (1 - kLead) > cheapest.earned();
+      return cheapest.payments(problem.wanted) * (1 - kLead) > cheapest.earned();
     };
     double low_us = proven_us_;
     double high_us = us;

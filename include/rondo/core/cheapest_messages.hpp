@@ -59,8 +59,9 @@ class CheapestMessages {
   void towards(GpuId destination);
   /// Of a byte that is there from a time on; infinite where it cannot be in time.
   double least_payment(GpuId source, double from_us) const;
-  /// Of all of the bytes, which are for the GPU.
-  double payment(const WantedBytes& wanted) const;
+  /// Of all of the bytes, which stand by destination. Throws Error(bad_data) where they are for more GPUs
+  /// than can be looked at.
+  double payments(const std::vector<WantedBytes>& wanted);
   /// Some messages that cost as much, in their order; none where it cannot be in time.
   std::vector<PaidMessage> messages(GpuId source, double from_us) const;
 

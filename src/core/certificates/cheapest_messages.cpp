@@ -286,11 +286,23 @@ void CheapestMessages::towards(GpuId destination) {
 double CheapestMessages::least_payment(GpuId source, double from_us) const {
   return implementation_->least_payment(topology_.node_of(source), from_us);
 }
-double CheapestMessages::payment(const WantedBytes& wanted) const {
-  double most = 0;
-  for (const WantedBytes::Source& source : wanted.sources)
-    most = std::max(most, least_payment(source.gpu, source.from_us));
-  return wanted.bytes * most;
+double CheapestMessages::payments(const std::vector<WantedBytes>& wanted) {
+  double sum = 0;
+  double looked_at = 0;
+  GpuId destination;
+  for (const WantedBytes& some : wanted) {
+    if (some.destination != destination) {
+      looked_at += work();
+      if (looked_at > kMostMessageWork)
+        refuse_certificate("it has more GPUs, ways of messages and times than can be checked");
+      towards(destination = some.destination);
+    }
+    double most = 0;
+    for (const WantedBytes::Source& source : some.sources)
+      most = std::max(most, least_payment(source.gpu, source.from_us));
+    sum += some.bytes * most;
+  }
+  return sum;
 }
 std::vector<PaidMessage> CheapestMessages::messages(GpuId source, double from_us) const {
   return implementation_->messages(topology_.node_of(source), from_us);

@@ -21,19 +21,7 @@ constexpr double kLeastLead = 1e-8;
 double bound(const Topology& topology, const Demand& demand, const MessagePricesCertificate& certificate) {
   const std::vector<WantedBytes> wanted = wanted_bytes(topology, demand, certificate.gpu);
   CheapestMessages cheapest(topology, certificate);
-  double paid = 0;
-  double work = 0;
-  GpuId destination;
-  for (const WantedBytes& some : wanted) {
-    if (some.destination != destination) {
-      destination = some.destination;
-      work += cheapest.work();
-      if (work > kMostMessageWork)
-        refuse_certificate("it has more GPUs, ways of messages and times than can be checked");
-      cheapest.towards(destination);
-    }
-    paid += cheapest.payment(some);
-  }
+  const double paid = cheapest.payments(wanted);
   if (!(paid > 0) || !(cheapest.earned() <= paid * (1 - kLeastLead))) {
     refuse_certificate(
         fmt::format("links can earn {} and the bytes have to pay {}; prices of messages prove a bound where "
