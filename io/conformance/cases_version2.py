@@ -738,6 +738,23 @@ def back_and_forth(cases):
         cases.invalid(f"switch-passed-twice{name}", "4", schedule(fabric, [chunk(0, [1])], sends, 14.0))
         cases.valid(f"switch-passed-once{name}", schedule(fabric, [chunk(0, [1])], [
             send(0, 0, 0, 10, **numbers), send(0, 3, 1, 10, **numbers)], 12.0))
+    # What is added up may come down to several GPUs: 0 and 1 -> leaf -> spine <- 2, and back.
+    fabric = Fabric(3)
+    leaf, spine = fabric.switch(reduce=True), fabric.switch(reduce=True)
+    for a, b in ((0, leaf), (1, leaf), (leaf, spine), (2, spine), (spine, leaf), (spine, 2), (leaf, 0), (leaf, 1)):
+        fabric.link(a, b, 1.0, 1.0)
+
+    def up_and_down(copied, destinations, ops=(1, 1, 1, 1, 0, 0, 0, 0)):
+        starts = (0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0)
+        sends = [send(0, l, starts[l], 10, ops[l], transfer=0) for l in range(8) if l not in copied]
+        return schedule(fabric, [total([0, 1, 2], destinations)], sends, 3.0 + 10 + 1)
+    cases.valid("switch-passed-up-and-down", up_and_down((), [0, 1, 2]))
+    cases.valid("switch-passed-up-and-down-to-two", up_and_down((5,), [0, 1]))
+    cases.invalid("switch-passed-up-and-down-to-one", "4", up_and_down((5, 7), [0]))
+    # GPU 0 alone sends up through a switch that copies, to where nothing is added.
+    back = [send(0, l, float(i), 10, 0, transfer=0) for i, l in enumerate((0, 2, 4, 7))]
+    held = [{"chunk": 0, "gpu": 0, "sources": [0, 1, 2]}, {"chunk": 0, "gpu": 2, "sources": []}]
+    cases.invalid("switch-passed-twice-by-a-sum", "4", schedule(fabric, [total([0, 1, 2], [0, 1])], back, 14.0, held=held))
 
 
 def knowledge_by_when(cases):

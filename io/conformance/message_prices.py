@@ -65,7 +65,12 @@ def data_that_count(s, gpu, backwards):
         return data
     if gpu < 0 and not pairs:
         fail("message prices of all destinations are for data with one source and one destination each")
+    cut_through = {n for n, node in enumerate(s.nodes) if node.cut_through}
+    linked = any(link.src in cut_through and link.dst in cut_through for link in s.links)
+    come_down = linked and any(s.nodes[n].reduce for n in cut_through)
     for chunk in s.chunks:
+        if chunk.reduce and come_down and len(chunk.destinations) > 1:
+            continue
         if not (chunk.held if chunk.reduce else len(chunk.sources) != 1):
             data += [(Fraction(chunk.bytes), [(g, Fraction(chunk.ready[g])) for g in chunk.sources if g != d], d)
                      for d in chunk.destinations if gpu in (-1, d)]

@@ -28,6 +28,15 @@ def name(s, r):
             f" from {s.start[r]:.9g} us{number}")
 
 
+def at_one_instant(events):
+    """The (time, ...) of `events` in parts that are one instant each."""
+    events, begin = sorted(events), 0
+    for i in range(1, len(events) + 1):
+        if i == len(events) or events[i][0] - events[i - 1][0] > tolerance(events[i][0]):
+            yield events[begin:i]
+            begin = i
+
+
 class Transfers:
     """`entered[r]` is the crossing at the far end of send r: (sends that enter a cut-through switch, sends that leave it), all
     of one chunk at one instant. None where the send ends at a GPU or at a store-and-forward switch."""
@@ -65,19 +74,30 @@ class Transfers:
             self.add(r, "10", f"op is 1, but {far.name} cannot add")
 
     def check_ways(self):
-        """No transfer comes to a switch twice. Where several sends without a number enter at once, which of them goes on is free."""
+        """No transfer comes to a switch twice, but a sum for several GPUs that was added up (op 1) in between, or there at first, may.
+        Where several sends without a number enter at once, which of them goes on is free."""
         s = self.s
         for r, crossing in enumerate(self.entered):
-            node, seen, behind = s.links[s.link[r]].dst, {r}, [r] if crossing else []
+            if not crossing:
+                continue
+            chunk, node = s.chunks[s.chunk[r]], s.links[s.link[r]].dst
+            comes_down = chunk.reduce and len(chunk.destinations) > 1
+            seen, behind = set(), [(r, False, False)]  # (row, whether it was added up since, whether it came to the switch since)
             while behind:
-                before = self.left[behind.pop()]
+                at, added, again = behind.pop()
+                before = self.left[at]
                 if before is None or (len(before[0]) > 1 and s.transfer[before[0][0]] < 0):
                     continue
-                for b in set(before[0]) - seen:
-                    seen.add(b)
-                    behind.append(b)
+                for b in set(before[0]):
+                    state = (b, added or s.op[b] == 1, again)
                     if s.links[s.link[b]].dst == node:
-                        self.add(r, "4", f"its transfer has passed {s.nodes[node].name} before")
+                        if b == r or again or not (comes_down and state[1]):
+                            self.add(r, "4", f"its transfer has passed {s.nodes[node].name} before")
+                            continue
+                        state = (b, state[1], True)
+                    if state not in seen:
+                        seen.add(state)
+                        behind.append(state)
 
     # Transfers with a number.
 
@@ -112,59 +132,70 @@ class Transfers:
     def cross_numbered(self, n, on_link, leads):
         """Joins the transfer's links at cut-through switches; whether they make one transfer."""
         s = self.s
-        passed = defaultdict(lambda: ([], []))  # cut-through switch -> (links in, links out)
+        passing = defaultdict(list)  # cut-through switch -> (time there, enters 0 or leaves 1, link)
         for link in on_link:
+            start = s.start[leads[link]]
             if s.nodes[s.links[link].src].cut_through:
-                passed[s.links[link].src][1].append(link)
+                passing[s.links[link].src].append((start, 1, link))
             if s.nodes[s.links[link].dst].cut_through:
-                passed[s.links[link].dst][0].append(link)
+                passing[s.links[link].dst].append((start + s.links[link].latency, 0, link))
         first = min(leads.values(), key=lambda r: s.start[r])
         if all(s.nodes[s.links[link].src].cut_through for link in on_link):
             self.add(first, "4", "its transfer starts at no GPU and at no store-and-forward switch")
             return False
-        for switch, (ins, outs) in passed.items():
-            node = s.nodes[switch]
-            if not ins:
-                self.add(leads[outs[0]], "4", f"no send of its transfer enters {node.name}")
-                return False
-            lead = leads[ins[0]]
-            enters = s.start[lead] + s.links[ins[0]].latency
-            if not outs:
-                self.add(lead, "5", f"it enters {node.name} at {enters:.9g} us, and no send of its transfer leaves it")
-                return False
-            if len(outs) > 1 and not node.multicast:
-                self.add(leads[outs[1]], "5", f"{node.name} cannot multicast, but {len(outs)} sends leave it")
-            for link in ins[1:]:
-                if not node.reduce or not all(s.op[r] == 1 for l in ins for r in on_link[l]):
-                    self.add(leads[link], "10", f"{len(ins)} sends of one transfer enter {node.name}; that takes a switch with"
-                                                " reduce, and op 1 on each of them")
+        passed = defaultdict(list)  # link -> those that pass a switch with it
+        for switch, events in passing.items():
+            # Those at which nothing enters come first: they say what is wrong.
+            for instant in sorted(at_one_instant(events), key=lambda each: min(leaves for _, leaves, _ in each), reverse=True):
+                if not self.cross_at_instant(s.nodes[switch], instant, on_link, leads):
                     return False
-                if not equal(s.start[leads[link]] + s.links[link].latency, enters):
-                    self.add(leads[link], "10", f"it enters {node.name} at {s.start[leads[link]] + s.links[link].latency:.9g}"
-                                                f" us, link {ins[0]} of its transfer at {enters:.9g} us")
-                    return False
-            for link in outs:
-                if not equal(s.start[leads[link]], enters):
-                    self.add(leads[link], "4", f"its transfer enters {node.name} at {enters:.9g} us")
-                    return False
-            of_chunk = defaultdict(lambda: ([], []))
-            for side, links in enumerate((ins, outs)):
+                links = [link for _, _, link in instant]
                 for link in links:
-                    for r in on_link[link]:
-                        of_chunk[s.chunk[r]][side].append(r)
-            for crossing in of_chunk.values():
-                self.cross(*crossing)
+                    passed[link] += links
         reached, frontier = {s.link[first]}, [s.link[first]]
         while frontier:
-            link = frontier.pop()
-            for switch in (s.links[link].src, s.links[link].dst):
-                joined = set(sum(passed[switch], [])) - reached if switch in passed else set()
-                reached |= joined
-                frontier.extend(joined)
+            joined = set(passed[frontier.pop()]) - reached
+            reached |= joined
+            frontier.extend(joined)
         apart = [link for link in on_link if link not in reached]
         if apart:
             self.add(leads[apart[0]], "4", "no cut-through switch joins it with the other sends of its transfer")
         return not apart
+
+    def cross_at_instant(self, node, instant, on_link, leads):
+        """Rules 4, 5 and 10 where a transfer with a number passes a switch; whether it may."""
+        s = self.s
+        ins = [(time, link) for time, leaves, link in instant if not leaves]
+        outs = [link for _, leaves, link in instant if leaves]
+        if not ins:
+            self.add(leads[outs[0]], "4", f"no send of its transfer enters {node.name} then")
+            return False
+        enters, first = ins[0]
+        if not outs:
+            rule = "10" if s.op[leads[first]] == 1 else "5"
+            self.add(leads[first], rule, f"it enters {node.name} at {enters:.9g} us, and no send of its transfer leaves it then")
+            return False
+        if len(outs) > 1 and not node.multicast:
+            self.add(leads[outs[1]], "5", f"{node.name} cannot multicast, but {len(outs)} sends leave it")
+        for time, link in ins[1:]:
+            if not node.reduce or not all(s.op[r] == 1 for _, l in ins for r in on_link[l]):
+                self.add(leads[link], "10", f"{len(ins)} sends of one transfer enter {node.name}; that takes a switch with"
+                                            " reduce, and op 1 on each of them")
+                return False
+            if not equal(time, enters):
+                self.add(leads[link], "10", f"it enters {node.name} at {time:.9g} us, link {first} of its transfer at {enters:.9g} us")
+                return False
+        for link in outs:
+            if not equal(s.start[leads[link]], enters):
+                self.add(leads[link], "4", f"its transfer enters {node.name} at {enters:.9g} us")
+                return False
+        of_chunk = defaultdict(lambda: ([], []))
+        for _, leaves, link in instant:
+            for r in on_link[link]:
+                of_chunk[s.chunk[r]][leaves].append(r)
+        for crossing in of_chunk.values():
+            self.cross(*crossing)
+        return True
 
     def cross(self, ins, outs):
         crossing = (ins, outs)
@@ -187,12 +218,8 @@ class Transfers:
             if s.nodes[link.dst].cut_through:
                 passing[s.chunk[r], link.dst].append((s.start[r] + link.latency, 0, r))
         for (_, switch), events in passing.items():
-            events.sort()
-            begin = 0
-            for i in range(1, len(events) + 1):
-                if i == len(events) or events[i][0] - events[i - 1][0] > tolerance(events[i][0]):
-                    self.pair(s.nodes[switch], events[begin:i])
-                    begin = i
+            for instant in at_one_instant(events):
+                self.pair(s.nodes[switch], instant)
         done = [False] * len(s.chunk)
         for r in rows:
             if not done[r]:

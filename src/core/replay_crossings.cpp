@@ -22,6 +22,15 @@ struct Passage {
   std::size_t send;
 };
 
+/// A crossing on the way of a transfer to a switch: whether it has been added up since, and whether it has
+/// come to that switch since already.
+struct PassedBefore {
+  std::size_t crossing;
+  bool added;
+  bool came_down;
+  friend bool operator==(const PassedBefore&, const PassedBefore&) = default;
+};
+
 class Crosser {
  public:
   Crosser(const Execution& execution, FirstViolation& first) : execution_(execution), first_(first) {
@@ -157,36 +166,49 @@ class Crosser {
     transfers_.crossings.push_back(std::move(crossing));
   }
 
-  /// Rule 4: a transfer comes to no switch twice. Where several sends without a number enter, which of them
-  /// goes on is free, and nothing is told of those before.
+  /// Rule 4: a transfer comes to no switch twice, unless it is a sum for several GPUs that comes down again
+  /// from where it was added up. Where several sends without a number enter, which of them goes on is free,
+  /// and nothing is told of those before.
   void check_way_to(std::size_t id) {
     const std::vector<std::size_t>& entering = transfers_.crossings[id].in;
     const auto begins_there = [&](std::size_t s) { return transfers_.left[s] == JoinedSends::kNone; };
     if (std::ranges::all_of(entering, begins_there)) return;
     const NodeId node = execution_.dst(entering.front());
-    std::vector<std::size_t> seen;
-    std::vector<std::size_t> open{id};
+    const Contribution& whole = execution_.demand.contribution(send(entering.front()).chunk);
+    const bool may_come_down = whole.reduce && whole.destinations.size() > 1;
+    std::vector<PassedBefore> seen;
+    std::vector<PassedBefore> open{{id, false, false}};
     while (!open.empty()) {
-      const std::vector<std::size_t>& in = transfers_.crossings[open.back()].in;
+      const PassedBefore after = open.back();
       open.pop_back();
+      const std::vector<std::size_t>& in = transfers_.crossings[after.crossing].in;
       if (in.size() > 1 && send(in.front()).transfer == kNoTransfer) continue;
       for (const std::size_t s : in) {
         if (begins_there(s)) continue;
-        const auto before = static_cast<std::size_t>(transfers_.left[s]);
+        PassedBefore before = after;
+        before.crossing = static_cast<std::size_t>(transfers_.left[s]);
+        const std::size_t first = transfers_.crossings[before.crossing].in.front();
+        if (send(first).op == SendOp::reduce) before.added = true;
+        // A circle without latency supports nothing.
+        if (execution_.dst(first) == node && !times_equal(enters_us(first), enters_us(entering.front()))) {
+          if (!may_come_down || !before.added || before.came_down) {
+            comes_once_more(entering.front());
+            continue;
+          }
+          before.came_down = true;
+        }
         if (std::ranges::find(seen, before) != seen.end()) continue;
         seen.push_back(before);
         open.push_back(before);
-        const std::size_t first = transfers_.crossings[before].in.front();
-        // A circle without latency supports nothing.
-        if (execution_.dst(first) != node || times_equal(enters_us(first), enters_us(entering.front())))
-          continue;
-        first_.offer(send(entering.front()).start_us, 4, send(entering.front()), [&] {
-          return fmt::format(
-              "rule 4: {} brings the chunk to switch {} once more, which its transfer has passed",
-              execution_.describe(entering.front()), node.value);
-        });
       }
     }
+  }
+
+  void comes_once_more(std::size_t s) {
+    first_.offer(send(s).start_us, 4, send(s), [&] {
+      return fmt::format("rule 4: {} brings the chunk to switch {} once more, which its transfer has passed",
+                         execution_.describe(s), execution_.dst(s).value);
+    });
   }
 
   /// Rule 10: several sends of one transfer enter a switch only to be added up there.

@@ -16,6 +16,18 @@ namespace {
 /// Of what is paid: what links earn less at least, for rounding.
 constexpr double kLeastLead = 1e-8;
 
+/// Whether a sum for several GPUs may come to a switch twice (rule 4), which no way of a message does.
+bool sums_come_down(const Topology& topology) {
+  const auto is_cut_through = [&](NodeId n) { return !topology.is_gpu(n) && !topology.node(n).stores(); };
+  bool adds = false;
+  bool linked = false;
+  for (std::size_t n = 0; n < topology.num_nodes(); ++n)
+    adds = adds || (is_cut_through(NodeId(n)) && topology.node(NodeId(n)).reduce);
+  for (const Link& link : topology.links())
+    linked = linked || (is_cut_through(link.src) && is_cut_through(link.dst));
+  return adds && linked;
+}
+
 }  // namespace
 
 double bound(const Topology& topology, const Demand& demand, const MessagePricesCertificate& certificate) {
@@ -43,9 +55,11 @@ std::vector<WantedBytes> wanted_bytes(const Topology& topology, const Demand& de
         fmt::format("GPU {} does not exist; GPUs are 0 to {}", gpu.value, topology.num_gpus() - 1));
   }
   std::map<std::pair<GpuId, std::vector<WantedBytes::Source>>, double> bytes;
+  const bool come_down = certificates::sums_come_down(topology);
   const auto add = [&](const Contribution& part, GpuId destination) {
     const auto gpus = part.all_sources();
     if (!part.held.empty() || (!part.reduce && gpus.size() > 1)) return;
+    if (part.reduce && part.destinations.size() > 1 && come_down) return;
     std::vector<WantedBytes::Source> sources;
     for (std::size_t i = 0; i < gpus.size(); ++i) {
       if (gpus[i] != destination) sources.push_back({gpus[i], part.ready_us_of(i)});

@@ -131,6 +131,25 @@ TEST(MessagePrices, OfSourcesAreThoseOfDestinationsBackwards) {
   expect_refused(shared.build(), sum, certificate, "differ in latency");
 }
 
+// It may come to a switch twice, which no way does.
+TEST(MessagePrices, CountNoSumThatMayComeDownThroughSwitches) {
+  const auto topology_of = [](bool adds) {
+    Fabric fabric(2);
+    const int leaf = fabric.cut_through(true, adds);
+    const int spine = fabric.cut_through(true, adds);
+    fabric.link(0, leaf, 1, 0, 1);
+    fabric.link(leaf, spine, 1, 0);
+    fabric.link(spine, 1, 1, 0);
+    fabric.link(1, 0, 1, 0, 1);
+    return fabric.build();
+  };
+  const Demand for_both = custom(topology_of(true), {sum_of({0, 1}, 10 * kUs, {0, 1})});
+  const Demand for_one = custom(topology_of(true), {sum_of({0, 1}, 10 * kUs, {1})});
+  EXPECT_EQ(sound_bound_of(topology_of(false), for_both, flat(10.9999, 1)), 10.9999);
+  EXPECT_EQ(sound_bound_of(topology_of(true), for_one, flat(10.9999, 1)), 10.9999);
+  expect_refused(topology_of(true), for_both, flat(10.9999, 1), "have to pay 0");
+}
+
 TEST(MessagePrices, AreRefusedWhereTheyAreNone) {
   const Topology line = costly_line(3);
   const Demand demand = custom(line, {part(0, 10 * kUs, {1, 2})});

@@ -117,6 +117,39 @@ TEST(ReplayRule4, ATransferComesToNoSwitchTwice) {
                 {around[0], send(0, 3, 1, 11, 12), send(0, 0, 20, 30, 31), send(0, 3, 21, 31, 32)}, 12);
 }
 
+// 0 and 1 -> leaf -> spine <- 2, and down again: what the spine has added up comes to the leaf once more.
+TEST(ReplayRule4, ASumForSeveralComesDownWhereItWentUp) {
+  Fabric fabric(3);
+  const int leaf = fabric.cut_through(true, true);
+  const int spine = fabric.cut_through(true, true);
+  for (const auto& [src, dst] : std::vector<std::pair<int, int>>{
+           {0, leaf}, {1, leaf}, {leaf, spine}, {2, spine}, {spine, leaf}, {spine, 2}, {leaf, 0}, {leaf, 1}})
+    fabric.link(src, dst, 1, 1);
+  const Topology topology = fabric.build();
+  const auto sends_over = [&](const std::vector<int>& links) {
+    std::vector<Send> sends;
+    for (const int l : links) {
+      const double start_us = l < 2 ? 0 : l < 4 ? 1 : l < 6 ? 2 : 3;
+      const Send each = numbered(0, send(0, l, start_us, start_us + 10, start_us + 11));
+      sends.push_back(l < 4 ? adding(each) : each);
+    }
+    return sends;
+  };
+  const auto sum_for = [&](const std::vector<int>& destinations) {
+    return custom(topology, {sum_of({0, 1, 2}, 10 * kUs, destinations)});
+  };
+  expect_finish(topology, sum_for({0, 1, 2}), sends_over({0, 1, 2, 3, 4, 5, 6, 7}), 14);
+  expect_finish(topology, sum_for({0, 1}), sends_over({0, 1, 2, 3, 4, 6, 7}), 14);
+  expect_violation(topology, sum_for({0}), sends_over({0, 1, 2, 3, 4, 6}),
+                   {"rule 4", "link 4", "switch 3 once more"});
+  // Nothing is added up.
+  Contribution whole = sum_of({0, 1, 2}, 10 * kUs, {0, 1});
+  whole.held = {{GpuId{0}, gpus({0, 1, 2})}, {GpuId{2}, {}}};
+  std::vector<Send> copies = sends_over({0, 2, 4, 7});
+  for (Send& each : copies) each.op = SendOp::copy;
+  expect_violation(topology, custom(topology, {whole}), copies, {"rule 4", "link 4", "switch 3 once more"});
+}
+
 TEST(ReplayRule4, ATransferNeedsASendThatItsGpuMayStart) {
   Fabric fabric(3);
   const int sw = fabric.cut_through();
