@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "insertion_timetable.hpp"
@@ -69,6 +70,8 @@ class Forest {
   void grow(std::size_t chunk, double dearness);
   /// Nothing else about a tree is free.
   void vary(std::size_t, const Tree&, double, Random&) {}
+  /// What growing has taken so far.
+  std::uint64_t looks() const { return timetable_.looks(); }
   /// What the branches of the tree, all links together, cost.
   double price_of(std::size_t chunk) const;
 

@@ -235,7 +235,8 @@ class Improver {
   }
 
   ReplantingTurn first_turn() const {
-    const bool pays = replants_ && transfers(state_.chunks) <= kMostReplanted &&
+    const bool pays = replants_ && !state_.replanting_takes_long &&
+                      transfers(state_.chunks) <= kMostReplanted &&
                       (space_.may_copy() || finish_us() > kFar * task_.bound_us);
     if (!pays) return ReplantingTurn::none;
     if (passes_switches(space_)) return ReplantingTurn::next;
@@ -371,7 +372,8 @@ class Improver {
     const StreamRound round =
         play_streams({incumbent_, space_, task_.bound_us, kReplanting}, seeds, false, communicator_);
     const double closed_us = round.winner ? finish_us() - round.winner->quality.finish_us : 0;
-    if (closed_us > kShareOfReplanting * (finish_us() - task_.bound_us)) {
+    state_.replanting_takes_long = state_.replanting_takes_long || round.took_long;
+    if (closed_us > kShareOfReplanting * (finish_us() - task_.bound_us) && !round.took_long) {
       state_.idle_tries = 0;
     } else {
       state_.replanting = ReplantingTurn::none;

@@ -62,13 +62,14 @@ struct ImprovementState {
   Race race = Race::none;
   double race_end = 0;  ///< the share of work or time at which it is the other one's turn, or decided
   ReplantingTurn replanting = ReplantingTurn::none;
+  bool replanting_takes_long = false;           ///< and is left to others from now on
   std::vector<std::vector<LinkId>> paths = {};  ///< hops of the plan that are not hops of the topology
 };
 
 auto members_of(SameAs<ImprovementState> auto& s) {
   return std::tie(s.rounds, s.idle_tries, s.level_tries, s.successes, s.merged, s.tries, s.seeds, s.work,
                   s.level_end, s.restart_rounds, s.restart_best, s.restart, s.chunks, s.origin, s.good_seeds,
-                  s.splits_in_vain, s.race, s.race_end, s.replanting, s.paths);
+                  s.splits_in_vain, s.race, s.race_end, s.replanting, s.replanting_takes_long, s.paths);
 }
 
 /// A search that another one races with.

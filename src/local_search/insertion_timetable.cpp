@@ -1,12 +1,21 @@
 #include "insertion_timetable.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <span>
 
 #include "rondo/core/hop_timing.hpp"
 
 namespace rondo {
+namespace {
+
+/// Of a hop, as many as most have at most.
+constexpr std::size_t kLinksRemembered = 8;
+constexpr std::ptrdiff_t kNear = 8;
+
+}  // namespace
 
 InsertionTimetable::InsertionTimetable(const Topology& topology, Reading reading, int concurrency,
                                        double finish_us)
@@ -41,7 +50,9 @@ double InsertionTimetable::earliest_changing_start(const Hop& hop, double bytes,
     for (std::size_t i = 0; i < hop.links.size() && !moved; ++i) {
       const HopLink& part = hop.links[i];
       const auto [start, end] = use.on_link[i];
-      const double alone = account_.is_shared(part.link) ? start : first_room(part.link, start, end - start);
+      const Interval* from = nullptr;
+      const double alone =
+          account_.is_shared(part.link) ? start : first_room(part.link, start, end - start, kNoEnd, from);
       const double room = account_.room_from(part, hop.links, alone, end - start);
       if (!std::isfinite(room)) return room;
       if (room <= start + time_slack_us(start)) continue;
@@ -52,15 +63,20 @@ double InsertionTimetable::earliest_changing_start(const Hop& hop, double bytes,
   return t;
 }
 
-double InsertionTimetable::first_room(LinkId link, double start_us, double occupied_us,
-                                      double until_us) const {
+double InsertionTimetable::first_room(LinkId link, double start_us, double occupied_us, double until_us,
+                                      const Interval*& from) const {
   const std::vector<Interval>& taken = taken_[link.index()];
+  const Interval* const end = taken.data() + taken.size();
   const double slack = time_slack_us(start_us + occupied_us);
-  auto next = std::ranges::partition_point(
-      taken, [&](const Interval& interval) { return interval.end_us <= start_us + slack; });
-  for (; next != taken.end() && next->start_us < start_us + occupied_us - slack && start_us <= until_us;
-       ++next)
+  const auto is_over = [&](const Interval& interval) { return interval.end_us <= start_us + slack; };
+  const Interval* next = from == nullptr ? taken.data() : from;
+  // Mostly it is one of the first behind the last one that was found.
+  const Interval* const near = from == nullptr ? next : next + std::min(kNear, end - next);
+  while (next != near && is_over(*next)) ++next;
+  if (next == near) next = std::partition_point(next, end, is_over);
+  for (; next != end && next->start_us < start_us + occupied_us - slack && start_us <= until_us; ++next)
     start_us = next->end_us;
+  from = next;
   return start_us;
 }
 
@@ -72,7 +88,8 @@ bool InsertionTimetable::is_free(const Hop& hop, double bytes, double start_us,
     const double start = start_us + offset_us(hop, part, bytes);
     const double occupied = part.occupied_us(bytes);
     const double latest = start + time_slack_us(start);
-    if (!account_.is_shared(part.link) && first_room(part.link, start, occupied, start) > latest)
+    const Interval* from = nullptr;
+    if (!account_.is_shared(part.link) && first_room(part.link, start, occupied, start, from) > latest)
       return false;
     return account_.room_from(part, links, start, occupied) <= latest;
   });
@@ -83,21 +100,29 @@ double InsertionTimetable::earliest_start(const Hop& hop, double bytes, double n
   if (hop.changes) return earliest_changing_start(hop, bytes, not_before_us);
   const std::span<const HopLink> links = std::span(hop.links).subspan(first_link);
   double t = not_before_us;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (const HopLink& part : links) {
-      const double offset = offset_us(hop, part, bytes);
-      const double occupied = part.occupied_us(bytes);
-      const double start = t + offset;
-      const double alone =
-          account_.is_shared(part.link) ? start : first_room(part.link, start, occupied, until_us + offset);
-      const double room = account_.room_from(part, links, alone, occupied);
-      if (!std::isfinite(room)) return room;
-      if (room > start + time_slack_us(start)) {
-        t = room - offset;
-        moved = true;
-        if (t > until_us) return t;
-      }
+  std::array<const Interval*, kLinksRemembered> not_over{};
+  // In turn, until as many as there are have had room one after another.
+  std::size_t with_room = 0;
+  for (std::size_t i = 0; with_room < links.size(); i = i + 1 < links.size() ? i + 1 : 0) {
+    ++looks_;
+    const HopLink& part = links[i];
+    const double offset = offset_us(hop, part, bytes);
+    const double occupied = part.occupied_us(bytes);
+    const double start = t + offset;
+    const Interval* forgotten = nullptr;
+    const Interval*& from = i < kLinksRemembered ? not_over[i] : forgotten;
+    double room = account_.is_shared(part.link)
+                      ? start
+                      : first_room(part.link, start, occupied, until_us + offset, from);
+    const bool is_limited = account_.limits(part.link);
+    if (is_limited) room = account_.room_from(part, links, room, occupied);
+    if (!std::isfinite(room)) return room;
+    ++with_room;
+    if (room > start + time_slack_us(start)) {
+      t = room - offset;
+      // The account may have more to say of a later start.
+      with_room = is_limited ? 0 : 1;
+      if (t > until_us) return t;
     }
   }
   return t;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -30,6 +31,8 @@ class InsertionTimetable {
                         double until_us = kNoEnd) const;
   /// Whether that is `start_us` itself.
   bool is_free(const Hop& hop, double bytes, double start_us, std::size_t first_link) const;
+  /// How often it was looked for on a link so far: what it took.
+  std::uint64_t looks() const { return looks_; }
   void reserve(const Hop& hop, double bytes, double start_us, std::size_t first_link = 0);
   /// Takes back a reservation, of a hop whose bandwidth never changes.
   void release(const Hop& hop, double bytes, double start_us, std::size_t first_link = 0);
@@ -57,8 +60,10 @@ class InsertionTimetable {
   ChangingUse changing(const Hop& hop, double bytes, double start_us) const;
   double earliest_changing_start(const Hop& hop, double bytes, double not_before_us) const;
   void take(const HopLink& part, double start_us, double end_us);
-  /// Past `until_us` it is not looked for.
-  double first_room(LinkId link, double start_us, double occupied_us, double until_us = kNoEnd) const;
+  /// Past `until_us` it is not looked for. `from`: the first interval that may not be over by then, null: not
+  /// known; afterwards that of the room.
+  double first_room(LinkId link, double start_us, double occupied_us, double until_us,
+                    const Interval*& from) const;
 
   const Topology& topology_;
   Reading reading_;
@@ -66,6 +71,7 @@ class InsertionTimetable {
   /// Per link that is not shared, ascending; adjacent intervals are merged.
   std::vector<std::vector<Interval>> taken_;
   RateAccount account_;
+  mutable std::uint64_t looks_ = 0;
 };
 
 }  // namespace rondo

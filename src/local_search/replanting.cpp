@@ -17,16 +17,18 @@ bool passes_switches(const PlanSpace& space) {
   return std::ranges::any_of(space.hops, [](const Hop& hop) { return hop.links.size() > 1; });
 }
 
-std::optional<TransferPlan> replanted(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,
-                                      double length, std::uint64_t seed) {
+Replanting replanted(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us, double length,
+                     std::uint64_t seed) {
   const double most_grown =
       length * share_of_usual_hops(space) * static_cast<double>(space.demand.num_chunks());
   Forest forest(incumbent.plan, space);
-  std::optional<TransferPlan> plan = ReplantingChain(forest, space, bound_us, seed).run(most_grown);
-  if (!plan) return std::nullopt;
-  plan->quality = quality_of(plan->transfers, space);
-  if (is_time_over(space)) return plan;
-  return justified(placed_forward(*plan, space, starts_of(*plan)), space);
+  ReplantingChain chain(forest, space, bound_us, seed);
+  Replanting found{chain.run(most_grown), chain.took_long()};
+  if (!found.plan) return found;
+  found.plan->quality = quality_of(found.plan->transfers, space);
+  if (!is_time_over(space))
+    found.plan = justified(placed_forward(*found.plan, space, starts_of(*found.plan)), space);
+  return found;
 }
 
 }  // namespace rondo

@@ -11,10 +11,14 @@ namespace rondo {
 /// hard.
 bool passes_switches(const PlanSpace& space);
 
+struct Replanting {
+  std::optional<TransferPlan> plan = std::nullopt;  ///< nothing where no target was met
+  bool took_long = false;                           ///< and ended early for that
+};
+
 /// A chain of replanting (replanting_chain.hpp), to a target before the plan's finish and on. It places about
-/// `length` times as many transfers as the plan has. Nothing where it meets no target. The same `seed` gives
-/// the same plan.
-std::optional<TransferPlan> replanted(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us,
-                                      double length, std::uint64_t seed);
+/// `length` times as many transfers as the plan has. The same `seed` gives the same plan.
+Replanting replanted(const SurveyedPlan& incumbent, const PlanSpace& space, double bound_us, double length,
+                     std::uint64_t seed);
 
 }  // namespace rondo

@@ -66,12 +66,13 @@ class ReplantingChain {
   }
 
   using Plan = decltype(std::declval<const Trees&>().plan());
-  /// The plan that met the last target of all, if any. Ends once so many trees have grown, or the deadline of
-  /// the space is over.
+  /// The plan that met the last target of all, if any. Ends once so many trees have grown, or that has taken
+  /// what so many usually do at most, or the deadline of the space is over.
   std::optional<Plan> run(double most_grown) {
     std::optional<Plan> best;
     double lateness = goal();
-    while (static_cast<double>(grown_) < most_grown && !is_time_over(space_)) {
+    most_looks_ = kUsualLooks * most_grown * static_cast<double>(space_.into.size() - 1);
+    while (static_cast<double>(grown_) < most_grown && !took_long() && !is_time_over(space_)) {
       if (late_.empty()) {
         if (grown_ > 0) best = forest_.plan();
         set_target();
@@ -101,12 +102,17 @@ class ReplantingChain {
     }
     return best;
   }
+  /// Whether run() ended because trees took longer than usual to grow: links are full, and of many hops each
+  /// finds room but late.
+  bool took_long() const { return static_cast<double>(forest_.looks()) >= most_looks_; }
 
  private:
   /// A us of a link that is occupied all the time costs at most this many us of delay; trees are tried from
   /// there on, each time at half as much, kLevels times, until one is in time.
   static constexpr double kDearest = 300;
   static constexpr int kLevels = 10;
+  /// At links for a transfer of a tree, of most fabrics at most.
+  static constexpr double kUsualLooks = 100;
   static constexpr double kExponent = 8;
   /// Loads above 1 are those of a plan that cannot end by the target.
   static constexpr double kMostLoad = 1.2;
@@ -206,6 +212,7 @@ class ReplantingChain {
   double fullest_ = 0;             ///< of the links when the target was set, at most 1
   std::vector<std::size_t> late_;  ///< chunks
   std::size_t grown_ = 0;
+  double most_looks_ = 0;
 };
 
 }  // namespace rondo

@@ -22,6 +22,11 @@ constexpr std::size_t kMostBetterSeeds = 4;
 constexpr PlanQuality kNothingChanged{std::numeric_limits<double>::infinity(),
                                       std::numeric_limits<double>::infinity()};
 
+struct StreamOutcome {
+  PlanQuality quality;
+  bool took_long;
+};
+
 /// The plans of this rank's streams that may be merged, best first.
 class BestHere {
  public:
@@ -99,19 +104,24 @@ StreamRound play_streams(const StreamTask& task, const std::vector<std::uint64_t
   const std::size_t most = merge ? kMostMerged : 1;
   BestHere here(most);
   const auto outcomes = map_parts(communicator, std::vector<double>(seeds.size(), 1.0), [&](std::size_t i) {
+    bool took_long = false;
     std::optional<TransferPlan> plan = in_time([&] {
-      return task.replanting > 0 ? replanted(task.incumbent, task.space, task.bound_us,
-                                             static_cast<double>(task.replanting), seeds[i])
-                                 : neighbour_of(task.incumbent, task.space, task.bound_us, seeds[i]);
+      if (task.replanting == 0) return neighbour_of(task.incumbent, task.space, task.bound_us, seeds[i]);
+      Replanting found = replanted(task.incumbent, task.space, task.bound_us,
+                                   static_cast<double>(task.replanting), seeds[i]);
+      took_long = found.took_long;
+      return std::move(found.plan);
     });
     const PlanQuality quality = plan ? plan->quality : kNothingChanged;
     if (quality < before) here.offer(i, std::move(*plan));
-    return to_message(quality);
+    return to_message(StreamOutcome{quality, took_long});
   });
   StreamRound round;
   for (const PartOutcome& outcome : outcomes) {
     if (outcome.error) throw *outcome.error;
-    round.qualities.push_back(from_message<PlanQuality>(outcome.value));
+    const auto [quality, took_long] = from_message<StreamOutcome>(outcome.value);
+    round.qualities.push_back(quality);
+    round.took_long = round.took_long || took_long;
   }
   round.tries = seeds.size() * std::max<std::size_t>(1, task.replanting);
   const std::vector<std::size_t> streams = best_streams(round.qualities, before, most);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "forest.hpp"
@@ -34,6 +35,7 @@ class SumForest {
   void vary(std::size_t chunk, const Tree& before, double target_us, Random& random);
   /// Both trees, from where and when the parts meet.
   void grow(std::size_t chunk, double dearness);
+  std::uint64_t looks() const { return sums_.looks() + spread_.looks(); }
   double price_of(std::size_t chunk) const { return sums_.price_of(chunk) + spread_.price_of(chunk); }
 
   SumTrees plan() const;

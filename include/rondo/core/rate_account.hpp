@@ -29,6 +29,8 @@ class RateAccount {
   RateAccount(const Topology& topology, int concurrency, Reading reading = Reading::forwards);
 
   bool is_shared(LinkId link) const { return is_shared_[link.index()] != 0; }
+  /// Whether anything limits when the link is used besides that it carries one transfer at a time.
+  bool limits(LinkId link) const { return !of_link_[link.index()].empty(); }
   /// Shares the link from now on; what it carries already takes it alone.
   void share(LinkId link, std::span<const Interval> taken);
 

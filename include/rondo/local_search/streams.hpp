@@ -20,6 +20,7 @@ struct StreamRound {
   std::optional<TransferPlan> winner = std::nullopt;  ///< the same on every rank; nothing if none is better
   std::size_t tries = 0;                              ///< of streams and of merging together
   std::size_t merged = 0;                             ///< streams whose changes the winner has
+  bool took_long = false;                             ///< chains of replanting ended early for that
 };
 
 struct StreamTask {
