@@ -40,6 +40,10 @@ constexpr std::uint64_t kIdleTries = 96;
 constexpr std::uint64_t kIdleRoundsOfStreams = 4;  ///< at least, of more than kTriesPerRound streams
 constexpr std::uint64_t kMostTries = 1024;
 constexpr double kShareOfGap = 0.005;
+/// Or after this share of all work or time without closing as much of the gap, though pressure falls: less in
+/// plans of more than kSmallPlan transfers, where a try takes longer.
+constexpr double kShareWithoutGain = 0.2;
+constexpr double kSmallPlan = 2e4;
 constexpr double kShareOfPressure = 1e-4;
 /// Where many transfers share the links of switches, which moves of single transfers find hard, a level
 /// begins with rounds of replanting, until one closes less than this share of the gap: so many streams of
@@ -91,7 +95,7 @@ class Improver {
           found.out_of_work || time_ >= kShareBeforeLastCall || !has_time_for(in_turn, state_.chunks);
       const bool last_level = state_.splits_in_vain || (!can_split() && !better_start_in_more_chunks());
       const bool idle = state_.idle_tries >= (last_level ? most_idle_tries() : kIdleTries) ||
-                        finish_us() <= kAtLeast * least_us_;
+                        gains_nothing() || finish_us() <= kAtLeast * least_us_;
       const bool enough = no_more_rounds || state_.level_tries >= kMostTries || spent() >= state_.level_end;
       const bool level_ends = last_level ? idle || no_more_rounds : idle || enough;
       if (state_.race != Race::none && (level_ends || spent() >= state_.race_end)) {
@@ -208,6 +212,10 @@ class Improver {
     const std::uint64_t few = streams() > kTriesPerRound ? kIdleRoundsOfStreams * streams() : 0;
     return std::max({task_.idle_tries, few, kTriesPerRound * static_cast<std::uint64_t>(rounds)});
   }
+  bool gains_nothing() const {
+    const double small = std::min(1.0, kSmallPlan / transfers(state_.chunks));
+    return spent() - state_.gained_at > kShareWithoutGain * small;
+  }
   double transfers(int chunks) const { return transfers_of(task_, chunks); }
 
   /// Makes a start the incumbent; returns false where no plan can be made of it.
@@ -254,6 +262,7 @@ class Improver {
     least_us_ = task_.least_us(state_.chunks);
     state_.idle_tries = 0;
     state_.level_tries = 0;
+    state_.gained_at = spent();
     state_.replanting = first_turn();
     state_.level_end = spent_after(kShareOfWork);
     state_.paths.clear();
@@ -386,7 +395,10 @@ class Improver {
     state_.work += static_cast<double>(round.tries) * transfers(state_.chunks);
     state_.tries += round.tries;
     if (!round.winner) return;
-    if (closes_gap(round.winner->quality)) state_.splits_in_vain = false;
+    if (closes_gap(round.winner->quality)) {
+      state_.splits_in_vain = false;
+      state_.gained_at = spent();
+    }
     ++state_.successes;
     state_.merged += round.merged - 1;
     // Nothing is derived from a plan that came last.
