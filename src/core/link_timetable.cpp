@@ -12,7 +12,14 @@ LinkTimetable::LinkTimetable(const Topology& topology, int concurrency, RateAcco
     : topology_(topology), free_from_(topology.num_links(), 0.0), account_(topology, concurrency, reading) {}
 
 bool LinkTimetable::can_start(const Hop& hop, double bytes, double t_us) const {
-  return earliest_start(hop, bytes, t_us) <= t_us + time_slack_us(t_us);
+  if (hop.changes) return earliest_changing_start(hop, bytes, t_us) <= t_us + time_slack_us(t_us);
+  return std::ranges::all_of(hop.links, [&](const HopLink& part) {
+    const double start = t_us + part.offset_us_of(bytes);
+    const double latest = start + time_slack_us(start);
+    if (free_from_[part.link.index()] > latest && !account_.is_shared(part.link)) return false;
+    return !account_.limits(part.link) ||
+           account_.room_from(part, hop.links, start, part.occupied_us(bytes)) <= latest;
+  });
 }
 
 double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_before_us) const {
@@ -29,6 +36,7 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
         start = free;
         moved = true;
       }
+      if (!account_.limits(part.link)) continue;
       const double room = account_.room_from(part, hop.links, start, part.occupied_us(bytes));
       if (!std::isfinite(room)) return room;
       if (room > start + time_slack_us(start)) {
