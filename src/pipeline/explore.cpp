@@ -374,12 +374,15 @@ void Explorer::search() {
   const std::vector<EngineInfo>& engines = runner_.engines();
   const SolveOptions& options = problem_.options;
   Checkpoints& checkpoints = context_.checkpoints();
+  // Local search may make more of a start in more chunks.
+  const bool only_whole = std::ranges::none_of(engines, &EngineInfo::supports_local_search);
   bool is_kept = true;  // nothing is lost if this ends now
   for (;;) {
     const auto first_ones = first_batches(engines, problem_.demand, options, now_.state.trials, budget_);
     const std::size_t done = now_.state.batches;
     if (done > 0 && rule_.stop(best_finish_us())) return;
     if (to_beat_ && all_stay_behind(now_.state.trials, to_beat_->before_order_us)) return;
+    if (only_whole && all_end_later_in_more(now_.state.trials)) return;
     if (done > 0 && done < first_ones.size()) try_in_more_chunks(first_ones);
     if (done > 0 && work_is_done(first_ones.size())) return;
     const bool varies = done >= first_ones.size();

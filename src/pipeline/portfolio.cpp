@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <ranges>
 #include <tuple>
 
 #include "chunk_counts.hpp"
@@ -62,6 +63,17 @@ std::vector<std::string> ranked_policies(const EngineInfo& engine, std::size_t e
 
 /// Finish times by chunks.
 using FinishTimes = std::map<int, double>;
+
+/// By engine and policy.
+std::map<std::pair<std::size_t, std::string>, FinishTimes> finish_times(const std::vector<Trial>& trials) {
+  std::map<std::pair<std::size_t, std::string>, FinishTimes> by_policy;
+  for (const Trial& trial : trials) {
+    const Candidate& candidate = trial.candidate;
+    if (std::isfinite(trial.finish_us))
+      by_policy[{candidate.engine, candidate.policy}][candidate.chunks] = trial.finish_us;
+  }
+  return by_policy;
+}
 
 /// Of what pipelines, before which it does not end in however many chunks: finish times fall as a + b /
 /// chunks, which the last two tell. In few chunks they also fall as shares are rounded to them: 0 where the
@@ -258,14 +270,20 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
 }
 
 bool all_stay_behind(const std::vector<Trial>& trials, double us) {
-  std::map<std::pair<std::size_t, std::string>, FinishTimes> by_policy;
-  for (const Trial& trial : trials) {
-    const Candidate& candidate = trial.candidate;
-    if (std::isfinite(trial.finish_us))
-      by_policy[{candidate.engine, candidate.policy}][candidate.chunks] = trial.finish_us;
-  }
+  const auto by_policy = finish_times(trials);
   return !by_policy.empty() && std::ranges::all_of(by_policy, [&](const auto& policy) {
     return least_in_any_us(policy.second, kFewestTellingOfAll) > kFarBehind * us;
+  });
+}
+
+bool all_end_later_in_more(const std::vector<Trial>& trials) {
+  const auto by_policy = finish_times(trials);
+  return !by_policy.empty() && std::ranges::all_of(by_policy, [&](const auto& policy) {
+    const FinishTimes& finish_us = policy.second;
+    if (finish_us.size() < 3) return false;
+    const double best_us = std::ranges::min(finish_us | std::views::values);
+    const auto last = finish_us.rbegin();
+    return std::min(last->second, std::next(last)->second) > kFarBehind * best_us;
   });
 }
 

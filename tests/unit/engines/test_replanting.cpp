@@ -112,11 +112,11 @@ TEST(Forest, LeadsPastDearLinks) {
 TEST(Replanting, FindsTheCopyOfASwitch) {
   const Topology topology = star();
   const PlanSpace space = make_plan_space(topology, make_demand(Collective::broadcast, 4e3, 3, 1));
-  const auto found = replanted(survey(one_after_another(space), space), space, 5, 4, 1);
+  const auto found = replanted(survey(one_after_another(space), space), space, 5, 4, 1).plan;
   ASSERT_TRUE(found);
   EXPECT_DOUBLE_EQ(found->quality.finish_us, 5);
   // Nothing is earlier.
-  EXPECT_FALSE(replanted(survey(*found, space), space, 5, 4, 1));
+  EXPECT_FALSE(replanted(survey(*found, space), space, 5, 4, 1).plan);
 }
 
 /// GPUs 0 and 1, 2 and 3 are near each other, 1.5 us; switches that do not copy join both pairs, 1 GB/s and
@@ -159,7 +159,7 @@ TEST(Replanting, SparesLinksThatLatencyLeavesIdle) {
   }
   const SurveyedPlan incumbent = survey(placed_forward(direct, space, order), space);
   EXPECT_DOUBLE_EQ(incumbent.plan.quality.finish_us, 14);
-  const auto found = replanted(incumbent, space, 12, 16, 1);
+  const auto found = replanted(incumbent, space, 12, 16, 1).plan;
   ASSERT_TRUE(found);
   EXPECT_NEAR(found->quality.finish_us, 13.5, 1e-3);
 }
@@ -258,15 +258,65 @@ TEST(Replanting, GivesSchedulesAndTheSameForASeed) {
     const SurveyedPlan incumbent = survey(placed_forward(plan, space, key), space);
     int earlier = 0;
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
-      const auto found = replanted(incumbent, space, 0, 8, seed);
+      const auto [found, took_long] = replanted(incumbent, space, 0, 8, seed);
+      EXPECT_FALSE(took_long) << family;
       if (!found) continue;
       earlier += found->quality < incumbent.plan.quality ? 1 : 0;
       const ReplayResult replayed = replay(*topology, demand, schedule_of(*found, space).sends);
       ASSERT_TRUE(replayed.valid()) << family << ", seed " << seed << ": " << *replayed.violation;
       EXPECT_NEAR(replayed.finish_us, found->quality.finish_us, 1e-6);
-      EXPECT_EQ(replanted(incumbent, space, 0, 8, seed)->quality, found->quality);
+      EXPECT_EQ(replanted(incumbent, space, 0, 8, seed).plan->quality, found->quality);
     }
     EXPECT_GT(earlier, 0) << family;
+  }
+}
+
+/// All GPUs of a leaf share few links to spines, which a plan of many chunks leaves idle for moments alone.
+TEST(Replanting, EndsWhereTreesTakeLongToGrow) {
+  const Parameters parameters{{"leaves", "4"}, {"gpus", "6"}, {"spines", "3"}, {"multicast", "false"}};
+  const auto topology = std::make_shared<const Topology>(generate_topology("fat_tree", parameters));
+  const Demand demand = make_demand(Collective::allgather, 1e6, topology->num_gpus(), 8);
+  PlanSpace space = make_plan_space(*topology, demand);
+  const Schedule start = *prepare_list({topology, demand}, {}, {})(demand, {}).schedule;
+  const SurveyedPlan incumbent = survey(*plan_of(start, space), space);
+  EXPECT_TRUE(replanted(incumbent, space, 0, 8, 1).took_long);
+}
+
+/// The first time from which all links of a hop are free, each as much later as they come.
+TEST(InsertionTimetable, FindsTheFirstRoomOnAllLinksOfAHop) {
+  const Topology topology =
+      generate_topology("dragonfly", {{"groups", "4"}, {"routers", "2"}, {"hosts", "2"}});
+  const PlanSpace space = make_plan_space(topology, make_demand(Collective::allgather, 1e6, 16, 1));
+  for (const auto reading : {InsertionTimetable::Reading::forwards, InsertionTimetable::Reading::backwards}) {
+    InsertionTimetable timetable(topology, reading);
+    Random random(7);
+    std::map<LinkId, std::vector<double>> ends_us;
+    for (int i = 0; i < 600; ++i) {
+      const Hop& hop = space.hops[random.below(space.hops.size())];
+      const double bytes = 1e3 * static_cast<double>(1 + random.below(9));
+      const double from_us = 20 * random.unit();
+      const auto offset_us = [&](const HopLink& part) {
+        const double forwards = part.offset_us_of(bytes);
+        return reading == InsertionTimetable::Reading::forwards
+                   ? forwards
+                   : hop.duration_us(bytes) - forwards - part.occupied_us(bytes);
+      };
+      const double start_us = timetable.earliest_start(hop, bytes, from_us);
+      ASSERT_GE(start_us, from_us);
+      ASSERT_TRUE(timetable.is_free(hop, bytes, start_us, 0));
+      ASSERT_TRUE(start_us == from_us || !timetable.is_free(hop, bytes, from_us, 0));
+      for (const HopLink& part : hop.links) {
+        for (const double end_us : ends_us[part.link]) {
+          const double other_us = end_us - offset_us(part);
+          if (other_us < from_us || other_us > start_us - 1e-6) continue;
+          ASSERT_FALSE(timetable.is_free(hop, bytes, other_us, 0));
+        }
+      }
+      ASSERT_GT(timetable.earliest_start(hop, bytes, from_us, 0, start_us - 1e-3), start_us - 1e-3);
+      timetable.reserve(hop, bytes, start_us);
+      for (const HopLink& part : hop.links)
+        ends_us[part.link].push_back(start_us + offset_us(part) + part.occupied_us(bytes));
+    }
   }
 }
 

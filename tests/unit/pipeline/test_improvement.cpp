@@ -164,7 +164,7 @@ TEST_P(ImprovementStreams, ResumesFromAnyOfItsStates) {
   ImprovementTask task = task_of(*star, demand, 1, start);
   task.most_chunks = 4;
   task.most_streams = GetParam();
-  task.work_limit = GetParam() > 8 ? 2e5 : 8e4;  // enough for rounds of that many
+  task.work_limit = GetParam() > 8 ? 2e5 : 1.6e5;  // enough for rounds of that many
   task.restart_chunks = {2, 4};
   const PreparedEngine list = prepare_list({star, demand}, {}, {});
   task.restart = [&](int chunks, std::size_t variant, RestartLimits) {

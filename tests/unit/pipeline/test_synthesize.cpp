@@ -93,6 +93,26 @@ TEST(Portfolio, EnginesStayBehindOnceMoreChunksCannotHelpAnyPolicy) {
   EXPECT_FALSE(all_stay_behind(trials, 100));
 }
 
+TEST(Portfolio, WhatEndsLaterInMoreChunksTwiceEndsLaterInAllMore) {
+  std::vector<Trial> trials;
+  EXPECT_FALSE(all_end_later_in_more(trials));
+  const auto try_in = [&](int chunks, double us, const char* policy = "doubling") {
+    trials.push_back({{0, chunks, policy}, us});
+  };
+  try_in(4, 66);
+  try_in(8, 62);
+  try_in(16, 64);
+  EXPECT_FALSE(all_end_later_in_more(trials));
+  try_in(32, 65);
+  EXPECT_TRUE(all_end_later_in_more(trials));
+  try_in(64, kInfinity);
+  EXPECT_TRUE(all_end_later_in_more(trials));
+  try_in(8, 70, "multiplying");
+  try_in(16, 69, "multiplying");
+  try_in(32, 68, "multiplying");
+  EXPECT_FALSE(all_end_later_in_more(trials));
+}
+
 TEST(Portfolio, OfManyPairsPoliciesThatWereBehindAreNotTriedInMoreChunks) {
   const Demand demand = make_demand(Collective::alltoall, 1e9, 256, 1);
   const std::vector<EngineInfo> engines{find_engine("flow")};
