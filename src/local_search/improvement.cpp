@@ -40,9 +40,8 @@ constexpr std::uint64_t kIdleTries = 96;
 constexpr std::uint64_t kIdleRoundsOfStreams = 4;  ///< at least, of more than kTriesPerRound streams
 constexpr std::uint64_t kMostTries = 1024;
 constexpr double kShareOfGap = 0.005;
-/// Or after this share of all work or time without closing as much of the gap, though pressure falls: less in
-/// plans of more than kSmallPlan transfers, where a try takes longer.
-constexpr double kShareWithoutGain = 0.2;
+/// Where replanting takes long, as moves do, a level also ends after the task's gainless_work without closing
+/// as much of the gap, though pressure falls: less of it in plans of more than kSmallPlan transfers.
 constexpr double kSmallPlan = 2e4;
 constexpr double kShareOfPressure = 1e-4;
 /// Where many transfers share the links of switches, which moves of single transfers find hard, a level
@@ -213,8 +212,8 @@ class Improver {
     return std::max({task_.idle_tries, few, kTriesPerRound * static_cast<std::uint64_t>(rounds)});
   }
   bool gains_nothing() const {
-    const double small = std::min(1.0, kSmallPlan / transfers(state_.chunks));
-    return spent() - state_.gained_at > kShareWithoutGain * small;
+    const double share = std::min(1.0, kSmallPlan / transfers(state_.chunks));
+    return state_.replanting_takes_long && state_.work - state_.work_at_gain > share * task_.gainless_work;
   }
   double transfers(int chunks) const { return transfers_of(task_, chunks); }
 
@@ -262,7 +261,7 @@ class Improver {
     least_us_ = task_.least_us(state_.chunks);
     state_.idle_tries = 0;
     state_.level_tries = 0;
-    state_.gained_at = spent();
+    state_.work_at_gain = state_.work;
     state_.replanting = first_turn();
     state_.level_end = spent_after(kShareOfWork);
     state_.paths.clear();
@@ -397,7 +396,7 @@ class Improver {
     if (!round.winner) return;
     if (closes_gap(round.winner->quality)) {
       state_.splits_in_vain = false;
-      state_.gained_at = spent();
+      state_.work_at_gain = state_.work;
     }
     ++state_.successes;
     state_.merged += round.merged - 1;

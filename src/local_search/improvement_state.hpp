@@ -50,7 +50,7 @@ struct ImprovementState {
   std::uint64_t tries = 0;
   std::uint64_t seeds = 0;  ///< that streams have had
   double work = 0;
-  double gained_at = 0;  ///< the share of work or time at which the level began or last gained on the bound
+  double work_at_gain = 0;                     ///< when the level began or last came nearer to the bound
   double level_end = 0;                        ///< the share of work or time at which the next level begins
   std::size_t restart_rounds = 0;              ///< finished, of the task's restart_chunks
   std::vector<std::size_t> restart_best = {};  ///< variants of the last restart round, best first
@@ -69,8 +69,9 @@ struct ImprovementState {
 
 auto members_of(SameAs<ImprovementState> auto& s) {
   return std::tie(s.rounds, s.idle_tries, s.level_tries, s.successes, s.merged, s.tries, s.seeds, s.work,
-                  s.gained_at, s.level_end, s.restart_rounds, s.restart_best, s.restart, s.chunks, s.origin, s.good_seeds,
-                  s.splits_in_vain, s.race, s.race_end, s.replanting, s.replanting_takes_long, s.paths);
+                  s.work_at_gain, s.level_end, s.restart_rounds, s.restart_best, s.restart, s.chunks,
+                  s.origin, s.good_seeds, s.splits_in_vain, s.race, s.race_end, s.replanting,
+                  s.replanting_takes_long, s.paths);
 }
 
 /// A search that another one races with.

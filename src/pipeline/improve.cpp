@@ -37,6 +37,8 @@ constexpr double kSmallPlan = 2e4;
 constexpr double kManyDeliveries = 5e4;
 /// Of the work, what is spent on a kept schedule that is not near enough where near is enough.
 constexpr double kShareOfFarOnes = 0.3;
+/// In --improve-work: after so much that gains nothing no further effort is made.
+constexpr double kGainless = 1.6;
 /// Of the work, what may be in vain.
 constexpr double kIdleShare = 0.02;
 
@@ -188,6 +190,7 @@ void LocalSearch::set_work(ImprovementTask& task) const {
   task.idle_work = kIdleShare * effort * options.improve_work;
   task.work_limit = options.time_limit_s ? kInfinity : options.improve_work * (options.gap ? 10 : effort);
   task.work_limit *= share_;
+  if (!options.time_limit_s && !options.gap) task.gainless_work = kGainless * options.improve_work;
 }
 
 ImprovementTask LocalSearch::task_of_all() {

@@ -53,6 +53,8 @@ struct ImprovementTask {
   double work_limit = 0;
   /// Of this, what may be in vain, without a counting success, before the search ends in the most chunks.
   double idle_work = 0;
+  /// Work in a row that may bring nothing nearer to the bound.
+  double gainless_work = std::numeric_limits<double>::infinity();
   std::uint64_t idle_tries = 192;  ///< these may be in vain in any case
   /// Neighbours of the incumbent that are made between two synchronisations, at most. With more than 8 their
   /// changes are merged.
