@@ -153,6 +153,28 @@ TEST(Improvement, StopsWhenToldTo) {
   EXPECT_EQ(improve(task, *make_local_communicator()).tries, 0U);
 }
 
+// A fat tree's links are full, and replanting ends early there: moves may go on for as long as they gain.
+TEST(Improvement, EndsWhereReplantingTakesLongAndNothingIsGained) {
+  const auto tree = std::make_shared<const Topology>(generate_topology(
+      "fat_tree", {{"leaves", "4"}, {"gpus", "4"}, {"spines", "3"}, {"multicast", "false"}}));
+  const Demand demand = allgather(*tree, 8);
+  const Schedule start = *prepare_list({tree, demand}, {}, {})(demand, {}).schedule;
+  ImprovementTask task = task_of(*tree, demand, 1, start);
+  task.work_limit = 1e6;
+  const Improvement whole = improve(task, *make_local_communicator());
+  task.gainless_work = 1e5;
+  const Improvement shorter = improve(task, *make_local_communicator());
+  EXPECT_LT(shorter.tries, whole.tries);
+  EXPECT_FALSE(shorter.out_of_work);
+  // Small rings are never that slow.
+  const auto ring = one_way_ring(4);
+  const Demand few = allgather(*ring);
+  ImprovementTask quick = task_of(*ring, few, 1, one_after_another(ring, few));
+  const Improvement all = improve(quick, *make_local_communicator());
+  quick.gainless_work = 0;
+  EXPECT_EQ(improve(quick, *make_local_communicator()).tries, all.tries);
+}
+
 class ImprovementStreams : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Few, ImprovementStreams, testing::Values(8));
 INSTANTIATE_TEST_SUITE_P(Many, ImprovementStreams, testing::Values(64));
