@@ -11,6 +11,7 @@ namespace rondo {
 /// hard.
 bool passes_switches(const PlanSpace& space);
 
+/// What a chain of replanting finds.
 struct Replanting {
   std::optional<TransferPlan> plan = std::nullopt;  ///< nothing where no target was met
   bool took_long = false;                           ///< and ended early for that

@@ -111,7 +111,7 @@ class ReplantingChain {
   /// there on, each time at half as much, kLevels times, until one is in time.
   static constexpr double kDearest = 300;
   static constexpr int kLevels = 10;
-  /// At links for a transfer of a tree, of most fabrics at most.
+  /// Looks at links that a transfer of a growing tree takes, on most fabrics at most.
   static constexpr double kUsualLooks = 100;
   static constexpr double kExponent = 8;
   /// Loads above 1 are those of a plan that cannot end by the target.
