@@ -114,6 +114,31 @@ TEST(Transfers, EachGoOnThroughASwitchThatTheyReachAtOneInstant) {
   EXPECT_EQ(rows(transfers), (Rows{{0, 2, 0, 1, 0, 1, -1}, {1, 3, 0, 1, 3, 2, -1}}));
 }
 
+TEST(Transfers, GoOverALinkBesideEachOtherButNotTwice) {
+  // 0 and 1 have the chunk, and the link from the first switch to the second one carries it twice at half its
+  // rate; GPU 4 gets it from either.
+  Fabric fabric(5);
+  const int first = fabric.cut_through();
+  const int second = fabric.cut_through();
+  fabric.link(0, first, 1);
+  fabric.link(1, first, 1);
+  fabric.link(first, 4, 1);
+  fabric.link(first, second, 2);
+  fabric.link(second, 2, 1);
+  fabric.link(second, 3, 1);
+  const Topology topology = fabric.build();
+  Contribution both = part(0, kUs, {2, 3, 4});
+  both.sources = gpus({0, 1});
+  const Demand demand = custom(topology, {both});
+  std::vector<Send> sends;
+  for (const int link : {0, 1, 3, 2, 3, 4, 5}) sends.push_back(send(0, link, 0, 1, 1));
+  ASSERT_TRUE(replay(topology, demand, sends).valid());
+  const std::vector<int> continued = transfers_of(topology, demand, sends).continued;
+  EXPECT_NE(continued[2], continued[4]);
+  number_transfers(topology, demand, sends);
+  EXPECT_TRUE(replay(topology, demand, sends).valid());
+}
+
 TEST(Transfers, OfWhatContinuesNothingAreNone) {
   const Topology topology = star(kCutThrough);
   const Demand demand = custom(topology, {part(0, kUs, {1})});
