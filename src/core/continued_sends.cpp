@@ -150,7 +150,14 @@ class SwitchPairing {
     return (pace.message_us < more.message_us ? 1 : 0) + (pace.us_per_byte < more.us_per_byte ? 1 : 0);
   }
 
+  std::uint64_t over_link(int in, int out) const {
+    return index(in) * topology_.num_links() + send(out).link.index();
+  }
+
   bool is_better(int a, int b, int out) const {
+    // Where rates leave room, two transfers of a chunk may go over a link at one time, but none twice.
+    const bool is_over_link = over_link_.contains(over_link(a, out));
+    if (is_over_link != over_link_.contains(over_link(b, out))) return !is_over_link;
     if (demand_ != nullptr) {
       if (is_explained_with(a, out) != is_explained_with(b, out)) return is_explained_with(a, out);
       if (uses_[index(a)] == 0 && uses_[index(b)] == 0 && needs(a, out) != needs(b, out))
@@ -161,33 +168,28 @@ class SwitchPairing {
     return uses_[index(a)] < uses_[index(b)];
   }
 
-  /// Where rates leave room, two transfers of a chunk may go over a link at one time, but none twice.
-  std::uint64_t over_link(int in, int out) const {
-    return index(in) * topology_.num_links() + send(out).link.index();
-  }
-  bool goes_over_link_of(int in, int out) const {
-    return uses_[index(in)] > 0 && over_link_.contains(over_link(in, out));
-  }
-
   bool pair(int out, Wanted wanted) {
     const NodeId at = src(out);
+    const Forwarding forwarding = topology_.node(at).forwarding;
     int best = -1;
+    int possible = 0;
     for (const int in : entering_[key(out, at)]) {
-      if (first_send_[index(in)] < 0 || !can_continue(send(in), send(out), topology_.node(at).forwarding))
-        continue;
+      if (!can_continue(send(in), send(out), forwarding)) continue;
+      ++possible;
+      if (first_send_[index(in)] < 0) continue;
       // What is added up goes on together, on however many links: all of them continue the first that enters.
-      const bool is_added = send(in).op == SendOp::reduce && topology_.node(at).reduce &&
-                            topology_.node(at).forwarding == Forwarding::cut_through;
-      if (!is_added && (!may_be_wanted(in, out, wanted) || goes_over_link_of(in, out))) continue;
+      const bool is_added =
+          send(in).op == SendOp::reduce && topology_.node(at).reduce && forwarding == Forwarding::cut_through;
+      if (!is_added && !may_be_wanted(in, out, wanted)) continue;
       if (best < 0 || (!is_added && is_better(in, best, out))) best = in;
     }
     if (best < 0) return false;
     ++uses_[index(best)];
-    over_link_.insert(over_link(best, out));
+    if (possible > 1 && forwarding == Forwarding::cut_through) over_link_.insert(over_link(best, out));
     continued_[index(out)] = best;
     first_send_[index(out)] = first_send_[index(best)];
     if (demand_ != nullptr) {
-      const bool is_new = topology_.node(at).forwarding == Forwarding::store_and_forward;
+      const bool is_new = forwarding == Forwarding::store_and_forward;
       const int section = start_of_section_[index(out)] = is_new ? out : start_of_section_[index(best)];
       pace_[index(section)] = pace_with(is_new ? Pace{} : pace_[index(section)], out);
     }
@@ -253,11 +255,11 @@ class SwitchPairing {
         !can_continue(send(before_a), send(b), forwarding) ||
         !can_continue(send(before_b), send(a), forwarding))
       return false;
-    const auto goes_over_link_of = [&](int before, int out, int but) {
+    const auto has_another_over_link = [&](int before, int out, int but) {
       return std::ranges::any_of(onward[index(before)],
                                  [&](int s) { return s != but && send(s).link == send(out).link; });
     };
-    if (goes_over_link_of(before_a, b, a) || goes_over_link_of(before_b, a, b)) return false;
+    if (has_another_over_link(before_a, b, a) || has_another_over_link(before_b, a, b)) return false;
     // Without latency one may carry on the other.
     const auto carries_on = [&](int last, int first) { return std::ranges::count(chain(last), first) > 0; };
     if (carries_on(before_a, b) || carries_on(before_b, a)) return false;
@@ -337,7 +339,7 @@ class SwitchPairing {
   std::vector<int> added_into_;
   std::unordered_map<int, std::vector<int>> added_to_;            ///< per send what is added to it
   std::vector<int> uses_;                                         ///< how many sends continue it
-  std::unordered_set<std::uint64_t> over_link_;                   ///< which links it goes on over
+  std::unordered_set<std::uint64_t> over_link_;                   ///< over which links, of several in one
   std::vector<int> start_of_section_;                             ///< empty without demand, as the next
   std::vector<Pace> pace_;                                        ///< of the section that starts with it
   std::unordered_map<std::uint64_t, std::vector<int>> entering_;  ///< per chunk and switch, by start

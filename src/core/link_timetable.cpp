@@ -17,8 +17,7 @@ bool LinkTimetable::can_start(const Hop& hop, double bytes, double t_us) const {
     const double start = t_us + part.offset_us_of(bytes);
     const double latest = start + time_slack_us(start);
     if (free_from_[part.link.index()] > latest && !account_.is_shared(part.link)) return false;
-    return !account_.limits(part.link) ||
-           account_.room_from(part, hop.links, start, part.occupied_us(bytes)) <= latest;
+    return account_.room_from(part, hop.links, start, part.occupied_us(bytes)) <= latest;
   });
 }
 
@@ -36,7 +35,6 @@ double LinkTimetable::earliest_start(const Hop& hop, double bytes, double not_be
         start = free;
         moved = true;
       }
-      if (!account_.limits(part.link)) continue;
       const double room = account_.room_from(part, hop.links, start, part.occupied_us(bytes));
       if (!std::isfinite(room)) return room;
       if (room > start + time_slack_us(start)) {

@@ -66,8 +66,8 @@ double RateAccount::rate_GBps(const HopLink& part, std::span<const HopLink> toge
   return sum;
 }
 
-double RateAccount::room_from(const HopLink& part, std::span<const HopLink> together, double start_us,
-                              double occupied_us) const {
+double RateAccount::limited_room_from(const HopLink& part, std::span<const HopLink> together, double start_us,
+                                      double occupied_us) const {
   for (const Use& use : of_link_[part.link.index()]) {
     Claim c = claim(use.kind, part, occupied_us);
     if (use.kind == Kind::group && together.size() > 1)

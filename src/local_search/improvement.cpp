@@ -380,7 +380,7 @@ class Improver {
     const StreamRound round =
         play_streams({incumbent_, space_, task_.bound_us, kReplanting}, seeds, false, communicator_);
     const double closed_us = round.winner ? finish_us() - round.winner->quality.finish_us : 0;
-    state_.replanting_takes_long = state_.replanting_takes_long || round.took_long;
+    state_.replanting_takes_long = round.took_long;
     if (closed_us > kShareOfReplanting * (finish_us() - task_.bound_us) && !round.took_long) {
       state_.idle_tries = 0;
     } else {

@@ -63,7 +63,7 @@ struct ImprovementState {
   Race race = Race::none;
   double race_end = 0;  ///< the share of work or time at which it is the other one's turn, or decided
   ReplantingTurn replanting = ReplantingTurn::none;
-  bool replanting_takes_long = false;           ///< and is left to others from now on
+  bool replanting_takes_long = false;           ///< no level begins with it any more
   std::vector<std::vector<LinkId>> paths = {};  ///< hops of the plan that are not hops of the topology
 };
 

@@ -13,6 +13,7 @@ namespace {
 
 /// Of a hop, as many as most have at most.
 constexpr std::size_t kLinksRemembered = 8;
+/// Intervals that are looked at one by one before the others are halved.
 constexpr std::ptrdiff_t kNear = 8;
 
 }  // namespace
@@ -50,9 +51,7 @@ double InsertionTimetable::earliest_changing_start(const Hop& hop, double bytes,
     for (std::size_t i = 0; i < hop.links.size() && !moved; ++i) {
       const HopLink& part = hop.links[i];
       const auto [start, end] = use.on_link[i];
-      const Interval* from = nullptr;
-      const double alone =
-          account_.is_shared(part.link) ? start : first_room(part.link, start, end - start, kNoEnd, from);
+      const double alone = account_.is_shared(part.link) ? start : first_room(part.link, start, end - start);
       const double room = account_.room_from(part, hop.links, alone, end - start);
       if (!std::isfinite(room)) return room;
       if (room <= start + time_slack_us(start)) continue;
@@ -88,8 +87,7 @@ bool InsertionTimetable::is_free(const Hop& hop, double bytes, double start_us,
     const double start = start_us + offset_us(hop, part, bytes);
     const double occupied = part.occupied_us(bytes);
     const double latest = start + time_slack_us(start);
-    const Interval* from = nullptr;
-    if (!account_.is_shared(part.link) && first_room(part.link, start, occupied, start, from) > latest)
+    if (!account_.is_shared(part.link) && first_room(part.link, start, occupied, start) > latest)
       return false;
     return account_.room_from(part, links, start, occupied) <= latest;
   });
@@ -114,14 +112,13 @@ double InsertionTimetable::earliest_start(const Hop& hop, double bytes, double n
     double room = account_.is_shared(part.link)
                       ? start
                       : first_room(part.link, start, occupied, until_us + offset, from);
-    const bool is_limited = account_.limits(part.link);
-    if (is_limited) room = account_.room_from(part, links, room, occupied);
+    room = account_.room_from(part, links, room, occupied);
     if (!std::isfinite(room)) return room;
     ++with_room;
     if (room > start + time_slack_us(start)) {
       t = room - offset;
       // The account may have more to say of a later start.
-      with_room = is_limited ? 0 : 1;
+      with_room = account_.limits(part.link) ? 0 : 1;
       if (t > until_us) return t;
     }
   }

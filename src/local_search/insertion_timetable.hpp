@@ -64,6 +64,10 @@ class InsertionTimetable {
   /// known; afterwards that of the room.
   double first_room(LinkId link, double start_us, double occupied_us, double until_us,
                     const Interval*& from) const;
+  double first_room(LinkId link, double start_us, double occupied_us, double until_us = kNoEnd) const {
+    const Interval* from = nullptr;
+    return first_room(link, start_us, occupied_us, until_us, from);
+  }
 
   const Topology& topology_;
   Reading reading_;

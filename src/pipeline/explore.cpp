@@ -11,6 +11,7 @@
 #include "chunk_counts.hpp"
 #include "expected_seconds.hpp"
 #include "last_resort.hpp"
+#include "more_chunks.hpp"
 #include "replayed.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/parallel/map_parts.hpp"

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <iterator>
 #include <map>
-#include <ranges>
 #include <tuple>
 
 #include "chunk_counts.hpp"
+#include "more_chunks.hpp"
 
 namespace rondo {
 namespace {
@@ -24,17 +24,9 @@ constexpr std::size_t kConfigurations = 4;  ///< (engine, chunks) pairs that a l
 
 /// Beyond it, multicast is given fewer policies rather than fewer chunk counts: chunks matter more.
 constexpr double kLargeDeliveries = 5e4;
-/// Of engines that pipeline: the fewest chunks whose finish time tells what more of them would bring, and
-/// from what part of the best one on a policy is not tried in more. In few, trees of a small share go slowly.
-constexpr int kFewestTelling = 1024;
-constexpr double kFarBehind = 1.02;
-/// The same for whole engines, which have to beat what another way found.
-constexpr int kFewestTellingOfAll = 512;
 /// Unicast demand beyond it is tried in batches of so many candidates: one that meets the gap ends the
-/// search. A policy that is later than another one of its engine by more than this share in fewer chunks is
-/// not tried in more.
+/// search.
 constexpr std::size_t kLargeBatch = 2;
-constexpr double kBehindInFewer = 0.01;
 /// After a kept schedule: of an engine in one number of chunks, unless one policy is more; and of all
 /// policies in few chunks, by which those for more are chosen.
 constexpr double kWorkAfterKept = 6e4;
@@ -61,42 +53,6 @@ std::vector<std::string> ranked_policies(const EngineInfo& engine, std::size_t e
   return policies;
 }
 
-/// Finish times by chunks.
-using FinishTimes = std::map<int, double>;
-
-/// By engine and policy.
-std::map<std::pair<std::size_t, std::string>, FinishTimes> finish_times(const std::vector<Trial>& trials) {
-  std::map<std::pair<std::size_t, std::string>, FinishTimes> by_policy;
-  for (const Trial& trial : trials) {
-    const Candidate& candidate = trial.candidate;
-    if (std::isfinite(trial.finish_us))
-      by_policy[{candidate.engine, candidate.policy}][candidate.chunks] = trial.finish_us;
-  }
-  return by_policy;
-}
-
-/// Of what pipelines, before which it does not end in however many chunks: finish times fall as a + b /
-/// chunks, which the last two tell. In few chunks they also fall as shares are rounded to them: 0 where the
-/// last but one are fewer than `fewest`.
-double least_in_any_us(const FinishTimes& finish_us, int fewest) {
-  if (finish_us.size() < 2) return 0;
-  const auto [most, last_us] = *finish_us.rbegin();
-  const auto [fewer, before_us] = *std::next(finish_us.rbegin());
-  return fewer < fewest ? 0 : last_us - (before_us - last_us) * fewer / (most - fewer);
-}
-
-/// Whether a policy of the e-th engine, which pipelines, ends later than another one in however many chunks.
-bool stays_behind(const std::string& policy, std::size_t e, const std::vector<Trial>& trials) {
-  double best_us = kInfinity;
-  FinishTimes finish_us;
-  for (const Trial& trial : trials) {
-    if (trial.candidate.engine != e || !std::isfinite(trial.finish_us)) continue;
-    best_us = std::min(best_us, trial.finish_us);
-    if (trial.candidate.policy == policy) finish_us[trial.candidate.chunks] = trial.finish_us;
-  }
-  return least_in_any_us(finish_us, kFewestTelling) > kFarBehind * best_us;
-}
-
 std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std::size_t e,
                                      const Demand& demand, const SolveOptions& options,
                                      const std::vector<Trial>& trials) {
@@ -120,21 +76,6 @@ std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std
 const EngineInfo* engine_of_kept(const std::vector<EngineInfo>& engines) {
   const auto found = std::ranges::find_if(engines, [](const EngineInfo& e) { return e.only_chunks > 0; });
   return found == engines.end() ? nullptr : &*found;
-}
-
-/// Whether a policy of the e-th engine was behind the best one of it in the most chunks below `chunks`.
-bool was_behind(const std::string& policy, std::size_t e, int chunks, const std::vector<Trial>& trials) {
-  std::map<int, std::pair<double, double>> finish_us;  // by chunks: of the policy, and the least
-  for (const Trial& trial : trials) {
-    if (trial.candidate.engine != e || trial.candidate.chunks >= chunks || !std::isfinite(trial.finish_us))
-      continue;
-    auto& [own, least] = finish_us.try_emplace(trial.candidate.chunks, kInfinity, kInfinity).first->second;
-    if (trial.candidate.policy == policy) own = std::min(own, trial.finish_us);
-    least = std::min(least, trial.finish_us);
-  }
-  if (finish_us.empty()) return false;
-  const auto& [own, least] = finish_us.rbegin()->second;
-  return own > least * (1 + kBehindInFewer);
 }
 
 /// The greatest of `counts` in which all policies together are affordable; 0 where none is.
@@ -267,24 +208,6 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
   if (const EngineInfo* kept = engine_of_kept(engines))
     return batches_of_kept(engines, *kept, demand, options, trials);
   return batches_anew(engines, demand, options, trials, budget);
-}
-
-bool all_stay_behind(const std::vector<Trial>& trials, double us) {
-  const auto by_policy = finish_times(trials);
-  return !by_policy.empty() && std::ranges::all_of(by_policy, [&](const auto& policy) {
-    return least_in_any_us(policy.second, kFewestTellingOfAll) > kFarBehind * us;
-  });
-}
-
-bool all_end_later_in_more(const std::vector<Trial>& trials) {
-  const auto by_policy = finish_times(trials);
-  return !by_policy.empty() && std::ranges::all_of(by_policy, [&](const auto& policy) {
-    const FinishTimes& finish_us = policy.second;
-    if (finish_us.size() < 3) return false;
-    const double best_us = std::ranges::min(finish_us | std::views::values);
-    const auto last = finish_us.rbegin();
-    return std::min(last->second, std::next(last)->second) > kFarBehind * best_us;
-  });
 }
 
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,

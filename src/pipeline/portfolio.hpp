@@ -45,13 +45,6 @@ std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>&
                                                   const std::vector<Trial>& trials,
                                                   double budget = kWorkBudget);
 
-/// Whether engines that pipeline, as far as tried, end after `us` in however many chunks, every policy of
-/// them.
-bool all_stay_behind(const std::vector<Trial>& trials, double us);
-
-/// Whether every policy ended later than its best one in the two greatest numbers of chunks tried.
-bool all_end_later_in_more(const std::vector<Trial>& trials);
-
 /// What is tried after `trials`, in round 1, 2, ...: every engine's best policy with the next larger number
 /// of chunks, and the best (engine, chunks) pairs so far, with every policy and a fresh seed. Empty when
 /// there is nothing to vary.

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "explore.hpp"
 #include "grouping.hpp"
 #include "rondo/pipeline/run_context.hpp"
 #include "rondo/pipeline/synthesize.hpp"

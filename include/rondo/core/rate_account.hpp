@@ -38,7 +38,9 @@ class RateAccount {
   /// infinity where a group's bandwidth is below the rate. `together`: all links of the transfer, of which
   /// those of a group that it takes at one time count together.
   double room_from(const HopLink& part, std::span<const HopLink> together, double start_us,
-                   double occupied_us) const;
+                   double occupied_us) const {
+    return limits(part.link) ? limited_room_from(part, together, start_us, occupied_us) : start_us;
+  }
   /// Of a shared link's bandwidth, what is left within [start_us, end_us).
   double share_left(LinkId link, double start_us, double end_us) const;
   void add(const HopLink& part, double start_us, double end_us) { change(part, start_us, end_us, 1); }
@@ -56,6 +58,8 @@ class RateAccount {
   struct Claim {
     double offset_us, occupied_us, amount;
   };
+  double limited_room_from(const HopLink& part, std::span<const HopLink> together, double start_us,
+                           double occupied_us) const;
   void change(const HopLink& part, double start_us, double end_us, double sign);
   Claim claim(Kind kind, const HopLink& part, double occupied_us) const;
   void account_for(LinkId link, Kind kind, double capacity);

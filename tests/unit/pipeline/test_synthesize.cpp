@@ -6,6 +6,7 @@
 
 #include "chunk_counts.hpp"
 #include "last_resort.hpp"
+#include "more_chunks.hpp"
 #include "portfolio.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/replay.hpp"
