@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "hops_by_path.hpp"
-#include "insertion_timetable.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/transfers.hpp"

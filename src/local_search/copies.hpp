@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "insertion_timetable.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/local_search/transfer_plan.hpp"
 
 /// Transfers that switches copy: an original and its copies go over a tree of links.

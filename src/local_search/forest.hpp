@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "insertion_timetable.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/random.hpp"
 #include "rondo/local_search/transfer_plan.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "copies.hpp"
-#include "insertion_timetable.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/local_search/ascending.hpp"
 #include "rondo/local_search/relay_fit.hpp"

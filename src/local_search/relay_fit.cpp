@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "insertion_timetable.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/relay_memory.hpp"

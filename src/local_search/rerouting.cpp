@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "hops_by_path.hpp"
-#include "insertion_timetable.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/local_search/justification.hpp"

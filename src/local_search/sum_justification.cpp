@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "insertion_timetable.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/time_slack.hpp"
 #include "rondo/local_search/ascending.hpp"

@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include "insertion_timetable.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/local_search/transfer_plan.hpp"
 
 namespace rondo {

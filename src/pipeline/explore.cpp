@@ -379,7 +379,8 @@ void Explorer::search() {
   const bool only_whole = std::ranges::none_of(engines, &EngineInfo::supports_local_search);
   bool is_kept = true;  // nothing is lost if this ends now
   for (;;) {
-    const auto first_ones = first_batches(engines, problem_.demand, options, now_.state.trials, budget_);
+    const auto first_ones = first_batches(engines, problem_.demand, options, now_.state.trials, budget_,
+                                          problem_.is_part);
     const std::size_t done = now_.state.batches;
     if (done > 0 && rule_.stop(best_finish_us())) return;
     if (to_beat_ && all_stay_behind(now_.state.trials, to_beat_->before_order_us)) return;

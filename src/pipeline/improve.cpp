@@ -4,6 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
+#include <numeric>
+#include <string>
 
 #include "chunk_counts.hpp"
 #include "rondo/core/random.hpp"
@@ -18,6 +22,9 @@ namespace {
 
 constexpr const char* kImprovementCheckpoint = "improvement";
 constexpr const char* kSymmetricCheckpoint = "improvement-symmetric";
+constexpr const char* kPrefixOfListed = "listed-";
+/// Up to this gap a schedule of a quick engine leaves little to be found from other starts.
+constexpr double kLittleOfQuick = 0.01;
 /// Until when symmetric plans may be searched, as a share of the time that local search has; and how much of
 /// the work, and of what may be in vain, is left to others after that. With less than so many automorphisms
 /// the others begin anew: the best symmetric plan is not always near the best one.
@@ -44,12 +51,15 @@ constexpr double kIdleShare = 0.02;
 
 class LocalSearch {
  public:
-  LocalSearch(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
-              const RunContext& context, double share, double until)
+  /// From `begins`, which is `exploration` or a part of it with checkpoints of its own.
+  LocalSearch(const Problem& problem, EngineRunner& runner, const Exploration& exploration,
+              Exploration& begins, StopRule& rule, const RunContext& context, double share, double until)
       : problem_(problem),
         runner_(runner),
-        state_(exploration.state),
-        best_(exploration.best),
+        exploration_(exploration),
+        state_(begins.state),
+        best_(begins.best),
+        prefix_(&begins == &exploration ? "" : kPrefixOfListed),
         rule_(rule),
         context_(context),
         share_(share),
@@ -80,8 +90,10 @@ class LocalSearch {
 
   const Problem& problem_;
   EngineRunner& runner_;
+  const Exploration& exploration_;
   const SearchState& state_;
   Incumbent& best_;
+  const std::string prefix_;  ///< of the names of checkpoints
   StopRule& rule_;
   const RunContext& context_;
   const double share_;  ///< of the work
@@ -146,14 +158,14 @@ void LocalSearch::offer_restarts(ImprovementTask& task) const {
 
 void LocalSearch::keep_states(ImprovementTask& task, const char* name) {
   is_kept_ = true;
-  task.keep = [this, name](const std::function<Bytes()>& state, bool ends) {
+  task.keep = [this, name = prefix_ + name](const std::function<Bytes()>& state, bool ends) {
     Checkpoints& checkpoints = context_.checkpoints();
     if (!ends) {
       is_kept_ = checkpoints.offer(context_.communicator, name, state);
     } else if (!is_kept_ && context_.interrupted()) {
       // The portfolio is over: its last state goes first, so that a later start finds both.
       checkpoints.keep(context_.communicator, kSearchCheckpoint,
-                       [&] { return pack_search(state_, packed_best()); });
+                       [&] { return pack_search(exploration_.state, packed_best()); });
       checkpoints.keep(context_.communicator, name, state);
     }
   };
@@ -161,8 +173,8 @@ void LocalSearch::keep_states(ImprovementTask& task, const char* name) {
 
 /// Without its sends where it is dealt: the search makes them again.
 Bytes LocalSearch::packed_best() const {
-  if (!best_.dealt) return pack_result(best_.found);
-  EngineResult found = best_.found;
+  if (!exploration_.best.dealt) return pack_result(exploration_.best.found);
+  EngineResult found = exploration_.best.found;
   found.schedule.reset();
   return pack_result(found);
 }
@@ -244,7 +256,7 @@ Improvement LocalSearch::improve_symmetric(const ImprovementTask& of_all, const 
   if (problem_.options.time_limit_s) set_clock(task, *problem_.options.time_limit_s, 0, until, rule_);
   keep_states(task, kSymmetricCheckpoint);
   return rondo::improve(task, context_.communicator,
-                        context_.checkpoints().newest(context_.communicator, kSymmetricCheckpoint));
+                        context_.checkpoints().newest(context_.communicator, prefix_ + kSymmetricCheckpoint));
 }
 
 void LocalSearch::count(const Improvement& improvement) {
@@ -290,7 +302,7 @@ void LocalSearch::run() {
   keep_states(task, kImprovementCheckpoint);
   Improvement improvement =
       rondo::improve(task, context_.communicator,
-                     context_.checkpoints().newest(context_.communicator, kImprovementCheckpoint));
+                     context_.checkpoints().newest(context_.communicator, prefix_ + kImprovementCheckpoint));
   count(improvement);
   if (improvement.out_of_work && problem_.options.gap) rule_.hit("work");
   // Where rounds follow, it goes on with them.
@@ -302,6 +314,33 @@ void LocalSearch::run() {
   } else if (is_earlier) {
     take(std::move(symmetric));
   }
+}
+
+/// Where the best schedule is far from the bound and of a quick engine: what others found. From there local
+/// search, which grows the trees of few chunks anew, often ends earlier, however late it begins.
+std::optional<Exploration> without_quick_ones(const Problem& problem, const Exploration& exploration,
+                                              EngineRunner& runner, const StopRule& rule) {
+  const auto is_quick = [&](const Trial& trial) { return runner.engine_of(trial.candidate).is_quick; };
+  const std::vector<Trial>& trials = exploration.state.trials;
+  if (problem.demand.num_deliveries() > kSmallPlan || !is_quick(trials[exploration.state.best]) ||
+      exploration.best.found.schedule->finish_us <= rule.bound().us * (1 + kLittleOfQuick))
+    return std::nullopt;
+  Exploration others;
+  std::ranges::copy_if(trials, std::back_inserter(others.state.trials), std::not_fn(is_quick));
+  const std::vector<std::size_t> starts = best_improvable(others.state.trials);
+  if (starts.empty()) return std::nullopt;
+  others.state.best =
+      *std::ranges::min_element(starts, {}, [&](std::size_t i) { return others.state.trials[i].finish_us; });
+  const Candidate& candidate = others.state.trials[others.state.best].candidate;
+  others.best.chunks = candidate.chunks;
+  others.best.found.schedule = runner.rerun(candidate);
+  others.best.engine = runner.label(candidate);
+  others.best.seed = candidate.seed;
+  return others;
+}
+
+void take_earlier(Incumbent other, Incumbent& best) {
+  if (other.found.schedule->finish_us < best.found.schedule->finish_us) best = std::move(other);
 }
 
 }  // namespace
@@ -320,7 +359,16 @@ void improve(const Problem& problem, EngineRunner& runner, Exploration& explorat
   if (problem.options.gap && problem.demand.num_deliveries() > kManyDeliveries &&
       rule.stop(exploration.best.found.schedule->finish_us))
     return;
-  LocalSearch(problem, runner, exploration, rule, context, share, until).run();
+  if (std::optional<Exploration> listed = without_quick_ones(problem, exploration, runner, rule)) {
+    const double until_listed = std::midpoint(rule.time_share(), until);
+    LocalSearch(problem, runner, exploration, *listed, rule, context, share, until_listed).run();
+    if (context.interrupted() ||
+        listed->best.found.schedule->finish_us < exploration.best.found.schedule->finish_us) {
+      take_earlier(std::move(listed->best), exploration.best);
+      return;
+    }
+  }
+  LocalSearch(problem, runner, exploration, exploration, rule, context, share, until).run();
 }
 
 void improve_further(const Problem& problem, Incumbent& best, StopRule& rule, const RunContext& context,

@@ -88,11 +88,32 @@ int count_of_scouts(const EngineInfo& engine, const Demand& demand, const std::v
   return most;
 }
 
+/// Of the engines that are quick, all at once; of a part, where the schedule of another part follows and many
+/// chunks let them overlap, in the most chunks first. Other counts than powers of two are not worth it.
+std::vector<std::vector<Candidate>> quick_batches(const std::vector<EngineInfo>& engines,
+                                                  const Demand& demand, const SolveOptions& options,
+                                                  bool is_part) {
+  std::vector<std::vector<Candidate>> batches;
+  for (std::size_t e = 0; e < engines.size(); ++e) {
+    if (!engines[e].is_quick || engines.size() == 1) continue;
+    std::vector<int> counts = chunk_counts_of(engines[e], demand, options);
+    if (is_part) std::ranges::reverse(counts);
+    for (const int chunks : counts) {
+      if (options.chunks == 0 && !std::has_single_bit(static_cast<unsigned>(chunks))) continue;
+      if (batches.empty() || is_part) batches.emplace_back();
+      batches.back().push_back(
+          {e, chunks, "", options.seed, engines[e].work(demand.with_chunks(chunks), "")});
+    }
+  }
+  return batches;
+}
+
 /// Of the engines that make schedules from nothing.
 std::vector<std::vector<Candidate>> batches_anew(const std::vector<EngineInfo>& engines, const Demand& demand,
                                                  const SolveOptions& options,
-                                                 const std::vector<Trial>& trials, double budget) {
-  std::vector<std::vector<Candidate>> batches;
+                                                 const std::vector<Trial>& trials, double budget,
+                                                 bool is_part) {
+  std::vector<std::vector<Candidate>> batches = quick_batches(engines, demand, options, is_part);
   double work = 0;
   std::vector<std::vector<int>> counts;
   std::size_t most_counts = 0;
@@ -104,6 +125,7 @@ std::vector<std::vector<Candidate>> batches_anew(const std::vector<EngineInfo>& 
     batches.emplace_back();
     for (std::size_t e = 0; e < engines.size(); ++e) {
       if (i >= counts[e].size() || engines[e].only_chunks > 0) continue;
+      if (engines[e].is_quick && engines.size() > 1) continue;
       const int chunks = counts[e][i];
       const Demand split = demand.with_chunks(chunks);
       for (const std::string& policy : policies_of(engines, e, split, options, trials)) {
@@ -187,7 +209,8 @@ std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo
   if (!scouts.empty() && scouts_follow) batches.push_back(std::move(scouts));
   const double of_rerouting = kReroutingOverListing * of_kept.back().front().work;
   if (of_kept.size() > 1 && scouts_follow) {
-    std::vector<std::vector<Candidate>> quick = batches_anew(engines, demand, options, {}, kWorkBudget);
+    std::vector<std::vector<Candidate>> quick =
+        batches_anew(engines, demand, options, {}, kWorkBudget, false);
     quick.erase(end_of_work(quick, of_rerouting), quick.end());
     std::erase_if(quick, &std::vector<Candidate>::empty);
     quick.push_back(of_kept.back());
@@ -204,10 +227,11 @@ std::vector<std::vector<Candidate>> batches_of_kept(const std::vector<EngineInfo
 
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options,
-                                                  const std::vector<Trial>& trials, double budget) {
+                                                  const std::vector<Trial>& trials, double budget,
+                                                  bool is_part) {
   if (const EngineInfo* kept = engine_of_kept(engines))
     return batches_of_kept(engines, *kept, demand, options, trials);
-  return batches_anew(engines, demand, options, trials, budget);
+  return batches_anew(engines, demand, options, trials, budget, is_part);
 }
 
 std::vector<Candidate> next_batch(const std::vector<EngineInfo>& engines, const Demand& demand,

@@ -36,14 +36,15 @@ inline constexpr double kWorkBudget = 2.5e6;
 /// The share of it that is enough where local search begins with replanting: that is told little by starts.
 inline constexpr double kShareBeforeReplanting = 0.3;
 
-/// One batch a chunk count, or several where candidates are much work, ascending until half of `budget` is
+/// First the engines that are quick; of a part of another problem in many chunks before few. Then
+/// one batch a chunk count, or several where candidates are much work, ascending until half of `budget` is
 /// planned: every engine with all of its policies, or with as many as are affordable, those that did best in
 /// `trials`. Unicast demand is tried in 3, 6, 12, ... chunks then, with the best policy of each engine. Their
 /// number and their chunk counts do not depend on `trials`.
 std::vector<std::vector<Candidate>> first_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options,
                                                   const std::vector<Trial>& trials,
-                                                  double budget = kWorkBudget);
+                                                  double budget = kWorkBudget, bool is_part = false);
 
 /// What is tried after `trials`, in round 1, 2, ...: every engine's best policy with the next larger number
 /// of chunks, and the best (engine, chunks) pairs so far, with every policy and a fresh seed. Empty when

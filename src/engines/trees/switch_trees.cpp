@@ -11,8 +11,15 @@
 
 namespace rondo {
 
+SwitchTrees::SwitchTrees(const Topology& topology, Through through)
+    : topology_(topology), through_(through), load_us_(topology.num_links(), 0) {}
+
+bool SwitchTrees::leads_on(NodeId n) const {
+  return !topology_.is_gpu(n) && (through_ == Through::all || topology_.node(n).multicast);
+}
+
 std::vector<int> SwitchTrees::links_to_gpus(GpuId origin) {
-  find_levels(origin);
+  find_levels(origin, {});
   std::vector<int> links;
   for (std::size_t g = 0; g < topology_.num_gpus(); ++g)
     links.push_back(level_[topology_.node_of(GpuId{g}).index()]);
@@ -20,7 +27,7 @@ std::vector<int> SwitchTrees::links_to_gpus(GpuId origin) {
 }
 
 std::vector<LinkTree> SwitchTrees::trees_of(GpuId origin, std::span<const GpuId> destinations, double bytes) {
-  find_levels(origin);
+  find_levels(origin, destinations);
   const std::size_t nodes = topology_.num_nodes();
   std::vector<LinkId> into(nodes);  // of the trees
   for (const GpuId g : destinations) {
@@ -40,19 +47,24 @@ std::vector<LinkTree> SwitchTrees::trees_of(GpuId origin, std::span<const GpuId>
   return split_at_origin(topology_.node_of(origin), into);
 }
 
-void SwitchTrees::find_levels(GpuId origin) {
+void SwitchTrees::find_levels(GpuId origin, std::span<const GpuId> destinations) {
   level_.assign(topology_.num_nodes(), kNotReached);
+  const auto is_wanted = [&](NodeId n) {
+    return topology_.is_gpu(n) && std::ranges::find(destinations, topology_.gpu_of(n)) != destinations.end();
+  };
+  std::size_t wanted = destinations.empty() ? topology_.num_nodes() : destinations.size();
   const NodeId root = topology_.node_of(origin);
   level_[root.index()] = 0;
   order_ = {root};
-  for (std::size_t i = 0; i < order_.size(); ++i) {
+  for (std::size_t i = 0; i < order_.size() && wanted > 0; ++i) {
     const NodeId n = order_[i];
-    if (n != root && (topology_.is_gpu(n) || !topology_.node(n).multicast)) continue;
+    if (n != root && !leads_on(n)) continue;
     for (const LinkId l : topology_.out_links(n)) {
       const NodeId next = topology_.link(l).dst;
       if (level_[next.index()] != kNotReached) continue;
       level_[next.index()] = level_[n.index()] + 1;
       order_.push_back(next);
+      if (is_wanted(next)) --wanted;
     }
   }
 }
@@ -64,7 +76,7 @@ LinkId SwitchTrees::best_link(NodeId n, const std::vector<LinkId>& into) const {
     const NodeId from = topology_.link(l).src;
     const int level = level_[from.index()];
     if (level == kNotReached || level + 1 != level_[n.index()]) continue;
-    if (level > 0 && (topology_.is_gpu(from) || !topology_.node(from).multicast)) continue;
+    if (level > 0 && !leads_on(from)) continue;
     const std::pair cost{level > 0 && !into[from.index()].valid(), load_us_[l.index()]};
     if (best.valid() && cost >= least) continue;
     least = cost;

@@ -15,12 +15,15 @@ struct LinkTree {
   std::vector<int> parents;  ///< per link, the position of the one before it; -1: it leaves the GPU
 };
 
-/// Trees of shortest paths through switches that copy.
+/// Trees of shortest paths through switches.
 class SwitchTrees {
  public:
   static constexpr int kNotReached = -1;
 
-  explicit SwitchTrees(const Topology& topology) : topology_(topology), load_us_(topology.num_links(), 0) {}
+  /// Switches that copy, or all: then trees are of one destination alone.
+  enum class Through { copying, all };
+
+  explicit SwitchTrees(const Topology& topology, Through through = Through::copying);
 
   /// Per GPU, links on the way there; 0 to itself.
   std::vector<int> links_to_gpus(GpuId origin);
@@ -30,11 +33,14 @@ class SwitchTrees {
   std::vector<LinkTree> trees_of(GpuId origin, std::span<const GpuId> destinations, double bytes);
 
  private:
-  void find_levels(GpuId origin);
+  /// As far as these; of all nodes where there are none.
+  void find_levels(GpuId origin, std::span<const GpuId> destinations);
+  bool leads_on(NodeId n) const;
   LinkId best_link(NodeId n, const std::vector<LinkId>& into) const;
   std::vector<LinkTree> split_at_origin(NodeId root, const std::vector<LinkId>& into) const;
 
   const Topology& topology_;
+  Through through_;
   std::vector<double> load_us_;
   std::vector<int> level_;
   std::vector<NodeId> order_;  ///< of nodes that are reached, by level

@@ -6,7 +6,7 @@
 #include <memory>
 #include <numeric>
 
-#include "insertion_timetable.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "merging.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/random.hpp"

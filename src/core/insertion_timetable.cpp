@@ -1,4 +1,4 @@
-#include "insertion_timetable.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 
 #include <algorithm>
 #include <array>
