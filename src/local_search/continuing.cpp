@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "hops_by_path.hpp"
-#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/transfers.hpp"
 #include "rondo/local_search/transfer_plan.hpp"
 #include "rondo/model/linear_model.hpp"

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "copies.hpp"
-#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/local_search/ascending.hpp"
 #include "rondo/local_search/relay_fit.hpp"
 #include "rondo/model/linear_model.hpp"

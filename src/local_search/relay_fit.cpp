@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/relay_memory.hpp"
 #include "rondo/core/time_slack.hpp"
 #include "rondo/core/usage_profile.hpp"

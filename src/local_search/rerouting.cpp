@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "hops_by_path.hpp"
-#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/relay_fit.hpp"
 #include "rondo/model/linear_model.hpp"

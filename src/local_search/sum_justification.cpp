@@ -2,8 +2,8 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/time_slack.hpp"
 #include "rondo/local_search/ascending.hpp"
 #include "sum_trees.hpp"

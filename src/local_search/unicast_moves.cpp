@@ -3,8 +3,8 @@
 #include <queue>
 #include <utility>
 
-#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/core/index.hpp"
+#include "rondo/core/insertion_timetable.hpp"
 #include "rondo/local_search/justification.hpp"
 #include "rondo/local_search/neighbours.hpp"
 #include "rondo/local_search/relay_fit.hpp"

@@ -43,6 +43,9 @@ constexpr double kShareOfMoreChunks = 0.1;
 constexpr double kShareOfOneCount = 0.5;
 /// How many times as late as what is to be beaten a schedule may end that other seeds still make earlier.
 constexpr double kReachOfSeeds = 1.02;
+/// Of a part that overlaps with another one, the gap up to which the schedule of a quick engine counts: it
+/// keeps many links busy at once, and what leaves others room joins better.
+constexpr double kNearInParts = 0.02;
 /// Of variants of the best candidates, where there are streams for many ranks.
 constexpr std::int64_t kMostRoundsInBatch = 6;
 
@@ -194,6 +197,9 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
   const bool is_plain = result.folded || !has_rates(*result.schedule);
   const double finish = result.folded ? result.folded->finish_us() : result.schedule->finish_us;
   const Topology& topology = *problem_.topology;
+  if (problem_.is_part && runner_.engine_of(candidate).is_quick &&
+      finish > (1 + kNearInParts) * rule_.bound().us)
+    return {candidate, kInfinity};
   Trial outcome{
       candidate, finish, result.folded ? result.folded->num_sends() : result.schedule->sends.size(),
       result.folded ? result.folded->most_sends_on_a_link()
@@ -379,8 +385,8 @@ void Explorer::search() {
   const bool only_whole = std::ranges::none_of(engines, &EngineInfo::supports_local_search);
   bool is_kept = true;  // nothing is lost if this ends now
   for (;;) {
-    const auto first_ones = first_batches(engines, problem_.demand, options, now_.state.trials, budget_,
-                                          problem_.is_part);
+    const auto first_ones =
+        first_batches(engines, problem_.demand, options, now_.state.trials, budget_, problem_.is_part);
     const std::size_t done = now_.state.batches;
     if (done > 0 && rule_.stop(best_finish_us())) return;
     if (to_beat_ && all_stay_behind(now_.state.trials, to_beat_->before_order_us)) return;

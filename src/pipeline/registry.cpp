@@ -32,7 +32,7 @@ const std::vector<EngineInfo>& engine_registry() {
   static const std::vector<EngineInfo> engines{
       list_engine(),        queue_engine(),        trees_engine(),    flow_engine(),    lp_engine(),
       milp_engine(),        rounds_engine(),       spanning_engine(), steiner_engine(), rooted_engine(),
-      leaves_engine(),   ring_engine(),         tree_engine(),     direct_engine(),  recursive_engine(),
+      leaves_engine(),      ring_engine(),         tree_engine(),     direct_engine(),  recursive_engine(),
       bruck_engine(),       hierarchical_engine(), exchange_engine(), steps_engine(),   switch_engine(),
       route_engine(nullptr)};
   return engines;

@@ -15,7 +15,7 @@
 #include "rondo/engines/engine_row.hpp"
 #include "rondo/engines/engines.hpp"
 #include "rondo/engines/plain_allgather.hpp"
-#include "rondo/model/linear_model.hpp"
+#include "rondo/model/deadline.hpp"
 #include "switch_trees.hpp"
 
 /// AllGather where switches join GPUs in leaves, as in fat trees. Each leaf sends to every other in turn, so
@@ -25,6 +25,7 @@ namespace {
 
 /// Beyond, schedules fill gigabytes.
 constexpr std::size_t kMostGpus = 4096;
+constexpr std::size_t kMostGpusOfRelays = 1024;  ///< a transfer for each pair
 
 using Leaves = std::vector<std::vector<GpuId>>;
 
@@ -58,6 +59,8 @@ bool reach_all(const Topology& topology, Through through) {
 /// leaves have not as many GPUs each.
 std::optional<Through> way_of(const Topology& topology, const Leaves& leaves) {
   if (reach_all(topology, Through::copying)) return Through::copying;
+  // GPUs pass on what they would need room for.
+  if (topology.limits_relay_memory()) return std::nullopt;
   const auto is_other = [&](const std::vector<GpuId>& leaf) { return leaf.size() != leaves.front().size(); };
   if (std::ranges::any_of(leaves, is_other) || !reach_all(topology, Through::all)) return std::nullopt;
   return Through::all;
@@ -74,10 +77,11 @@ constexpr std::array<Turns, 3> kAllTurns{{{true, true}, {true, false}, {false, t
 class LeafScheduler {
  public:
   LeafScheduler(const Topology& topology, const Demand& demand, const Leaves& leaves, Through through,
-                int concurrency)
+                int concurrency, const Deadline& deadline)
       : topology_(topology),
         demand_(demand),
         leaves_(leaves),
+        deadline_(deadline),
         trees_(topology, through),
         timetable_(topology, InsertionTimetable::Reading::forwards, concurrency),
         chunks_of_(topology.num_gpus()) {
@@ -85,17 +89,19 @@ class LeafScheduler {
       chunks_of_[demand.origin(ChunkId{c}).index()].emplace_back(c);
   }
 
-  Schedule by_copies() {
+  /// Nothing where the deadline came first.
+  std::optional<Schedule> by_copies() {
     send_copies();
     return finished();
   }
-  Schedule by_relays(const Turns& turns) {
+  std::optional<Schedule> by_relays(const Turns& turns) {
     send_relays(turns);
     return finished();
   }
 
  private:
-  Schedule finished() {
+  std::optional<Schedule> finished() {
+    if (is_late_) return std::nullopt;
     for (const Send& s : schedule_.sends) schedule_.finish_us = std::max(schedule_.finish_us, s.arrival_us);
     canonicalise(schedule_);
     return std::move(schedule_);
@@ -133,11 +139,10 @@ class LeafScheduler {
     }
   }
 
-  /// Leaves have n GPUs each. In round r, of n turns, GPU j of leaf a sends its own data to GPU j of leaf a +
-  /// r
-  /// + 1, and to all others of its leaf what has come to it in the round before, in the first round its own.
-  /// In turn t it sends to GPU t - j of its leaf (t + j, unless they send apart), or where that is itself to
-  /// the other leaf: so each GPU sends and receives once a turn.
+  /// Leaves have n GPUs each. In each round, of n turns, GPU j of a leaf sends its own data to GPU j of
+  /// another leaf, and to all others of its leaf what has come to it in the round before, in the first round
+  /// its own. In turn t it sends to GPU t - j of its leaf (t + j, unless they send apart), or where that is
+  /// itself to the other leaf: so each GPU sends and receives once a turn.
   void send_relays(const Turns& turns) {
     const std::size_t n = most_in_a_leaf();
     std::vector<std::vector<double>> there_us(topology_.num_gpus(), std::vector<double>(chunks_each(), 0));
@@ -168,6 +173,8 @@ class LeafScheduler {
 
   /// Returns when the last one has it.
   double send(GpuId from, std::span<const GpuId> to, ChunkId chunk, double not_before_us) {
+    is_late_ = is_late_ || deadline_.is_over();
+    if (is_late_) return not_before_us;
     const double bytes = demand_.bytes(chunk);
     double there_us = not_before_us;
     for (const LinkTree& tree : trees_.trees_of(from, to, bytes)) {
@@ -189,13 +196,17 @@ class LeafScheduler {
   const Topology& topology_;
   const Demand& demand_;
   const Leaves& leaves_;
+  const Deadline& deadline_;
+  bool is_late_ = false;
   SwitchTrees trees_;
   InsertionTimetable timetable_;
   std::vector<std::vector<ChunkId>> chunks_of_;  ///< by origin
   Schedule schedule_ = {};
 };
 
-Schedule by_leaves(const Topology& topology, const Demand& demand, int concurrency) {
+/// The earliest schedule of those that are done in time.
+std::optional<Schedule> by_leaves(const Topology& topology, const Demand& demand, int concurrency,
+                                  const Deadline& deadline) {
   const Leaves leaves = leaves_of(topology);
   const std::optional<Through> way = way_of(topology, leaves);
   if (!way) {
@@ -205,11 +216,13 @@ Schedule by_leaves(const Topology& topology, const Demand& demand, int concurren
                     "as many GPUs behind each; use --engine auto",
                     topology.name()));
   }
-  if (*way == Through::copying) return LeafScheduler(topology, demand, leaves, *way, concurrency).by_copies();
-  Schedule best{.finish_us = kInfinity};
+  if (*way == Through::copying)
+    return LeafScheduler(topology, demand, leaves, *way, concurrency, deadline).by_copies();
+  std::optional<Schedule> best;
   for (const Turns& turns : kAllTurns) {
-    Schedule next = LeafScheduler(topology, demand, leaves, *way, concurrency).by_relays(turns);
-    if (next.finish_us < best.finish_us) best = std::move(next);
+    std::optional<Schedule> next =
+        LeafScheduler(topology, demand, leaves, *way, concurrency, deadline).by_relays(turns);
+    if (next && (!best || next->finish_us < best->finish_us)) best = std::move(next);
   }
   return best;
 }
@@ -224,7 +237,9 @@ bool has_leaves(const Instance& instance) {
   const Topology& topology = *instance.topology;
   if (!is_plain_allgather(instance) || topology.num_gpus() > kMostGpus) return false;
   const Leaves leaves = leaves_of(topology);
-  return leaves.size() > 1 && leaves.size() < topology.num_gpus() && way_of(topology, leaves).has_value();
+  if (leaves.size() < 2 || leaves.size() == topology.num_gpus()) return false;
+  const std::optional<Through> way = way_of(topology, leaves);
+  return way && (*way == Through::copying || topology.num_gpus() <= kMostGpusOfRelays);
 }
 
 }  // namespace
@@ -243,7 +258,9 @@ EngineInfo leaves_engine() {
             check_plain(instance);
             return [topology = instance.topology](const Demand& demand, const EngineOptions& options) {
               EngineResult result;
-              result.schedule = by_leaves(*topology, demand, options.concurrency);
+              const Deadline deadline(options.limits);
+              result.schedule = by_leaves(*topology, demand, options.concurrency, deadline);
+              if (!result.schedule) result.limits_hit.push_back(deadline.ended_by());
               return result;
             };
           }};

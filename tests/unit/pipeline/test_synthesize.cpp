@@ -9,6 +9,7 @@
 #include "more_chunks.hpp"
 #include "portfolio.hpp"
 #include "rondo/core/error.hpp"
+#include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
 #include "rondo/pipeline/synthesize.hpp"
 #include "same_sends.hpp"
@@ -135,6 +136,39 @@ TEST(Portfolio, OfManyPairsPoliciesThatWereBehindAreNotTriedInMoreChunks) {
   EXPECT_GE(most["load"], 4);
   EXPECT_EQ(most["bottleneck"], 1);
   EXPECT_EQ(most["shortest"], 1);
+}
+
+TEST(Portfolio, QuickEnginesGoFirstInAllPowersOfTwo) {
+  const Demand demand = make_demand(Collective::allgather, 4 * 11'000, 4, 1);
+  const std::vector<EngineInfo> engines{find_engine("list"), find_engine("leaves")};
+  const auto counts_of_leaves = [&](const std::vector<Candidate>& batch) {
+    std::vector<int> counts;
+    for (const Candidate& c : batch) {
+      if (c.engine == 1) counts.push_back(c.chunks);
+    }
+    return counts;
+  };
+  const auto whole = first_batches(engines, demand, {}, {});
+  EXPECT_EQ(counts_of_leaves(whole.front()), (std::vector<int>{1, 2, 4, 8, 16, 32}));
+  EXPECT_EQ(whole.front().size(), 6U);
+  for (std::size_t i = 1; i < whole.size(); ++i) EXPECT_TRUE(counts_of_leaves(whole[i]).empty());
+  // Of a part in the most chunks first, and no others if that is near enough.
+  const auto part = first_batches(engines, demand, {}, {}, kWorkBudget, true);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_EQ(counts_of_leaves(part[i]), std::vector<int>{32 >> i});
+  // Asked for by name it goes as others do.
+  EXPECT_GT(first_batches({engines[1]}, demand, {}, {}).size(), 1U);
+}
+
+// Before list scheduling, which ends farther from the bound.
+TEST(Synthesize, OfAFatTreeIsNearAtOnce) {
+  const auto tree = std::make_shared<const Topology>(
+      generate_topology("fat_tree", {{"leaves", "4"}, {"gpus", "4"}, {"spines", "2"}}));
+  SolveOptions near;
+  near.gap = 0.01;
+  const SynthesisResult result = solve(tree, Collective::allgather, 1e6, near);
+  EXPECT_EQ(result.engine, "leaves");
+  EXPECT_LT(result.proven.schedule.finish_us, 1.01 * result.proven.lower_bound->us);
+  EXPECT_EQ(result.candidates.size(), 1U);
 }
 
 TEST(Portfolio, LaterRoundsVaryTheBestAndRepeatNothing) {
