@@ -12,7 +12,10 @@
 namespace rondo {
 
 SwitchTrees::SwitchTrees(const Topology& topology, Through through)
-    : topology_(topology), through_(through), load_us_(topology.num_links(), 0) {}
+    : topology_(topology),
+      through_(through),
+      load_us_(topology.num_links(), 0),
+      is_wanted_(topology.num_nodes(), 0) {}
 
 bool SwitchTrees::leads_on(NodeId n) const {
   return !topology_.is_gpu(n) && (through_ == Through::all || topology_.node(n).multicast);
@@ -49,9 +52,7 @@ std::vector<LinkTree> SwitchTrees::trees_of(GpuId origin, std::span<const GpuId>
 
 void SwitchTrees::find_levels(GpuId origin, std::span<const GpuId> destinations) {
   level_.assign(topology_.num_nodes(), kNotReached);
-  const auto is_wanted = [&](NodeId n) {
-    return topology_.is_gpu(n) && std::ranges::find(destinations, topology_.gpu_of(n)) != destinations.end();
-  };
+  for (const GpuId g : destinations) is_wanted_[topology_.node_of(g).index()] = 1;
   std::size_t wanted = destinations.empty() ? topology_.num_nodes() : destinations.size();
   const NodeId root = topology_.node_of(origin);
   level_[root.index()] = 0;
@@ -64,9 +65,10 @@ void SwitchTrees::find_levels(GpuId origin, std::span<const GpuId> destinations)
       if (level_[next.index()] != kNotReached) continue;
       level_[next.index()] = level_[n.index()] + 1;
       order_.push_back(next);
-      if (is_wanted(next)) --wanted;
+      if (is_wanted_[next.index()] != 0) --wanted;
     }
   }
+  for (const GpuId g : destinations) is_wanted_[topology_.node_of(g).index()] = 0;
 }
 
 LinkId SwitchTrees::best_link(NodeId n, const std::vector<LinkId>& into) const {

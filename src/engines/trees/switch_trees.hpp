@@ -42,6 +42,7 @@ class SwitchTrees {
   const Topology& topology_;
   Through through_;
   std::vector<double> load_us_;
+  std::vector<char> is_wanted_;  ///< by node, of those that are being looked for
   std::vector<int> level_;
   std::vector<NodeId> order_;  ///< of nodes that are reached, by level
 };
