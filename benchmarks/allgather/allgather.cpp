@@ -74,6 +74,8 @@ void add_large(std::vector<Case>& cases) {
   add("large", "dragonfly:groups=9", 72, "1%");
   add("large", "dragonfly:groups=33,routers=4,hosts=8", 1056, "1%");
   add("large", "fat_tree:leaves=16,gpus=16,spines=16", 256, "1%");
+  add("large", "fat_tree:leaves=32,gpus=32,spines=16", 1024, "1%");
+  add("large", "fat_tree:leaves=64,gpus=64,spines=32", 4096, "1%");
   add("large", "torus:dims=8x8x16", 1024, "1%");
   add("large", "rails:boxes=8", 64, "2%");
   add("large", "rails:boxes=2,rails=2", 16, "2%");

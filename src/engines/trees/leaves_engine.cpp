@@ -247,9 +247,8 @@ bool has_leaves(const Instance& instance) {
 EngineInfo leaves_engine() {
   return {.name = "leaves",
           .help =
-              "from the GPUs behind a switch to those behind each other one in turn: to all of them at once "
-              "where "
-              "switches copy, else to one that passes it on; AllGather where switches join all GPUs",
+              "AllGather where switches join GPUs in leaves, as in fat trees: each leaf sends to each other "
+              "in turn, to all GPUs there at once where switches copy, else to one that passes it on",
           .applicable = [](const Instance& instance, const EngineOptions&) { return has_leaves(instance); },
           .is_quick = true,
           .takes_seeds = false,
