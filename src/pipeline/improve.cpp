@@ -317,7 +317,8 @@ void LocalSearch::run() {
 }
 
 /// Where the best schedule is far from the bound and of a quick engine: what others found. From there local
-/// search, which grows the trees of few chunks anew, often ends earlier, however late it begins.
+/// search, which grows the trees of few chunks anew, often ends earlier, however late it begins. Nothing of
+/// large plans, where that takes long.
 std::optional<Exploration> without_quick_ones(const Problem& problem, const Exploration& exploration,
                                               EngineRunner& runner, const StopRule& rule) {
   const auto is_quick = [&](const Trial& trial) { return runner.engine_of(trial.candidate).is_quick; };
@@ -334,13 +335,11 @@ std::optional<Exploration> without_quick_ones(const Problem& problem, const Expl
   const Candidate& candidate = others.state.trials[others.state.best].candidate;
   others.best.chunks = candidate.chunks;
   others.best.found.schedule = runner.rerun(candidate);
+  others.best.found.remarks = exploration.best.found.remarks;
+  others.best.found.limits_hit = exploration.best.found.limits_hit;
   others.best.engine = runner.label(candidate);
   others.best.seed = candidate.seed;
   return others;
-}
-
-void take_earlier(Incumbent other, Incumbent& best) {
-  if (other.found.schedule->finish_us < best.found.schedule->finish_us) best = std::move(other);
 }
 
 }  // namespace
@@ -362,11 +361,10 @@ void improve(const Problem& problem, EngineRunner& runner, Exploration& explorat
   if (std::optional<Exploration> listed = without_quick_ones(problem, exploration, runner, rule)) {
     const double until_listed = std::midpoint(rule.time_share(), until);
     LocalSearch(problem, runner, exploration, *listed, rule, context, share, until_listed).run();
-    if (context.interrupted() ||
-        listed->best.found.schedule->finish_us < exploration.best.found.schedule->finish_us) {
-      take_earlier(std::move(listed->best), exploration.best);
-      return;
-    }
+    const bool is_earlier =
+        listed->best.found.schedule->finish_us < exploration.best.found.schedule->finish_us;
+    if (is_earlier) exploration.best = std::move(listed->best);
+    if (is_earlier || context.interrupted()) return;
   }
   LocalSearch(problem, runner, exploration, exploration, rule, context, share, until).run();
 }

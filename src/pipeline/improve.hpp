@@ -13,9 +13,11 @@ double share_of_work(const Problem& problem);
 
 /// Collective. Local search over plans (local_search/improvement.hpp) from the portfolio's best schedules,
 /// and restarts of list scheduling in more chunks; what ends earlier becomes the incumbent. An AllGather of
-/// equal parts on a symmetric fabric is improved among symmetric plans (orbit_plans.hpp) first. Does nothing
-/// where the engine asked for is not one that local search follows, or --improve-work is 0. Keeps states as
-/// explore() does. Spends `share` of --improve-work, and ends when `until` of the time limit is over.
+/// equal parts on a symmetric fabric is improved among symmetric plans (orbit_plans.hpp) first. Where the
+/// best schedule is far from the bound and of a quick engine, it begins with what others found, and with that
+/// one if this ends no earlier. Does nothing where the engine asked for is not one that local search follows,
+/// or --improve-work is 0. Keeps states as explore() does. Spends `share` of --improve-work each time, and
+/// ends when `until` of the time limit is over.
 void improve(const Problem& problem, EngineRunner& runner, Exploration& exploration, StopRule& rule,
              const RunContext& context, double share, double until = 1);
 

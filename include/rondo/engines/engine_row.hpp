@@ -56,7 +56,7 @@ struct EngineInfo {
   bool spreads = true;  ///< does other demand
   /// Has so little work that `auto` tries it on an AllReduce before its halves.
   bool goes_first = false;
-  /// So quick for what it does that `auto` tries it in all numbers of chunks before other engines.
+  /// So quick that `auto` tries it in all numbers of chunks before other engines; it has no policies.
   bool is_quick = false;
   /// Into how many pieces at least it cuts a contribution: it is tried in multiples of them. Absent: one.
   std::function<int(const Demand&)> pieces = {};
