@@ -197,7 +197,8 @@ Trial Explorer::try_candidate(const Candidate& candidate, std::size_t trial) {
   const bool is_plain = result.folded || !has_rates(*result.schedule);
   const double finish = result.folded ? result.folded->finish_us() : result.schedule->finish_us;
   const Topology& topology = *problem_.topology;
-  if (problem_.is_part && runner_.engine_of(candidate).is_quick &&
+  const bool others_are_tried = runner_.engines().size() > 1;
+  if (problem_.is_part && others_are_tried && runner_.engine_of(candidate).is_quick &&
       finish > (1 + kNearInParts) * rule_.bound().us)
     return {candidate, kInfinity};
   Trial outcome{

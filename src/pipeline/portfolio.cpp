@@ -88,6 +88,11 @@ int count_of_scouts(const EngineInfo& engine, const Demand& demand, const std::v
   return most;
 }
 
+/// Beside others, which it goes before.
+bool goes_before(const EngineInfo& engine, const std::vector<EngineInfo>& engines) {
+  return engine.is_quick && engines.size() > 1;
+}
+
 /// Of the engines that are quick, all at once; of a part, where the schedule of another part follows and many
 /// chunks let them overlap, in the most chunks first. Other counts than powers of two are not worth it.
 std::vector<std::vector<Candidate>> quick_batches(const std::vector<EngineInfo>& engines,
@@ -95,7 +100,7 @@ std::vector<std::vector<Candidate>> quick_batches(const std::vector<EngineInfo>&
                                                   bool is_part) {
   std::vector<std::vector<Candidate>> batches;
   for (std::size_t e = 0; e < engines.size(); ++e) {
-    if (!engines[e].is_quick || engines.size() == 1) continue;
+    if (!goes_before(engines[e], engines)) continue;
     std::vector<int> counts = chunk_counts_of(engines[e], demand, options);
     if (is_part) std::ranges::reverse(counts);
     for (const int chunks : counts) {
@@ -124,8 +129,7 @@ std::vector<std::vector<Candidate>> batches_anew(const std::vector<EngineInfo>& 
   for (std::size_t i = 0; i < most_counts && work < budget / 2; ++i) {
     batches.emplace_back();
     for (std::size_t e = 0; e < engines.size(); ++e) {
-      if (i >= counts[e].size() || engines[e].only_chunks > 0) continue;
-      if (engines[e].is_quick && engines.size() > 1) continue;
+      if (i >= counts[e].size() || engines[e].only_chunks > 0 || goes_before(engines[e], engines)) continue;
       const int chunks = counts[e][i];
       const Demand split = demand.with_chunks(chunks);
       for (const std::string& policy : policies_of(engines, e, split, options, trials)) {

@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "rondo/core/error.hpp"
@@ -205,31 +205,40 @@ class LeafScheduler {
 };
 
 /// The earliest schedule of those that are done in time.
-std::optional<Schedule> by_leaves(const Topology& topology, const Demand& demand, int concurrency,
-                                  const Deadline& deadline) {
-  const Leaves leaves = leaves_of(topology);
-  const std::optional<Through> way = way_of(topology, leaves);
-  if (!way) {
-    throw Error(
-        ExitCode::unavailable,
-        fmt::format("engine leaves needs switches that join all GPUs of '{}', and where they do not copy "
-                    "as many GPUs behind each; use --engine auto",
-                    topology.name()));
-  }
-  if (*way == Through::copying)
-    return LeafScheduler(topology, demand, leaves, *way, concurrency, deadline).by_copies();
+std::optional<Schedule> by_leaves(const Topology& topology, const Demand& demand, const Leaves& leaves,
+                                  Through way, int concurrency, const Deadline& deadline) {
+  if (way == Through::copying)
+    return LeafScheduler(topology, demand, leaves, way, concurrency, deadline).by_copies();
   std::optional<Schedule> best;
   for (const Turns& turns : kAllTurns) {
     std::optional<Schedule> next =
-        LeafScheduler(topology, demand, leaves, *way, concurrency, deadline).by_relays(turns);
+        LeafScheduler(topology, demand, leaves, way, concurrency, deadline).by_relays(turns);
     if (next && (!best || next->finish_us < best->finish_us)) best = std::move(next);
   }
   return best;
 }
 
-void check_plain(const Instance& instance) {
-  if (is_plain_allgather(instance)) return;
-  throw Error(ExitCode::unavailable, "engine leaves does plain AllGather; use --engine auto");
+PreparedEngine prepare_leaves(const Instance& instance, const EngineOptions&, const Toolbox&) {
+  if (!is_plain_allgather(instance))
+    throw Error(ExitCode::unavailable, "engine leaves does plain AllGather; use --engine auto");
+  const auto topology = instance.topology;
+  Leaves leaves = leaves_of(*topology);
+  const std::optional<Through> way = way_of(*topology, leaves);
+  if (!way) {
+    throw Error(
+        ExitCode::unavailable,
+        fmt::format("engine leaves needs switches that join all GPUs of '{}', and where they do not copy "
+                    "as many GPUs behind each; use --engine auto",
+                    topology->name()));
+  }
+  return
+      [topology, leaves = std::move(leaves), way = *way](const Demand& demand, const EngineOptions& options) {
+        EngineResult result;
+        const Deadline deadline(options.limits);
+        result.schedule = by_leaves(*topology, demand, leaves, way, options.concurrency, deadline);
+        if (!result.schedule) result.limits_hit.push_back(deadline.ended_by());
+        return result;
+      };
 }
 
 /// Whether there are several leaves of several GPUs.
@@ -253,16 +262,7 @@ EngineInfo leaves_engine() {
           .is_quick = true,
           .takes_seeds = false,
           .traits = kContinuousTime,
-          .prepare = [](const Instance& instance, const EngineOptions&, const Toolbox&) -> PreparedEngine {
-            check_plain(instance);
-            return [topology = instance.topology](const Demand& demand, const EngineOptions& options) {
-              EngineResult result;
-              const Deadline deadline(options.limits);
-              result.schedule = by_leaves(*topology, demand, options.concurrency, deadline);
-              if (!result.schedule) result.limits_hit.push_back(deadline.ended_by());
-              return result;
-            };
-          }};
+          .prepare = prepare_leaves};
 }
 
 }  // namespace rondo

@@ -171,6 +171,17 @@ TEST(Synthesize, OfAFatTreeIsNearAtOnce) {
   EXPECT_EQ(result.candidates.size(), 1U);
 }
 
+// Of a part `auto` would leave it to others.
+TEST(Synthesize, AQuickEngineThatIsAskedForMakesPartsHoweverFarFromTheirBounds) {
+  const auto tree = std::make_shared<const Topology>(generate_topology(
+      "fat_tree", {{"leaves", "3"}, {"gpus", "2"}, {"spines", "2"}, {"multicast", "false"}}));
+  SolveOptions asked;
+  asked.engine = "leaves";
+  const SynthesisResult sum = solve(tree, Collective::allreduce, 64e3, asked);
+  EXPECT_EQ(sum.engine, "halves/leaves+leaves");
+  EXPECT_GT(sum.proven.schedule.finish_us, 1.02 * sum.proven.lower_bound->us);
+}
+
 TEST(Portfolio, LaterRoundsVaryTheBestAndRepeatNothing) {
   const Demand demand = make_demand(Collective::allgather, 4e6, 4, 1);
   const std::vector<EngineInfo> engines{find_engine("list")};
