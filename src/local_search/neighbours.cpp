@@ -25,9 +25,9 @@ class Rewiring {
       : incumbent_(incumbent),
         space_(space),
         gpus_(space.topology->num_gpus()),
-        exponent_(exponent),
         plan_(incumbent.plan),
         bringer_(space.demand.num_chunks() * gpus_, -1) {
+    for (const double load : incumbent.load) dearness_.push_back(std::pow(load, exponent));
     for (std::size_t i = 0; i < plan_.transfers.size(); ++i) {
       const PlannedTransfer& t = plan_.transfers[i];
       bringer_[t.chunk.index() * gpus_ + space.hop(t).dst.index()] = static_cast<int>(i);
@@ -39,13 +39,14 @@ class Rewiring {
     double least = kMuchCheaper * price_of(t, t.hop);
     const GpuId to = space_.hop(t).dst;
     for (const int h : space_.into[to.index()]) {
+      const double price = price_of(t, h);
+      if (price >= least) continue;
       const Hop& hop = space_.hops[index(h)];
       const int bringer = bringer_[t.chunk.index() * gpus_ + hop.src.index()];
       if (bringer < 0 || depends(bringer, static_cast<int>(i))) continue;
-      const double price = price_of(t, h);
       const double arrival =
           space_.arrival_us(incumbent_.plan.transfers[index(bringer)]) + hop.duration_us(space_.bytes(t));
-      if (price >= least || arrival > incumbent_.due_us[i]) continue;
+      if (arrival > incumbent_.due_us[i]) continue;
       least = price;
       leave_tree(plan_, i);
       t.hop = h;
@@ -125,12 +126,21 @@ class Rewiring {
 
  private:
   static constexpr double kMuchCheaper = 0.5;
+  struct Price {
+    double bytes = -1;
+    double of_hop = 0;
+  };
 
-  double price_of(const PlannedTransfer& t, int h) const {
-    double sum = 0;
+  /// The last one of each hop is kept: most chunks have as many bytes.
+  double price_of(const PlannedTransfer& t, int h) {
+    if (prices_.empty()) prices_.resize(space_.hops.size());
+    Price& price = prices_[index(h)];
+    const double bytes = space_.bytes(t);
+    if (price.bytes == bytes) return price.of_hop;
+    price = {bytes, 0};
     for (const HopLink& part : space_.hops[index(h)].links)
-      sum += std::pow(incumbent_.load[part.link.index()], exponent_) * part.load_us(space_.bytes(t));
-    return sum;
+      price.of_hop += dearness_[part.link.index()] * part.load_us(bytes);
+    return price.of_hop;
   }
   bool depends(int transfer, int on) const {
     while (transfer >= 0 && transfer != on) transfer = plan_.transfers[index(transfer)].cause;
@@ -167,7 +177,8 @@ class Rewiring {
   const SurveyedPlan& incumbent_;
   const PlanSpace& space_;
   std::size_t gpus_;
-  double exponent_;
+  std::vector<double> dearness_;  ///< by link
+  std::vector<Price> prices_;     ///< by hop
   std::vector<double> load_ = incumbent_.load;  ///< after the changes
   std::vector<std::vector<int>> next_;          ///< per transfer, the transfers that it causes
   TransferPlan plan_;

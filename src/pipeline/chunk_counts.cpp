@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "rondo/flows/steiner_packing.hpp"
 
@@ -89,6 +90,12 @@ std::vector<int> chunk_counts_of(const EngineInfo& engine, const Demand& demand,
     counts = {1};
     while (2.0 * counts.back() <= most) counts.push_back(2 * counts.back());
     return counts;
+  }
+  if (options.chunks == 0 && !engine.found_counts.empty()) {
+    std::ranges::copy_if(engine.found_counts, std::back_inserter(counts),
+                         [most = counts.back()](int chunks) { return chunks < most; });
+    std::ranges::sort(counts);
+    counts.erase(std::ranges::unique(counts).begin(), counts.end());
   }
   const int pieces = engine.pieces && options.chunks == 0 ? engine.pieces(demand) : 1;
   if (pieces == 1 || (pieces > counts.back() && parts_of(demand) == 1)) return counts;

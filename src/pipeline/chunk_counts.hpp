@@ -17,7 +17,7 @@ int most_chunks_of_improvement(const Demand& demand, const SolveOptions& options
 /// Ascending, never empty.
 std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options);
 
-/// Those of one engine: where it cuts contributions into pieces, multiples of them.
+/// Those of one engine: where it cuts contributions into pieces, multiples of them; with those that it found.
 std::vector<int> chunk_counts_of(const EngineInfo& engine, const Demand& demand, const SolveOptions& options);
 
 /// Numbers of chunks that an engine tries after a schedule of `kept` chunks: as many as that has and more, or

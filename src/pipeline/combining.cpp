@@ -41,7 +41,7 @@ constexpr double kShareOfQuickOnes = 0.2;
 /// Halves this near to the bound of the whole leave other engines nothing worth their time, unless --gap asks
 /// for more: little on small fabrics, more where trees of many GPUs take long.
 constexpr double kNearEnough = 3e-3;
-constexpr double kNearEnoughOfMany = 2e-2;
+constexpr double kNearEnoughOfMany = 3e-2;
 constexpr std::size_t kManyGpus = 64;
 /// The same of schedules whose sums switches add up: each link carries a sum once, and in halves twice.
 constexpr double kNearEnoughInSwitches = 2e-2;

@@ -58,6 +58,7 @@ EngineRunner::EngineRunner(const Problem& problem, const Bounds& bounds, const T
     if (engine.offers) {
       std::erase_if(engines_.back().policies, std::not_fn(engine.offers(instance_, options_)));
     }
+    if (engine.finds_counts) engines_.back().found_counts = engine.finds_counts(instance_, problem.is_part);
     if (!engine.work_share) continue;
     engines_.back().work = [work = engine.work, share = engine.work_share(instance_, options_)](
                                const Demand& demand, const std::string& policy) {

@@ -179,9 +179,12 @@ double Explorer::expected_sends(const Candidate& candidate) const {
 }
 
 /// Whether local search could do something with a schedule of the engine: what pipelines has more chunks by
-/// itself than local search splits into, and restarts need an engine that is improved.
+/// itself than local search splits into, and restarts need an engine that is improved. In numbers of chunks
+/// that an engine found its transfers fit the latencies, and twice as many are no better.
 bool Explorer::may_be_split(const Candidate& candidate) const {
-  return !runner_.engine_of(candidate).most_sends ||
+  const EngineInfo& engine = runner_.engine_of(candidate);
+  if (std::ranges::binary_search(engine.found_counts, candidate.chunks)) return false;
+  return !engine.most_sends ||
          (candidate.chunks <= most_chunks_of_improvement(problem_.demand, problem_.options) &&
           std::ranges::any_of(runner_.engines(), &EngineInfo::supports_local_search));
 }

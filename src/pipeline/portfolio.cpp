@@ -94,7 +94,8 @@ bool goes_before(const EngineInfo& engine, const std::vector<EngineInfo>& engine
 }
 
 /// Of the engines that are quick, all at once; of a part, where the schedule of another part follows and many
-/// chunks let them overlap, in the most chunks first. Other counts than powers of two are not worth it.
+/// chunks let them overlap, in the most chunks first. Of other counts than powers of two those alone that the
+/// engine found.
 std::vector<std::vector<Candidate>> quick_batches(const std::vector<EngineInfo>& engines,
                                                   const Demand& demand, const SolveOptions& options,
                                                   bool is_part) {
@@ -104,7 +105,9 @@ std::vector<std::vector<Candidate>> quick_batches(const std::vector<EngineInfo>&
     std::vector<int> counts = chunk_counts_of(engines[e], demand, options);
     if (is_part) std::ranges::reverse(counts);
     for (const int chunks : counts) {
-      if (options.chunks == 0 && !std::has_single_bit(static_cast<unsigned>(chunks))) continue;
+      const bool is_power = std::has_single_bit(static_cast<unsigned>(chunks));
+      if (options.chunks == 0 && !is_power && !std::ranges::binary_search(engines[e].found_counts, chunks))
+        continue;
       if (batches.empty() || is_part) batches.emplace_back();
       batches.back().push_back(
           {e, chunks, "", options.seed, engines[e].work(demand.with_chunks(chunks), "")});

@@ -26,6 +26,11 @@ namespace {
 constexpr double kShareOfSpreading = 0.3;
 constexpr double kShareOfGroups = 0.1;
 constexpr double kGatheringOverSpreading = 1.5;
+/// Of halves of so many deliveries, the gap that leaves nothing of weight to further search; and where latencies
+/// do, by which halves overlap.
+constexpr double kManyDeliveries = 1e4;
+constexpr double kNearInMany = 5e-4;
+constexpr double kNearWithLatency = 3e-3;
 /// Of schedules in groups.
 constexpr int kMostSlices = 64;
 /// What is left of local search: in an order of their own parts overlap, and none has to end early as a
@@ -181,6 +186,8 @@ std::optional<Incumbent> solve_in_halves(const Problem& problem, bool overlap, c
                            all};
   };
   Problem few = problem;
+  if (!problem.options.has_gap_to_meet() && halves->spreading.num_deliveries() > kManyDeliveries)
+    few.options.enough_gap = overlap ? kNearWithLatency : kNearInMany;
   if (overlap) {
     few.options.improve_work *= kShareOfImprovement;
     few.list_share = kShareOfListing;

@@ -60,6 +60,10 @@ struct EngineInfo {
   bool is_quick = false;
   /// Into how many pieces at least it cuts a contribution: it is tried in multiples of them. Absent: one.
   std::function<int(const Demand&)> pieces = {};
+  /// Numbers of chunks, ascending, that suit it better than the powers of two around them: `auto` tries it in
+  /// these as well. `is_part`: another part, sums or what spreads them, has as many. Absent: none do.
+  std::function<std::vector<int>(const Instance&, bool is_part)> finds_counts = {};
+  std::vector<int> found_counts = {};
   bool takes_seeds = true;             ///< other seeds give other schedules
   bool heeds_bandwidth_steps = false;  ///< schedules on links whose bandwidth changes
   bool supports_local_search = false;  ///< also where it is asked for by name, not as one of `auto`

@@ -26,6 +26,8 @@ namespace {
 /// Beyond, schedules fill gigabytes.
 constexpr std::size_t kMostGpus = 4096;
 constexpr std::size_t kMostGpusOfRelays = 1024;  ///< a transfer for each pair
+constexpr int kMostCounts = 128;                 ///< numbers of chunks looked at
+constexpr double kLeastTurns = 2;                ///< of a wait that is worth a number of chunks of its own
 
 using Leaves = std::vector<std::vector<GpuId>>;
 
@@ -241,6 +243,41 @@ PreparedEngine prepare_leaves(const Instance& instance, const EngineOptions&, co
       };
 }
 
+/// By how much turns of relays wait: what comes from another leaf is later than what stays within one, by so
+/// many turns, and has its links to itself in a whole number of them. Infinity where these are next to none.
+double wait_of_turns(const Hop& within, const Hop& between, double bytes) {
+  const HopLink& last = within.links.back();
+  const double late_us = between.links.back().offset_us_of(bytes) - last.offset_us_of(bytes);
+  const double turns = late_us / last.occupied_us(bytes);
+  const double whole = std::floor(turns * (1 + 1e-9));
+  return whole < kLeastTurns ? kInfinity : turns / whole;
+}
+
+/// The numbers of chunks between powers of two in which relays wait least: those of another part, too.
+std::vector<int> find_counts(const Instance& instance, bool is_part) {
+  const Topology& topology = *instance.topology;
+  const Leaves leaves = leaves_of(topology);
+  if (!is_part && way_of(topology, leaves) == Through::copying) return {};
+  SwitchTrees trees(topology, Through::all);
+  const double bytes = instance.demand.contributions().front().bytes;
+  const auto hop_to = [&](GpuId to) {
+    const LinkTree tree = trees.trees_of(leaves[0][0], {&to, 1}, bytes).front();
+    return make_hop(topology, tree.links, tree.parents);
+  };
+  const Hop within = hop_to(leaves[0][1]);
+  const Hop between = hop_to(leaves[1][0]);
+  const auto wait = [&](int chunks) { return wait_of_turns(within, between, bytes / chunks); };
+  std::vector<int> counts;
+  for (int power = 2; power < kMostCounts; power *= 2) {
+    int best = power;
+    for (int chunks = power + 1; chunks <= 2 * power; ++chunks) {
+      if (wait(chunks) < wait(best)) best = chunks;
+    }
+    if (best > power && best < 2 * power) counts.push_back(best);
+  }
+  return counts;
+}
+
 /// Whether there are several leaves of several GPUs.
 bool has_leaves(const Instance& instance) {
   const Topology& topology = *instance.topology;
@@ -260,6 +297,7 @@ EngineInfo leaves_engine() {
               "in turn, to all GPUs there at once where switches copy, else to one that passes it on",
           .applicable = [](const Instance& instance, const EngineOptions&) { return has_leaves(instance); },
           .is_quick = true,
+          .finds_counts = find_counts,
           .takes_seeds = false,
           .traits = kContinuousTime,
           .prepare = prepare_leaves};
