@@ -177,8 +177,8 @@ class Rewiring {
   const SurveyedPlan& incumbent_;
   const PlanSpace& space_;
   std::size_t gpus_;
-  std::vector<double> dearness_;  ///< by link
-  std::vector<Price> prices_;     ///< by hop
+  std::vector<double> dearness_;                ///< by link
+  std::vector<Price> prices_;                   ///< by hop
   std::vector<double> load_ = incumbent_.load;  ///< after the changes
   std::vector<std::vector<int>> next_;          ///< per transfer, the transfers that it causes
   TransferPlan plan_;

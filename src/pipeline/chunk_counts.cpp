@@ -109,6 +109,12 @@ std::vector<int> chunk_counts_of(const EngineInfo& engine, const Demand& demand,
   return counts;
 }
 
+int most_pipelined_chunks(const EngineInfo& engine, const Demand& demand, const SolveOptions& options) {
+  if (!engine.most_pipelined || options.chunks > 0) return 0;
+  return static_cast<int>(
+      std::min(most_by_bytes(demand, options), engine.most_pipelined(demand) / demand.num_deliveries()));
+}
+
 std::vector<int> counts_after_kept(const EngineInfo& engine, int kept, const Demand& demand,
                                    const SolveOptions& options) {
   const double most = demand.is_unicast() ? kMostUnicastWorkAfterKept : kMostWorkAfterKept;

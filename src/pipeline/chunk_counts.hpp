@@ -20,6 +20,9 @@ std::vector<int> chunk_counts(const Demand& demand, const SolveOptions& options)
 /// Those of one engine: where it cuts contributions into pieces, multiples of them; with those that it found.
 std::vector<int> chunk_counts_of(const EngineInfo& engine, const Demand& demand, const SolveOptions& options);
 
+/// Into how many chunks an engine that pipelines may split contributions in the end.
+int most_pipelined_chunks(const EngineInfo& engine, const Demand& demand, const SolveOptions& options);
+
 /// Numbers of chunks that an engine tries after a schedule of `kept` chunks: as many as that has and more, or
 /// the most that are affordable. Ascending.
 std::vector<int> counts_after_kept(const EngineInfo& engine, int kept, const Demand& demand,

@@ -46,6 +46,8 @@ constexpr double kReachOfSeeds = 1.02;
 /// Of a part that overlaps with another one, the gap up to which the schedule of a quick engine counts: it
 /// keeps many links busy at once, and what leaves others room joins better.
 constexpr double kNearInParts = 0.02;
+/// Of what pipelines, the share of the finish time that twice as many chunks have to gain.
+constexpr double kWorthTwiceAsMany = 2e-3;
 /// Of variants of the best candidates, where there are streams for many ranks.
 constexpr std::int64_t kMostRoundsInBatch = 6;
 
@@ -98,6 +100,7 @@ class Explorer {
   int rounds_in_batch() const;
   std::vector<Candidate> further_batch(std::size_t number) const;
   void try_in_more_chunks(const std::vector<std::vector<Candidate>>& first_ones);
+  void pipeline_in_more_chunks();
   bool is_vain_rerouting(const std::vector<Candidate>& batch) const;
   void show_progress() const;
   void search();
@@ -417,6 +420,30 @@ void Explorer::search() {
   }
 }
 
+/// Collective. What pipelines, in twice as many chunks for as long as that gains enough: filling deep trees
+/// takes much of the finish time on large fabrics, where work does not reach so many chunks.
+void Explorer::pipeline_in_more_chunks() {
+  const std::vector<Trial>& trials = now_.state.trials;
+  double before_us = kInfinity;
+  while (best_finish_us() < before_us && !rule_.stop(best_finish_us())) {
+    before_us = best_finish_us();
+    Candidate candidate = trials[now_.state.best].candidate;
+    const EngineInfo& engine = runner_.engine_of(candidate);
+    const double gain_us = gain_of_twice_as_many_us(trials, candidate);
+    candidate.chunks *= 2;
+    if (candidate.chunks > most_pipelined_chunks(engine, problem_.demand, problem_.options) ||
+        gain_us < kWorthTwiceAsMany * before_us)
+      return;
+    candidate.work = engine.work(problem_.demand.with_chunks(candidate.chunks), candidate.policy);
+    const std::optional<double>& limit_s = problem_.options.time_limit_s;
+    if (limit_s && expected_seconds_.of(candidate) > kShareOfOneCount * (*limit_s - context_.seconds()))
+      return;
+    run_batch({candidate});
+    --now_.state.batches;  // a search that is resumed goes on where this one was
+    show_progress();
+  }
+}
+
 /// Collective. What a rank has of its own goes first: schedules of thousands of GPUs fill gigabytes.
 EngineResult Explorer::take_best(const Trial& winner, std::optional<DealtSchedule>& is_dealt_as) {
   const Communicator& communicator = context_.communicator;
@@ -476,6 +503,7 @@ Exploration Explorer::run() {
   resume_from_checkpoint();
   if (!std::isfinite(best_finish_us())) rule_.expect(last_resort(problem_).sends);
   search();
+  if (!to_beat_ || !all_stay_behind(now_.state.trials, to_beat_->before_order_us)) pipeline_in_more_chunks();
   fall_back();
   return best_on_every_rank();
 }

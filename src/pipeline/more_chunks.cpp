@@ -73,6 +73,21 @@ bool was_behind(const std::string& policy, std::size_t e, int chunks, const std:
   return own > least * (1 + kBehindInFewer);
 }
 
+double gain_of_twice_as_many_us(const std::vector<Trial>& trials, const Candidate& candidate) {
+  FinishTimes finish_us;
+  for (const Trial& trial : trials) {
+    const Candidate& tried = trial.candidate;
+    if (tried.engine != candidate.engine || tried.policy != candidate.policy ||
+        tried.chunks > candidate.chunks)
+      continue;
+    double& us = finish_us.try_emplace(tried.chunks, kInfinity).first->second;
+    us = std::min(us, trial.finish_us);
+  }
+  if (finish_us.size() < 2) return kInfinity;
+  const double last_us = finish_us.rbegin()->second;
+  return (last_us - least_in_any_us(finish_us, 0)) / 2;
+}
+
 bool all_stay_behind(const std::vector<Trial>& trials, double us) {
   const auto by_policy = finish_times(trials);
   return !by_policy.empty() && std::ranges::all_of(by_policy, [&](const auto& policy) {

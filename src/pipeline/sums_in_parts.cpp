@@ -26,8 +26,8 @@ namespace {
 constexpr double kShareOfSpreading = 0.3;
 constexpr double kShareOfGroups = 0.1;
 constexpr double kGatheringOverSpreading = 1.5;
-/// Of halves of so many deliveries, the gap that leaves nothing of weight to further search; and where latencies
-/// do, by which halves overlap.
+/// Of halves of so many deliveries, the gap that leaves nothing of weight to further search; and where
+/// latencies do, by which halves overlap.
 constexpr double kManyDeliveries = 1e4;
 constexpr double kNearInMany = 5e-4;
 constexpr double kNearWithLatency = 3e-3;

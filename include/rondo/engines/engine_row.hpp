@@ -71,6 +71,9 @@ struct EngineInfo {
   EngineTraits traits;
   /// Where chunks cost it little: it is tried in as many as make so many sends. Absent: in few.
   std::function<double(const Demand&)> most_sends = {};
+  /// Where it pipelines: by the best policy it is tried in twice as many chunks, again and again, while that
+  /// gains enough, up to so many deliveries. Absent: it is not.
+  std::function<double(const Demand&)> most_pipelined = {};
   Engine prepare = nullptr;
   bool works_in_rounds = false;  ///< by round_steps.hpp, on all ranks at once; then `prepare` is absent
   /// Makes schedules in so many chunks a contribution alone; 0: in any number. The portfolio then

@@ -21,9 +21,16 @@ namespace rondo {
 namespace {
 
 constexpr int kMostPackingIterations = 400;
+/// Pairs of GPUs looked at, over all iterations; and GPUs of which that leaves too few trees to pack.
+constexpr double kMostPairsOfPacking = 1e7;
+constexpr std::size_t kMostGpusOfAuto = 512;
 constexpr double kShareOfPacking = 0.5;  ///< of a time limit
 constexpr std::size_t kMostRoots = 64;
 constexpr double kNearBound = 1e-3;
+/// Of the largest schedules, which have four sends a delivery where all GPUs are behind switches; and what
+/// each GPU may have to do with each other one, since executors have to keep up.
+constexpr double kMostDeliveries = 1.1e6;
+constexpr double kMostChunksAPair = 512;
 
 const char* const kInOrder = "in-order";  // chunk by chunk: spreading one begins as soon as it is reduced
 // In order; at rates that fill links of different bandwidth alike.
@@ -157,14 +164,15 @@ SpanningPacking pack(const Instance& instance, const EngineOptions& options, con
   const Topology& topology = *instance.topology;
   const std::vector<GpuId>& members = instance.demand.contributions().front().sources;
   const Deadline deadline = Deadline(options.limits).after(kShareOfPacking);
+  const auto pairs = static_cast<double>(members.size() * members.size());
+  const int iterations = std::min(kMostPackingIterations, 1 + static_cast<int>(kMostPairsOfPacking / pairs));
   const double enough_us = options.bound_us * (1 + kNearBound);
   std::optional<SpanningPacking> best;
   std::optional<Error> refusal;
   const auto try_packing = [&](const auto& pack_trees) {
     if (best && best->us_per_byte * instance.demand.size_bytes() <= enough_us) return;
     try {
-      SpanningPacking found =
-          pack_trees(topology, members, tools.column_master, kMostPackingIterations, deadline);
+      SpanningPacking found = pack_trees(topology, members, tools.column_master, iterations, deadline);
       if (!best || found.us_per_byte < best->us_per_byte * (1 - kNearBound)) best = std::move(found);
     } catch (const Error& error) {
       if (error.code() != ExitCode::unavailable) throw;
@@ -205,8 +213,10 @@ EngineInfo spanning_engine() {
       .help =
           "spanning trees packed by columns, sums in and results out along each, list-scheduled; AllReduce",
       .policies = {kInOrder, kEvenRates},
-      .applicable = [](const Instance& instance,
-                       const EngineOptions&) { return is_plain_all_reduce(instance.demand); },
+      .applicable =
+          [](const Instance& instance, const EngineOptions&) {
+            return is_plain_all_reduce(instance.demand) && instance.topology->num_gpus() <= kMostGpusOfAuto;
+          },
       .offers =
           [](const Instance& instance, const EngineOptions& options) {
             const Topology& topology = *instance.topology;
@@ -218,6 +228,11 @@ EngineInfo spanning_engine() {
       .spreads = false,
       .heeds_bandwidth_steps = true,
       .traits = kContinuousTime,
+      .most_pipelined =
+          [](const Demand& demand) {
+            const auto members = static_cast<double>(demand.contributions().front().destinations.size());
+            return std::min(kMostDeliveries, kMostChunksAPair * members * members);
+          },
       .prepare = prepare_spanning};
 }
 

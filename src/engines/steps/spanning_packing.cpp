@@ -37,7 +37,7 @@ class PackingLoop {
   }
 
   SpanningPacking run(int most_iterations, const Deadline& deadline) {
-    warm_up(deadline);
+    warm_up(std::min(most_iterations, kWarmUp), deadline);
     std::vector<double> best_price = normalised(std::vector<double>(rows_.count(), 1.0));
     MasterSolution solution;
     for (; iteration_ < most_iterations; ++iteration_) {
@@ -61,9 +61,9 @@ class PackingLoop {
 
  private:
   /// Prices that grow with the loads so far spread the first trees over all links.
-  void warm_up(const Deadline& deadline) {
+  void warm_up(int most_trees, const Deadline& deadline) {
     std::vector<double> load(rows_.count(), 0);
-    const int rounds = static_cast<int>(std::min<std::size_t>(rows_.count(), kWarmUp));
+    const int rounds = static_cast<int>(std::min(rows_.count(), index(most_trees)));
     for (int i = 0; i < rounds && (i == 0 || !deadline.is_over()); ++i) {
       const double most = *std::ranges::max_element(load);
       std::vector<double> price(load.size());
@@ -126,7 +126,7 @@ class PackingLoop {
     return packing;
   }
 
-  static constexpr std::size_t kWarmUp = 200;
+  static constexpr int kWarmUp = 200;
 
   LinkRows rows_;
   TreeMaker& trees_;

@@ -27,6 +27,7 @@ namespace {
 constexpr std::size_t kMostGpus = 4096;
 constexpr std::size_t kMostGpusOfRelays = 1024;  ///< a transfer for each pair
 constexpr int kMostCounts = 128;                 ///< numbers of chunks looked at
+constexpr double kSameTurns = 1e-9;              ///< relative difference by rounding
 constexpr double kLeastTurns = 2;                ///< of a wait that is worth a number of chunks of its own
 
 using Leaves = std::vector<std::vector<GpuId>>;
@@ -249,8 +250,9 @@ double wait_of_turns(const Hop& within, const Hop& between, double bytes) {
   const HopLink& last = within.links.back();
   const double late_us = between.links.back().offset_us_of(bytes) - last.offset_us_of(bytes);
   const double turns = late_us / last.occupied_us(bytes);
-  const double whole = std::floor(turns * (1 + 1e-9));
-  return whole < kLeastTurns ? kInfinity : turns / whole;
+  const double whole = std::floor(turns * (1 + kSameTurns));
+  if (whole < kLeastTurns) return kInfinity;
+  return turns < whole * (1 + kSameTurns) ? 1 : turns / whole;
 }
 
 /// The numbers of chunks between powers of two in which relays wait least: those of another part, too.

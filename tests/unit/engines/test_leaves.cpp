@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+
 #include "expect_error.hpp"
 #include "rondo/core/generators.hpp"
 #include "rondo/core/replay.hpp"
@@ -78,6 +81,38 @@ TEST(LeavesEngine, PassesOnFromEachLeafToEachOther) {
                                                                         {"multicast", "false"}}));
     schedule_by(tree, make_demand(Collective::allgather, kMB, 12, 3));
   }
+}
+
+// Between leaves 2 us later than within one: 250 us of a contribution fit eight times into that in chunks of
+// 1/1000; a number of chunks between powers of two that makes it a whole number of turns is found.
+TEST(LeavesEngine, FindsChunksWhoseTurnsFitTheLatency) {
+  const auto leaves = two_leaves(false);
+  const auto counts_of = [](const std::shared_ptr<const Topology>& topology, double us, bool is_part) {
+    return leaves_engine().finds_counts({topology, make_demand(Collective::allgather, us * 4000, 4, 1)},
+                                        is_part);
+  };
+  // 20 us a contribution: in 40 chunks of half a microsecond four turns, in 20 two.
+  const std::vector<int> counts = counts_of(leaves, 20, false);
+  EXPECT_TRUE(std::ranges::binary_search(counts, 20));
+  EXPECT_TRUE(std::ranges::binary_search(counts, 40));
+  EXPECT_TRUE(std::ranges::none_of(counts, [](int chunks) { return chunks < 20; }));
+  // In 16 and 32 chunks, which are tried anyway.
+  EXPECT_TRUE(counts_of(leaves, 16, false).empty());
+  // No turns where switches copy, unless the other half has them.
+  EXPECT_TRUE(counts_of(two_leaves(true), 20, false).empty());
+  EXPECT_EQ(counts_of(two_leaves(true), 20, true), counts);
+}
+
+TEST(LeavesEngine, IsNearerToTheBoundInThem) {
+  const auto tree = std::make_shared<const Topology>(generate_topology(
+      "fat_tree", {{"leaves", "4"}, {"gpus", "8"}, {"spines", "4"}, {"multicast", "false"}}));
+  const Demand demand = make_demand(Collective::allgather, kMB, 32, 1);
+  const std::vector<int> counts = leaves_engine().finds_counts({tree, demand}, false);
+  ASSERT_FALSE(counts.empty());
+  const auto finish_us = [&](int chunks) { return schedule_by(tree, demand.with_chunks(chunks)).finish_us; };
+  const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(counts.front())));
+  EXPECT_LT(finish_us(counts.front()), finish_us(power));
+  EXPECT_LT(finish_us(counts.front()), finish_us(2 * power));
 }
 
 TEST(LeavesEngine, RefusesLeavesOfOtherSizesWhereSwitchesDoNotCopy) {

@@ -159,6 +159,61 @@ TEST(Portfolio, QuickEnginesGoFirstInAllPowersOfTwo) {
   EXPECT_GT(first_batches({engines[1]}, demand, {}, {}).size(), 1U);
 }
 
+TEST(Portfolio, NumbersOfChunksThatAnEngineFoundAreTriedBesidePowersOfTwo) {
+  const Demand demand = make_demand(Collective::allgather, 4 * 11'000, 4, 1);
+  EngineInfo leaves = find_engine("leaves");
+  leaves.found_counts = {5, 16, 100};
+  EXPECT_EQ(chunk_counts_of(leaves, demand, {}), (std::vector<int>{1, 2, 4, 5, 8, 16, 32, 44}));
+  const auto batches = first_batches({find_engine("list"), leaves}, demand, {}, {});
+  std::vector<int> counts;
+  for (const Candidate& c : batches.front()) counts.push_back(c.chunks);
+  EXPECT_EQ(counts, (std::vector<int>{1, 2, 4, 5, 8, 16, 32}));
+  SolveOptions fixed;
+  fixed.chunks = 3;
+  EXPECT_EQ(chunk_counts_of(leaves, demand, fixed), std::vector<int>{3});
+}
+
+// Finish times of 100 + 800 / chunks.
+TEST(Portfolio, WhatTwiceAsManyChunksGainIsToldByThoseTried) {
+  const auto trial = [](const std::string& policy, int chunks, std::uint64_t seed, double late_us) {
+    return Trial{{0, chunks, policy, seed, 1}, 100 + 800.0 / chunks + late_us};
+  };
+  std::vector<Trial> trials{trial("a", 4, 0, 0), trial("b", 8, 0, 50)};
+  EXPECT_EQ(gain_of_twice_as_many_us(trials, trials.front().candidate), kInfinity);
+  trials.push_back(trial("a", 8, 0, 5));
+  trials.push_back(trial("a", 8, 1, 0));
+  trials.push_back(trial("a", 16, 0, 0));
+  EXPECT_NEAR(gain_of_twice_as_many_us(trials, {0, 8, "a", 1, 1}), 50, 1e-9);
+  EXPECT_NEAR(gain_of_twice_as_many_us(trials, {0, 16, "a", 0, 1}), 25, 1e-9);
+}
+
+TEST(Portfolio, WhatPipelinesIsSplitFartherThanOthers) {
+  const EngineInfo spanning = find_engine("spanning");
+  const Demand demand = make_demand(Collective::allreduce, 1e9, 16, 1);
+  EXPECT_EQ(most_pipelined_chunks(spanning, demand, {}), 512 * 16);
+  EXPECT_EQ(most_pipelined_chunks(spanning, make_demand(Collective::allreduce, 1e9, 256, 1), {}), 4296);
+  // By bytes.
+  EXPECT_EQ(most_pipelined_chunks(spanning, make_demand(Collective::allreduce, 1024e3, 16, 1), {}), 1000);
+  EXPECT_EQ(most_pipelined_chunks(find_engine("list"), demand, {}), 0);
+  SolveOptions fixed;
+  fixed.chunks = 16;
+  EXPECT_EQ(most_pipelined_chunks(spanning, demand, fixed), 0);
+}
+
+// A mesh has no symmetry to halve by; along deep trees few chunks take long to come through.
+TEST(Synthesize, SpanningTreesOfAMeshAreFilledByMoreChunks) {
+  const auto mesh = std::make_shared<const Topology>(
+      generate_topology("mesh", {{"dims", "2x8"}, {"bandwidth_GBps", "25"}}));
+  SolveOptions asked;
+  asked.engine = "spanning";
+  asked.policy = "in-order";
+  const SynthesisResult result = solve(mesh, Collective::allreduce, 1e9, asked);
+  const int chunks = result.proven.demand.chunks_per_contribution();
+  EXPECT_GT(chunks, 4096);
+  EXPECT_LE(chunks, 512 * 16);
+  EXPECT_LT(result.by_chunks.at(chunks).finish_us, result.by_chunks.at(chunks / 2).finish_us);
+}
+
 // Before list scheduling, which ends farther from the bound.
 TEST(Synthesize, OfAFatTreeIsNearAtOnce) {
   const auto tree = std::make_shared<const Topology>(
