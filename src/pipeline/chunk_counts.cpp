@@ -91,7 +91,7 @@ std::vector<int> chunk_counts_of(const EngineInfo& engine, const Demand& demand,
     while (2.0 * counts.back() <= most) counts.push_back(2 * counts.back());
     return counts;
   }
-  if (options.chunks == 0 && !engine.found_counts.empty()) {
+  if (options.chunks == 0 && !options.only_powers_of_two) {
     std::ranges::copy_if(engine.found_counts, std::back_inserter(counts),
                          [most = counts.back()](int chunks) { return chunks < most; });
     std::ranges::sort(counts);

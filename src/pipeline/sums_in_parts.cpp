@@ -26,8 +26,8 @@ namespace {
 constexpr double kShareOfSpreading = 0.3;
 constexpr double kShareOfGroups = 0.1;
 constexpr double kGatheringOverSpreading = 1.5;
-/// Of halves of so many deliveries, the gap that leaves nothing of weight to further search; and where
-/// latencies do, by which halves overlap.
+/// Halves of fewer deliveries than this are searched in numbers of chunks that meet. Of more, the gap that
+/// leaves nothing of weight to further search; and where latencies do, by which halves overlap.
 constexpr double kManyDeliveries = 1e4;
 constexpr double kNearInMany = 5e-4;
 constexpr double kNearWithLatency = 3e-3;
@@ -186,7 +186,9 @@ std::optional<Incumbent> solve_in_halves(const Problem& problem, bool overlap, c
                            all};
   };
   Problem few = problem;
-  if (!problem.options.has_gap_to_meet() && halves->spreading.num_deliveries() > kManyDeliveries)
+  const bool are_many = halves->spreading.num_deliveries() > kManyDeliveries;
+  few.options.only_powers_of_two = !are_many;
+  if (are_many && !problem.options.has_gap_to_meet())
     few.options.enough_gap = overlap ? kNearWithLatency : kNearInMany;
   if (overlap) {
     few.options.improve_work *= kShareOfImprovement;
@@ -208,6 +210,7 @@ std::optional<Incumbent> solve_in_groups(const Problem& problem, const Grouping&
         kMostSlices, most_chunks_of_improvement(problem.demand, problem.options) / (parts * grouping.chunks));
   }
   few.options.improve_work *= kShareOfImprovement;
+  few.options.only_powers_of_two = true;
   const auto join = [&](BothParts both) {
     return in_groups(*problem.topology, problem.demand, grouping, both.chunks(), slices,
                      problem.options.concurrency, std::move(both.sums),

@@ -37,6 +37,8 @@ struct SolveOptions {
   std::optional<double> gap = {};              ///< stop once finish / bound - 1 <= gap
   /// The same, but no more work is done for it than without; no option of the command line.
   std::optional<double> enough_gap = {};
+  /// Of chunks, to meet the number that another part has; no option of the command line.
+  bool only_powers_of_two = false;
   std::optional<double> time_limit_s = {};
   /// Work of large-neighbourhood search on the best schedule, in sends; 0: none. With `gap` ten times as
   /// much.

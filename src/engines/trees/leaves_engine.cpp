@@ -58,14 +58,18 @@ bool reach_all(const Topology& topology, Through through) {
   return true;
 }
 
+bool are_even(const Leaves& leaves) {
+  return std::ranges::all_of(
+      leaves, [&](const std::vector<GpuId>& leaf) { return leaf.size() == leaves.front().size(); });
+}
+
 /// Switches that copy where these join all GPUs; nothing where switches do not, or where without copies
 /// leaves have not as many GPUs each.
 std::optional<Through> way_of(const Topology& topology, const Leaves& leaves) {
   if (reach_all(topology, Through::copying)) return Through::copying;
   // GPUs pass on what they would need room for.
   if (topology.limits_relay_memory()) return std::nullopt;
-  const auto is_other = [&](const std::vector<GpuId>& leaf) { return leaf.size() != leaves.front().size(); };
-  if (std::ranges::any_of(leaves, is_other) || !reach_all(topology, Through::all)) return std::nullopt;
+  if (!are_even(leaves) || !reach_all(topology, Through::all)) return std::nullopt;
   return Through::all;
 }
 
@@ -244,6 +248,16 @@ PreparedEngine prepare_leaves(const Instance& instance, const EngineOptions&, co
       };
 }
 
+/// Whether there are several leaves of several GPUs.
+bool has_leaves(const Instance& instance) {
+  const Topology& topology = *instance.topology;
+  if (!is_plain_allgather(instance) || topology.num_gpus() > kMostGpus) return false;
+  const Leaves leaves = leaves_of(topology);
+  if (leaves.size() < 2 || leaves.size() == topology.num_gpus()) return false;
+  const std::optional<Through> way = way_of(topology, leaves);
+  return way && (*way == Through::copying || topology.num_gpus() <= kMostGpusOfRelays);
+}
+
 /// By how much turns of relays wait: what comes from another leaf is later than what stays within one, by so
 /// many turns, and has its links to itself in a whole number of them. Infinity where these are next to none.
 double wait_of_turns(const Hop& within, const Hop& between, double bytes) {
@@ -258,8 +272,10 @@ double wait_of_turns(const Hop& within, const Hop& between, double bytes) {
 /// The numbers of chunks between powers of two in which relays wait least: those of another part, too.
 std::vector<int> find_counts(const Instance& instance, bool is_part) {
   const Topology& topology = *instance.topology;
+  if (!has_leaves(instance)) return {};
   const Leaves leaves = leaves_of(topology);
-  if (!is_part && way_of(topology, leaves) == Through::copying) return {};
+  const bool are_copied = way_of(topology, leaves) == Through::copying;
+  if (!are_even(leaves) || (are_copied && !is_part)) return {};
   SwitchTrees trees(topology, Through::all);
   const double bytes = instance.demand.contributions().front().bytes;
   const auto hop_to = [&](GpuId to) {
@@ -278,16 +294,6 @@ std::vector<int> find_counts(const Instance& instance, bool is_part) {
     if (best > power && best < 2 * power) counts.push_back(best);
   }
   return counts;
-}
-
-/// Whether there are several leaves of several GPUs.
-bool has_leaves(const Instance& instance) {
-  const Topology& topology = *instance.topology;
-  if (!is_plain_allgather(instance) || topology.num_gpus() > kMostGpus) return false;
-  const Leaves leaves = leaves_of(topology);
-  if (leaves.size() < 2 || leaves.size() == topology.num_gpus()) return false;
-  const std::optional<Through> way = way_of(topology, leaves);
-  return way && (*way == Through::copying || topology.num_gpus() <= kMostGpusOfRelays);
 }
 
 }  // namespace

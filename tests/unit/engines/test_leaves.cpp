@@ -125,6 +125,7 @@ TEST(LeavesEngine, RefusesLeavesOfOtherSizesWhereSwitchesDoNotCopy) {
   const auto uneven = fabric({gpu(), gpu(), gpu(), passes, passes}, links);
   const Demand demand = make_demand(Collective::allgather, kMB, 3, 1);
   EXPECT_FALSE(leaves_engine().applicable({uneven, demand}, {}));
+  EXPECT_TRUE(leaves_engine().finds_counts({uneven, demand}, true).empty());
   expect_error(ExitCode::unavailable, {"leaves", "as many GPUs"}, [&] { schedule_by(uneven, demand); });
 }
 

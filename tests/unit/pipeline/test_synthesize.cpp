@@ -171,6 +171,9 @@ TEST(Portfolio, NumbersOfChunksThatAnEngineFoundAreTriedBesidePowersOfTwo) {
   SolveOptions fixed;
   fixed.chunks = 3;
   EXPECT_EQ(chunk_counts_of(leaves, demand, fixed), std::vector<int>{3});
+  SolveOptions meeting;
+  meeting.only_powers_of_two = true;
+  EXPECT_EQ(chunk_counts_of(leaves, demand, meeting), chunk_counts(demand, {}));
 }
 
 // Finish times of 100 + 800 / chunks.
