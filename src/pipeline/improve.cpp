@@ -360,7 +360,8 @@ void improve(const Problem& problem, EngineRunner& runner, Exploration& explorat
     return;
   const Trial& best = state.trials[state.best];
   const bool is_in_turns = !best.improvable && runner.engine_of(best.candidate).is_quick;
-  if (is_in_turns && best.finish_us <= rule.bound().us * (1 + kLittleOfQuick)) return;
+  const bool more_is_asked = problem.options.gap || problem.options.time_limit_s;
+  if (is_in_turns && !more_is_asked && best.finish_us <= rule.bound().us * (1 + kLittleOfQuick)) return;
   if (std::optional<Exploration> listed = without_quick_ones(problem, exploration, runner, rule)) {
     const double until_listed = std::midpoint(rule.time_share(), until);
     LocalSearch(problem, runner, exploration, *listed, rule, context, share, until_listed).run();
