@@ -26,10 +26,16 @@ double LinkRows::least_us() const {
   return *std::ranges::min_element(us_);
 }
 
-std::vector<double> LinkRows::link_costs(std::span<const double> price) const {
+double LinkRows::slowest_us(std::span<const LinkId> links) const {
+  double most = 0;
+  for (const LinkId l : links) most = std::max(most, us_[l.index()]);
+  return most;
+}
+
+std::vector<double> LinkRows::link_costs(std::span<const double> price, double slowest_us) const {
   std::vector<double> cost(rows_of_.size(), 0);
   for (std::size_t l = 0; l < cost.size(); ++l) {
-    for (const int row : rows_of_[l]) cost[l] += price[index(row)] * us_[index(row)];
+    for (const int row : rows_of_[l]) cost[l] += price[index(row)] * us(row, slowest_us);
   }
   return cost;
 }

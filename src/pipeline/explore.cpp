@@ -192,28 +192,43 @@ void Explorer::search() {
   }
 }
 
-/// Collective. What pipelines, in twice as many chunks for as long as that gains enough: filling deep trees
-/// takes much of the finish time on large fabrics, where work does not reach so many chunks.
+/// Collective. What pipelines, in twice as many chunks for as long as that gains enough, by whichever policy
+/// is expected to end first: filling deep trees takes much of the finish time on large fabrics, where work
+/// does not reach so many chunks. In the end by the other policies as well, of which few chunks tell little.
 void Explorer::pipeline_in_more_chunks() {
   const std::vector<Trial>& trials = now_.state.trials;
   double before_us = kInfinity;
-  while (best_finish_us() < before_us && !rule_.stop(best_finish_us())) {
+  while (best_finish_us() < before_us) {
     before_us = best_finish_us();
     Candidate candidate = trials[now_.state.best].candidate;
-    const EngineInfo& engine = runner_.engine_of(candidate);
-    const double gain_us = gain_of_twice_as_many_us(trials, candidate);
     candidate.chunks *= 2;
-    if (candidate.chunks > most_pipelined_chunks(engine, problem_.demand, problem_.options) ||
-        gain_us < kWorthTwiceAsMany * before_us)
-      return;
-    candidate.work = engine.work(problem_.demand.with_chunks(candidate.chunks), candidate.policy);
-    const std::optional<double>& limit_s = problem_.options.time_limit_s;
-    if (limit_s && expected_seconds_.of(candidate) > kShareOfOneCount * (*limit_s - context_.seconds()))
-      return;
-    run_batch({candidate});
-    --now_.state.batches;  // a search that is resumed goes on where this one was
-    show_progress();
+    const Expected first = first_in_more(candidate.engine, candidate.chunks, trials);
+    candidate.policy = first.policy;
+    if (first.finish_us > (1 - kWorthTwiceAsMany) * before_us || !try_pipelined(candidate)) break;
   }
+  if (now_.state.best == kNoTrial) return;
+  const Candidate best = trials[now_.state.best].candidate;
+  for (const std::string& policy : untold_policies(runner_.engine_of(best), best, trials)) {
+    Candidate candidate = best;
+    candidate.policy = policy;
+    try_pipelined(candidate);
+  }
+}
+
+/// Collective. Whether there is enough time and memory for it, and need.
+bool Explorer::try_pipelined(Candidate candidate) {
+  const EngineInfo& engine = runner_.engine_of(candidate);
+  if (rule_.stop(best_finish_us()) ||
+      candidate.chunks > most_pipelined_chunks(engine, problem_.demand, problem_.options))
+    return false;
+  candidate.work = engine.work(problem_.demand.with_chunks(candidate.chunks), candidate.policy);
+  const std::optional<double>& limit_s = problem_.options.time_limit_s;
+  if (limit_s && expected_seconds_.of(candidate) > kShareOfOneCount * (*limit_s - context_.seconds()))
+    return false;
+  run_batch({candidate});
+  --now_.state.batches;  // a search that is resumed goes on where this one was
+  show_progress();
+  return true;
 }
 
 Exploration Explorer::run() {

@@ -61,6 +61,7 @@ class Explorer {
   std::vector<Candidate> further_batch(std::size_t number) const;
   void try_in_more_chunks(const std::vector<std::vector<Candidate>>& first_ones);
   void pipeline_in_more_chunks();
+  bool try_pipelined(Candidate candidate);
   bool is_vain_rerouting(const std::vector<Candidate>& batch) const;
   void show_progress() const;
   void search();

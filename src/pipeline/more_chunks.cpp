@@ -36,6 +36,18 @@ std::map<std::pair<std::size_t, std::string>, FinishTimes> finish_times(const st
   return by_policy;
 }
 
+/// Of a policy of the e-th engine.
+FinishTimes finish_times(const std::vector<Trial>& trials, std::size_t e, const std::string& policy) {
+  FinishTimes finish_us;
+  for (const Trial& trial : trials) {
+    if (trial.candidate.engine != e || trial.candidate.policy != policy || !std::isfinite(trial.finish_us))
+      continue;
+    double& us = finish_us.try_emplace(trial.candidate.chunks, kInfinity).first->second;
+    us = std::min(us, trial.finish_us);
+  }
+  return finish_us;
+}
+
 /// Of what pipelines, before which it does not end in however many chunks: finish times fall as a + b /
 /// chunks, which the last two tell. In few chunks they also fall as shares are rounded to them: 0 where the
 /// last but one are fewer than `fewest`.
@@ -50,13 +62,18 @@ double least_in_any_us(const FinishTimes& finish_us, int fewest) {
 
 bool stays_behind(const std::string& policy, std::size_t e, const std::vector<Trial>& trials) {
   double best_us = kInfinity;
-  FinishTimes finish_us;
   for (const Trial& trial : trials) {
-    if (trial.candidate.engine != e || !std::isfinite(trial.finish_us)) continue;
-    best_us = std::min(best_us, trial.finish_us);
-    if (trial.candidate.policy == policy) finish_us[trial.candidate.chunks] = trial.finish_us;
+    if (trial.candidate.engine == e) best_us = std::min(best_us, trial.finish_us);
   }
-  return least_in_any_us(finish_us, kFewestTelling) > kFarBehind * best_us;
+  return least_in_any_us(finish_times(trials, e, policy), kFewestTelling) > kFarBehind * best_us;
+}
+
+double expected_us(const std::string& policy, std::size_t e, int chunks, const std::vector<Trial>& trials) {
+  const FinishTimes finish_us = finish_times(trials, e, policy);
+  if (finish_us.size() < 2) return 0;
+  const double least_us = least_in_any_us(finish_us, 0);
+  const auto [most, last_us] = *finish_us.rbegin();
+  return least_us + (last_us - least_us) * most / chunks;
 }
 
 bool was_behind(const std::string& policy, std::size_t e, int chunks, const std::vector<Trial>& trials) {
@@ -73,19 +90,25 @@ bool was_behind(const std::string& policy, std::size_t e, int chunks, const std:
   return own > least * (1 + kBehindInFewer);
 }
 
-double gain_of_twice_as_many_us(const std::vector<Trial>& trials, const Candidate& candidate) {
-  FinishTimes finish_us;
-  for (const Trial& trial : trials) {
-    const Candidate& tried = trial.candidate;
-    if (tried.engine != candidate.engine || tried.policy != candidate.policy ||
-        tried.chunks > candidate.chunks)
-      continue;
-    double& us = finish_us.try_emplace(tried.chunks, kInfinity).first->second;
-    us = std::min(us, trial.finish_us);
+Expected first_in_more(std::size_t e, int chunks, const std::vector<Trial>& trials) {
+  Expected first;
+  for (const auto& [which, finish_us] : finish_times(trials)) {
+    const auto& [engine, policy] = which;
+    if (engine != e || finish_us.rbegin()->first >= chunks) continue;
+    const double expected = expected_us(policy, e, chunks, trials);
+    if (expected < first.finish_us) first = {policy, expected};
   }
-  if (finish_us.size() < 2) return kInfinity;
-  const double last_us = finish_us.rbegin()->second;
-  return (last_us - least_in_any_us(finish_us, 0)) / 2;
+  return first;
+}
+
+std::vector<std::string> untold_policies(const EngineInfo& engine, const Candidate& best,
+                                         const std::vector<Trial>& trials) {
+  std::vector<std::string> policies = engine.policies;
+  std::erase_if(policies, [&](const std::string& policy) {
+    const FinishTimes tried = finish_times(trials, best.engine, policy);
+    return tried.empty() || tried.rbegin()->first >= best.chunks || stays_behind(policy, best.engine, trials);
+  });
+  return policies;
 }
 
 bool all_stay_behind(const std::vector<Trial>& trials, double us) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,23 @@ bool stays_behind(const std::string& policy, std::size_t e, const std::vector<Tr
 /// Whether a policy of the e-th engine was behind the best one of it in the most chunks below `chunks`.
 bool was_behind(const std::string& policy, std::size_t e, int chunks, const std::vector<Trial>& trials);
 
-/// By how much a candidate's policy, which pipelines, would end earlier in twice as many chunks, by its
-/// finish times up to as many as it has; infinity where it was not tried in fewer.
-double gain_of_twice_as_many_us(const std::vector<Trial>& trials, const Candidate& candidate);
+/// When a policy of the e-th engine, which pipelines, ends in so many chunks, as far as its finish times in
+/// the most that it was tried in tell: 0 where it was tried in less than two numbers of them.
+double expected_us(const std::string& policy, std::size_t e, int chunks, const std::vector<Trial>& trials);
+
+struct Expected {
+  std::string policy = {};
+  double finish_us = std::numeric_limits<double>::infinity();
+};
+
+/// Of the policies tried of the e-th engine, which pipelines, but not in so many chunks, the one that is
+/// expected to end first in them; infinity where there is none.
+Expected first_in_more(std::size_t e, int chunks, const std::vector<Trial>& trials);
+
+/// Policies of an engine, which pipelines, that were not tried in as many chunks as the best candidate has,
+/// and of which nothing tells that they stay behind.
+std::vector<std::string> untold_policies(const EngineInfo& engine, const Candidate& best,
+                                         const std::vector<Trial>& trials);
 
 /// Whether engines that pipeline, as far as tried, end after `us` in however many chunks, every policy of
 /// them.

@@ -64,9 +64,10 @@ std::vector<std::string> policies_of(const std::vector<EngineInfo>& engines, std
   if (large && options.engine == "auto") {
     policies = ranked_policies(engine, e, trials);
     const auto affordable = static_cast<std::size_t>(kWorkBudget / 8 / engine.work(demand, policies.front()));
-    policies.resize(std::clamp<std::size_t>(affordable, 1, policies.size()));
+    // Which policy fills its links best often shows late.
+    if (!engine.most_pipelined) policies.resize(std::clamp<std::size_t>(affordable, 1, policies.size()));
   }
-  if (!engine.most_sends) return policies;
+  if (!engine.most_sends && !engine.most_pipelined) return policies;
   std::vector<std::string> hopeful = policies;
   std::erase_if(hopeful, [&](const std::string& policy) { return stays_behind(policy, e, trials); });
   return hopeful.empty() ? policies : hopeful;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -18,12 +19,21 @@ class LinkRows {
   std::span<const int> of(LinkId link) const { return rows_of_[link.index()]; }
   /// That the bytes take over a row.
   double us(int row) const { return us_[static_cast<std::size_t>(row)]; }
+  /// That they keep a row busy in transfers that take `slowest_us` for as many: links to the end of those.
+  double us(int row, double slowest_us) const {
+    return is_link(row) ? std::max(us(row), slowest_us) : us(row);
+  }
+  /// Over the slowest of these links.
+  double slowest_us(std::span<const LinkId> links) const;
   /// Over the fastest row.
   double least_us() const;
-  /// Per link what the bytes over it cost at these prices per us, one per row.
-  std::vector<double> link_costs(std::span<const double> price) const;
+  /// Per link what the bytes over it cost at these prices per us, one per row, if transfers keep it busy for
+  /// no less than `slowest_us`.
+  std::vector<double> link_costs(std::span<const double> price, double slowest_us = 0) const;
 
  private:
+  bool is_link(int row) const { return static_cast<std::size_t>(row) < rows_of_.size(); }
+
   std::vector<double> us_;
   std::vector<std::vector<int>> rows_of_;
 };

@@ -9,6 +9,7 @@
 
 #include "dealing.hpp"
 #include "even_rates.hpp"
+#include "paths_between.hpp"
 #include "rondo/core/demand_shapes.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
@@ -160,7 +161,8 @@ Schedule schedule_along(const Topology& topology, const SpanningPacking& packing
 
 /// Edges that lead both ways where they do, pairs of trees where those do better, and trees over relays: the
 /// last two not for many GPUs, of which every iteration tries each as a root.
-SpanningPacking pack(const Instance& instance, const EngineOptions& options, const Toolbox& tools) {
+SpanningPacking pack(const Instance& instance, const EngineOptions& options, const Toolbox& tools,
+                     LinkUse use) {
   const Topology& topology = *instance.topology;
   const std::vector<GpuId>& members = instance.demand.contributions().front().sources;
   const Deadline deadline = Deadline(options.limits).after(kShareOfPacking);
@@ -172,7 +174,7 @@ SpanningPacking pack(const Instance& instance, const EngineOptions& options, con
   const auto try_packing = [&](const auto& pack_trees) {
     if (best && best->us_per_byte * instance.demand.size_bytes() <= enough_us) return;
     try {
-      SpanningPacking found = pack_trees(topology, members, tools.column_master, iterations, deadline);
+      SpanningPacking found = pack_trees(topology, members, tools.column_master, iterations, deadline, use);
       if (!best || found.us_per_byte < best->us_per_byte * (1 - kNearBound)) best = std::move(found);
     } catch (const Error& error) {
       if (error.code() != ExitCode::unavailable) throw;
@@ -187,6 +189,33 @@ SpanningPacking pack(const Instance& instance, const EngineOptions& options, con
   return *std::move(best);
 }
 
+/// Each made once it is asked for.
+class Packings {
+ public:
+  Packings(const Instance& instance, const EngineOptions& options, const Toolbox& tools)
+      : instance_(instance),
+        options_(options),
+        tools_(tools),
+        all_alike_(!speeds_differ(*instance.topology)) {}
+
+  const Instance& instance() const { return instance_; }
+
+  /// Even rates leave of a link what others can use.
+  const SpanningPacking& of(const std::string& policy) {
+    const LinkUse use = all_alike_ || policy != kEvenRates ? LinkUse::whole : LinkUse::shared;
+    std::optional<SpanningPacking>& packing = packings_[use];
+    if (!packing) packing = pack(instance_, options_, tools_, use);
+    return *packing;
+  }
+
+ private:
+  Instance instance_;
+  EngineOptions options_;
+  Toolbox tools_;
+  bool all_alike_;
+  std::map<LinkUse, std::optional<SpanningPacking>> packings_ = {};
+};
+
 }  // namespace
 
 PreparedEngine prepare_spanning(const Instance& instance, const EngineOptions& options,
@@ -195,14 +224,15 @@ PreparedEngine prepare_spanning(const Instance& instance, const EngineOptions& o
     throw Error(ExitCode::unavailable,
                 "engine spanning does AllReduce: sums of the same GPUs for those GPUs; use --engine auto");
   }
-  const auto packing = std::make_shared<const SpanningPacking>(pack(instance, options, tools));
-  return [topology = instance.topology, packing](const Demand& demand, const EngineOptions& asked) {
+  const auto packings = std::make_shared<Packings>(instance, options, tools);
+  return [packings](const Demand& demand, const EngineOptions& asked) {
+    const SpanningPacking& packing = packings->of(asked.policy);
     EngineResult result;
-    result.schedule = schedule_along(*topology, *packing, demand, asked);
-    result.metrics["trees"] = static_cast<double>(packing->trees.size());
-    result.metrics["tree_throughput_us"] = packing->us_per_byte * demand.size_bytes();
-    result.metrics["tree_bound_us"] = packing->bound_us_per_byte * demand.size_bytes();
-    result.metrics["columns"] = packing->iterations;
+    result.schedule = schedule_along(*packings->instance().topology, packing, demand, asked);
+    result.metrics["trees"] = static_cast<double>(packing.trees.size());
+    result.metrics["tree_throughput_us"] = packing.us_per_byte * demand.size_bytes();
+    result.metrics["tree_bound_us"] = packing.bound_us_per_byte * demand.size_bytes();
+    result.metrics["columns"] = packing.iterations;
     return result;
   };
 }

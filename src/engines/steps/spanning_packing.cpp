@@ -27,13 +27,12 @@ std::vector<double> normalised(std::vector<double> price) {
 
 class PackingLoop {
  public:
-  PackingLoop(const Topology& topology, TreeMaker& trees, const MakeColumnMaster& make_master)
-      : rows_(topology), trees_(trees), master_(make_master(static_cast<int>(rows_.count()), 1)) {
+  PackingLoop(const Topology& topology, TreeMaker& trees, const MakeColumnMaster& make_master, LinkUse use)
+      : use_(use), rows_(topology), trees_(trees), master_(make_master(static_cast<int>(rows_.count()), 1)) {
     // The greatest load of one tree is about 1, whatever the bandwidths.
     const std::vector<double> even = normalised(std::vector<double>(rows_.count(), 1.0));
     double cost = 0;
-    for (const auto& [row, load] : loads(trees_.cheapest(rows_.link_costs(even), 0, cost)))
-      unit_ = std::max(unit_, load);
+    for (const auto& [row, load] : loads(trees_.cheapest(even, 0, cost))) unit_ = std::max(unit_, load);
   }
 
   SpanningPacking run(int most_iterations, const Deadline& deadline) {
@@ -78,8 +77,9 @@ class PackingLoop {
   std::map<int, double> loads(const WeightedTree& tree) const {
     std::map<int, double> load;
     const auto add = [&](const MemberArc& arc) {
+      const double slowest_us = use_ == LinkUse::whole ? rows_.slowest_us(arc.links) : 0;
       for (const LinkId l : arc.links) {
-        for (const int row : rows_.of(l)) load[row] += rows_.us(row);
+        for (const int row : rows_.of(l)) load[row] += rows_.us(row, slowest_us);
       }
     };
     // What is listed both ways is used one way by sums and the other way by results.
@@ -92,7 +92,7 @@ class PackingLoop {
 
   bool add_tree(const std::vector<double>& price) {
     double cost = 0;
-    last_ = trees_.cheapest(rows_.link_costs(price), ++salt_, cost);
+    last_ = trees_.cheapest(price, ++salt_, cost);
     greatest_cost_ = std::max(greatest_cost_, cost);
     std::vector<std::pair<int, int>> arcs{{last_.root, last_.root}};
     for (const MemberArc& arc : last_.gather) arcs.emplace_back(arc.from, arc.to);
@@ -128,6 +128,7 @@ class PackingLoop {
 
   static constexpr int kWarmUp = 200;
 
+  LinkUse use_;
   LinkRows rows_;
   TreeMaker& trees_;
   std::unique_ptr<ColumnMaster> master_;
@@ -144,23 +145,23 @@ class PackingLoop {
 
 SpanningPacking pack_spanning_trees(const Topology& topology, const std::vector<GpuId>& members,
                                     const MakeColumnMaster& make_master, int most_iterations,
-                                    const Deadline& deadline) {
-  const auto trees = make_spanning_trees(topology, members);
-  return PackingLoop(topology, *trees, make_master).run(most_iterations, deadline);
+                                    const Deadline& deadline, LinkUse use) {
+  const auto trees = make_spanning_trees(topology, members, use);
+  return PackingLoop(topology, *trees, make_master, use).run(most_iterations, deadline);
 }
 
 SpanningPacking pack_rooted_trees(const Topology& topology, const std::vector<GpuId>& members,
                                   const MakeColumnMaster& make_master, int most_iterations,
-                                  const Deadline& deadline) {
-  const auto trees = make_rooted_trees(topology, members);
-  return PackingLoop(topology, *trees, make_master).run(most_iterations, deadline);
+                                  const Deadline& deadline, LinkUse use) {
+  const auto trees = make_rooted_trees(topology, members, use);
+  return PackingLoop(topology, *trees, make_master, use).run(most_iterations, deadline);
 }
 
 SpanningPacking pack_relay_trees(const Topology& topology, const std::vector<GpuId>& members,
                                  const MakeColumnMaster& make_master, int most_iterations,
-                                 const Deadline& deadline) {
-  const auto trees = make_relay_trees(topology, members);
-  return PackingLoop(topology, *trees, make_master).run(most_iterations, deadline);
+                                 const Deadline& deadline, LinkUse use) {
+  const auto trees = make_relay_trees(topology, members, use);
+  return PackingLoop(topology, *trees, make_master, use).run(most_iterations, deadline);
 }
 
 }  // namespace rondo

@@ -10,6 +10,10 @@
 
 namespace rondo {
 
+/// What becomes of the rest of a link over which a transfer goes at the rate of another, slower one: other
+/// transfers have it at the same time, or it is lost.
+enum class LinkUse { shared, whole };
+
 /// From one GPU of a tree to another, through switches.
 struct MemberArc {
   int from = 0;  ///< members, by their positions
@@ -39,19 +43,19 @@ struct SpanningPacking {
 /// connect the members both ways.
 SpanningPacking pack_spanning_trees(const Topology& topology, const std::vector<GpuId>& members,
                                     const MakeColumnMaster& make_master, int most_iterations,
-                                    const Deadline& deadline);
+                                    const Deadline& deadline, LinkUse use = LinkUse::shared);
 
 /// The same of pairs of trees with one root each, which need no edges that lead both ways: in-trees and
 /// out-trees may go over different links. Throws Error(unavailable) where no GPU reaches all others and is
 /// reached by all.
 SpanningPacking pack_rooted_trees(const Topology& topology, const std::vector<GpuId>& members,
                                   const MakeColumnMaster& make_master, int most_iterations,
-                                  const Deadline& deadline);
+                                  const Deadline& deadline, LinkUse use = LinkUse::shared);
 
 /// The same of trees that may go over GPUs that are no members, and are used both ways. Ends of arcs are GPU
 /// numbers. The trees that are priced need not be the cheapest, and so the packing need not be the optimum.
 SpanningPacking pack_relay_trees(const Topology& topology, const std::vector<GpuId>& members,
                                  const MakeColumnMaster& make_master, int most_iterations,
-                                 const Deadline& deadline);
+                                 const Deadline& deadline, LinkUse use = LinkUse::shared);
 
 }  // namespace rondo

@@ -7,6 +7,7 @@
 #include <optional>
 #include <tuple>
 
+#include "paths_between.hpp"
 #include "rondo/core/error.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/core/random.hpp"
@@ -58,89 +59,26 @@ void make_shallow(const Digraph& graph, const std::vector<double>& cost, int roo
   std::ranges::copy_if(into, std::back_inserter(arcs), [](int a) { return a >= 0; });
 }
 
-/// Cheapest paths between members through nodes that are no GPUs.
-class PathsBetween {
- public:
-  PathsBetween(const Topology& topology, const std::vector<GpuId>& members)
-      : topology_(topology), members_(members), graph_(switch_graph(topology)), search_(graph_) {}
-
-  /// Per member and member the cost; infinity where there is no path.
-  std::vector<std::vector<double>> costs(const std::vector<double>& link_cost) {
-    search_.set_lengths(link_cost);
-    last_arc_.clear();
-    std::vector<std::vector<double>> cost(members_.size());
-    for (std::size_t m = 0; m < members_.size(); ++m) {
-      ShortestPaths paths = search_.from(source_of(members_[m]));
-      for (const GpuId to : members_) cost[m].push_back(paths.distance[topology_.node_of(to).index()]);
-      last_arc_.push_back(std::move(paths.last_arc));
-    }
-    return cost;
+/// By the costs asked for last.
+WeightedTree tree_both_ways(const PathsBetween& paths, const std::vector<std::pair<int, int>>& edges) {
+  WeightedTree tree;
+  for (const auto& [a, b] : edges) {
+    tree.gather.push_back({a, b, paths.path(a, b)});
+    tree.gather.push_back({b, a, paths.path(b, a)});
   }
-
-  /// There and back.
-  std::vector<std::vector<double>> costs_both_ways(const std::vector<double>& link_cost) {
-    const auto one_way = costs(link_cost);
-    auto both = one_way;
-    for (std::size_t a = 0; a < both.size(); ++a) {
-      for (std::size_t b = 0; b < both.size(); ++b) both[a][b] += one_way[b][a];
-    }
-    return both;
-  }
-
-  /// By the costs asked for last.
-  WeightedTree tree_both_ways(const std::vector<std::pair<int, int>>& edges) const {
-    WeightedTree tree;
-    for (const auto& [a, b] : edges) {
-      tree.gather.push_back({a, b, path(a, b)});
-      tree.gather.push_back({b, a, path(b, a)});
-    }
-    tree.spread = tree.gather;
-    return tree;
-  }
-
-  /// By the costs asked for last.
-  std::vector<LinkId> path(int from, int to) const {
-    std::vector<LinkId> links;
-    const std::vector<int>& last = last_arc_[index(from)];
-    NodeId node = topology_.node_of(members_[index(to)]);
-    for (int arc = last[node.index()]; arc >= 0;) {
-      const LinkId link{arc};
-      links.push_back(link);
-      const NodeId src = topology_.link(link).src;
-      arc = topology_.is_gpu(src) ? -1 : last[src.index()];
-    }
-    std::ranges::reverse(links);
-    return links;
-  }
-
- private:
-  /// GPUs send from copies of their nodes, behind those of the topology, so that no path goes on from one.
-  static Digraph switch_graph(const Topology& topology) {
-    Digraph graph = topology.graph();
-    graph.num_nodes += static_cast<int>(topology.num_gpus());
-    for (std::size_t l = 0; l < topology.num_links(); ++l) {
-      const NodeId src = topology.links()[l].src;
-      if (topology.is_gpu(src))
-        graph.arcs[l].src = static_cast<int>(topology.num_nodes()) + topology.gpu_of(src).value;
-    }
-    return graph;
-  }
-  int source_of(GpuId g) const { return static_cast<int>(topology_.num_nodes()) + g.value; }
-
-  const Topology& topology_;
-  const std::vector<GpuId>& members_;
-  Digraph graph_;
-  ShortestPathSearch search_;
-  std::vector<std::vector<int>> last_arc_;  ///< per member
-};
+  tree.spread = tree.gather;
+  return tree;
+}
 
 class SpanningTrees : public TreeMaker {
  public:
-  SpanningTrees(const Topology& topology, const std::vector<GpuId>& members)
-      : members_(members), paths_(topology, members) {}
+  SpanningTrees(const Topology& topology, const std::vector<GpuId>& members, LinkUse use)
+      : members_(members), paths_(topology, members, use) {}
 
-  WeightedTree cheapest(const std::vector<double>& link_cost, std::uint64_t salt, double& cost) override {
-    both_ = paths_.costs_both_ways(link_cost);
+  bool is_exact() const override { return paths_.are_cheapest(); }
+
+  WeightedTree cheapest(const std::vector<double>& price, std::uint64_t salt, double& cost) override {
+    both_ = paths_.costs_both_ways(price);
     const GrownTree exact = grown_from(0, levels(kSame), salt);
     if (!std::isfinite(exact.cost)) {
       throw Error(ExitCode::unavailable,
@@ -157,7 +95,7 @@ class SpanningTrees : public TreeMaker {
       if (!best || std::tuple(grown.depth, grown.cost) < std::tuple(best->depth, best->cost))
         best = std::move(grown);
     }
-    return paths_.tree_both_ways(best->edges);
+    return tree_both_ways(paths_, best->edges);
   }
 
  private:
@@ -229,11 +167,13 @@ class SpanningTrees : public TreeMaker {
 
 class RootedTrees : public TreeMaker {
  public:
-  RootedTrees(const Topology& topology, const std::vector<GpuId>& members)
-      : members_(members), paths_(topology, members) {}
+  RootedTrees(const Topology& topology, const std::vector<GpuId>& members, LinkUse use)
+      : members_(members), paths_(topology, members, use) {}
 
-  WeightedTree cheapest(const std::vector<double>& link_cost, std::uint64_t salt, double& cost) override {
-    const auto one_way = paths_.costs(link_cost);
+  bool is_exact() const override { return paths_.are_cheapest(); }
+
+  WeightedTree cheapest(const std::vector<double>& price, std::uint64_t salt, double& cost) override {
+    const auto one_way = paths_.costs(price);
     const int n = static_cast<int>(members_.size());
     Digraph joined{n, {}};
     std::vector<double> out_cost;
@@ -296,13 +236,13 @@ std::vector<GpuId> all_gpus(const Topology& topology) {
 
 class RelayTrees : public TreeMaker {
  public:
-  RelayTrees(const Topology& topology, const std::vector<GpuId>& members)
-      : members_(members), gpus_(all_gpus(topology)), paths_(topology, gpus_) {}
+  RelayTrees(const Topology& topology, const std::vector<GpuId>& members, LinkUse use)
+      : members_(members), gpus_(all_gpus(topology)), paths_(topology, gpus_, use) {}
 
   bool is_exact() const override { return false; }
 
-  WeightedTree cheapest(const std::vector<double>& link_cost, std::uint64_t salt, double& cost) override {
-    both_ = paths_.costs_both_ways(link_cost);
+  WeightedTree cheapest(const std::vector<double>& price, std::uint64_t salt, double& cost) override {
+    both_ = paths_.costs_both_ways(price);
     for (std::size_t a = 0; a < gpus_.size(); ++a) {
       for (std::size_t b = 0; b < gpus_.size(); ++b)
         both_[a][b] *= by_chance(salt, std::min(a, b) * gpus_.size() + std::max(a, b));
@@ -320,7 +260,7 @@ class RelayTrees : public TreeMaker {
       throw Error(ExitCode::unavailable,
                   "trees over relays need GPUs that links and switches connect both ways; use --engine auto");
     }
-    return paths_.tree_both_ways(edges);
+    return tree_both_ways(paths_, edges);
   }
 
  private:
@@ -373,16 +313,19 @@ class RelayTrees : public TreeMaker {
 
 }  // namespace
 
-std::unique_ptr<TreeMaker> make_relay_trees(const Topology& topology, const std::vector<GpuId>& members) {
-  return std::make_unique<RelayTrees>(topology, members);
+std::unique_ptr<TreeMaker> make_relay_trees(const Topology& topology, const std::vector<GpuId>& members,
+                                            LinkUse use) {
+  return std::make_unique<RelayTrees>(topology, members, use);
 }
 
-std::unique_ptr<TreeMaker> make_spanning_trees(const Topology& topology, const std::vector<GpuId>& members) {
-  return std::make_unique<SpanningTrees>(topology, members);
+std::unique_ptr<TreeMaker> make_spanning_trees(const Topology& topology, const std::vector<GpuId>& members,
+                                               LinkUse use) {
+  return std::make_unique<SpanningTrees>(topology, members, use);
 }
 
-std::unique_ptr<TreeMaker> make_rooted_trees(const Topology& topology, const std::vector<GpuId>& members) {
-  return std::make_unique<RootedTrees>(topology, members);
+std::unique_ptr<TreeMaker> make_rooted_trees(const Topology& topology, const std::vector<GpuId>& members,
+                                             LinkUse use) {
+  return std::make_unique<RootedTrees>(topology, members, use);
 }
 
 }  // namespace rondo

@@ -12,6 +12,7 @@
 #include "rondo/graph/arborescence.hpp"
 #include "rondo/solvers/solvers.hpp"
 #include "steps/even_rates.hpp"
+#include "steps/paths_between.hpp"
 #include "steps/spanning_packing.hpp"
 #include "steps/task_scheduler.hpp"
 #include "steps/tree_makers.hpp"
@@ -195,12 +196,12 @@ TEST(SpanningPacking, ReachesTheStrengthOfMeshesAndStars) {
 TEST(SpanningTrees, AreShallowWhereThatCostsNoMore) {
   const auto topology = generated("rails", {{"boxes", "4"}, {"gpus", "4"}});
   const std::vector<GpuId> members = all_gpus(*topology);
-  std::vector<double> link_cost;
-  for (const Link& link : topology->links()) link_cost.push_back(1 / link.bandwidth_GBps);
-  const auto trees = make_spanning_trees(*topology, members);
+  const std::vector<double> price(topology->num_links(), 1);
+  const std::vector<double> link_cost = LinkRows(*topology).link_costs(price);
+  const auto trees = make_spanning_trees(*topology, members, LinkUse::shared);
   for (std::uint64_t salt = 0; salt < 20; ++salt) {
     double cost = 0;
-    const WeightedTree tree = trees->cheapest(link_cost, salt, cost);
+    const WeightedTree tree = trees->cheapest(price, salt, cost);
     std::vector<int> depth(members.size(), -1);
     depth[static_cast<std::size_t>(tree.spread.front().from)] = 0;
     for (std::size_t joined = 1; joined < depth.size(); ++joined) {
@@ -218,6 +219,43 @@ TEST(SpanningTrees, AreShallowWhereThatCostsNoMore) {
     }
     EXPECT_NEAR(its_cost, cost, 1e-9 * cost);
   }
+}
+
+// The links into two of three GPUs are half as fast. The third one's sums and results come over its own
+// links, 2 us a KB; where a transfer to the others keeps a whole link, the one out of it would take 4, and an
+// even mix of all centres takes 8/3.
+TEST(SpanningTrees, CountLinksForAsLongAsSlowerOnesKeepThem) {
+  const auto topology =
+      fabric({gpu(), gpu(), gpu(), network_switch()},
+             {link(0, 3), link(1, 3), link(2, 3), link(3, 0, 0.5), link(3, 1, 0.5), link(3, 2)});
+  EXPECT_NEAR(1e3 * pack(*topology).us_per_byte, 2, 1e-3);
+  const SpanningPacking whole =
+      pack_spanning_trees(*topology, all_gpus(*topology), make_clp_column_master, 400, {}, LinkUse::whole);
+  EXPECT_NEAR(1e3 * whole.us_per_byte, 8.0 / 3, 1e-3);
+  EXPECT_LE(whole.bound_us_per_byte, whole.us_per_byte * (1 + 1e-9));
+}
+
+// Behind the first switch a slow link, behind the second one none that is; a direct link keeps nothing else.
+TEST(PathsBetween, GoByWhatTheSlowestLinkKeeps) {
+  const auto topology =
+      fabric({gpu(), gpu(), network_switch(), network_switch(), gpu()},
+             {link(0, 2, 10), link(2, 1, 2), link(0, 3, 4), link(3, 1, 4), link(0, 4, 1), link(4, 0, 1)});
+  const std::vector<GpuId> members = all_gpus(*topology);
+  // Only links out of the first GPU cost anything to speak of.
+  const std::vector<double> price{1, 1e-6, 1, 1e-6, 1, 1};
+  PathsBetween shared(*topology, members, LinkUse::shared);
+  EXPECT_NEAR(shared.costs(price)[0][1], 1e-4, 1e-8);
+  EXPECT_EQ(shared.path(0, 1), (std::vector{LinkId{0}, LinkId{1}}));
+  PathsBetween whole(*topology, members, LinkUse::whole);
+  const auto cost = whole.costs(price);
+  EXPECT_NEAR(cost[0][1], 2.5e-4, 1e-8);
+  EXPECT_EQ(whole.path(0, 1), (std::vector{LinkId{2}, LinkId{3}}));
+  EXPECT_NEAR(cost[0][2], 1e-3, 1e-8);
+  EXPECT_EQ(whole.path(0, 2), std::vector{LinkId{4}});
+  EXPECT_EQ(cost[1][0], kInfinity);
+  EXPECT_TRUE(whole.are_cheapest());
+  EXPECT_TRUE(speeds_differ(*topology));
+  EXPECT_FALSE(speeds_differ(*star(3)));
 }
 
 TEST(SpanningEngine, MakesSchedulesThatTheReplayAcceptsAndNearlyReachesThePacking) {

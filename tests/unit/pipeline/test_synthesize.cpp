@@ -177,17 +177,62 @@ TEST(Portfolio, NumbersOfChunksThatAnEngineFoundAreTriedBesidePowersOfTwo) {
 }
 
 // Finish times of 100 + 800 / chunks.
-TEST(Portfolio, WhatTwiceAsManyChunksGainIsToldByThoseTried) {
+TEST(Portfolio, WhatMoreChunksGainIsToldByThoseTried) {
   const auto trial = [](const std::string& policy, int chunks, std::uint64_t seed, double late_us) {
     return Trial{{0, chunks, policy, seed, 1}, 100 + 800.0 / chunks + late_us};
   };
-  std::vector<Trial> trials{trial("a", 4, 0, 0), trial("b", 8, 0, 50)};
-  EXPECT_EQ(gain_of_twice_as_many_us(trials, trials.front().candidate), kInfinity);
+  std::vector<Trial> trials{trial("a", 4, 0, 0), trial("b", 4, 0, 50), trial("b", 8, 0, 50)};
+  EXPECT_EQ(expected_us("a", 0, 8, trials), 0);
+  EXPECT_EQ(first_in_more(0, 8, trials).policy, "a");
+  EXPECT_EQ(first_in_more(1, 8, trials).finish_us, kInfinity);
   trials.push_back(trial("a", 8, 0, 5));
   trials.push_back(trial("a", 8, 1, 0));
+  EXPECT_NEAR(expected_us("a", 0, 16, trials), 150, 1e-9);
+  EXPECT_NEAR(expected_us("b", 0, 32, trials), 175, 1e-9);
+  EXPECT_EQ(first_in_more(0, 16, trials).policy, "a");
+  // Only what was not tried in as many.
   trials.push_back(trial("a", 16, 0, 0));
-  EXPECT_NEAR(gain_of_twice_as_many_us(trials, {0, 8, "a", 1, 1}), 50, 1e-9);
-  EXPECT_NEAR(gain_of_twice_as_many_us(trials, {0, 16, "a", 0, 1}), 25, 1e-9);
+  EXPECT_EQ(first_in_more(0, 16, trials).policy, "b");
+  EXPECT_EQ(first_in_more(0, 32, trials).policy, "a");
+  EXPECT_NEAR(first_in_more(0, 32, trials).finish_us, 125, 1e-9);
+}
+
+// By 1000 us + so much / chunks: one policy may still catch up with another one, or not.
+TEST(Portfolio, PoliciesThatPipelineAreTriedInMoreChunksUntilTheyStayBehind) {
+  const std::vector<EngineInfo> engines{find_engine("spanning")};
+  const Demand demand = make_demand(Collective::allreduce, 1e9, 16, 1);
+  const auto in_4096 = [&](double in_order_us, double even_rates_us) {
+    std::vector<Trial> trials;
+    for (const int chunks : {1024, 2048}) {
+      trials.push_back({{0, chunks, "in-order", 0, 1}, in_order_us + 1e5 / chunks});
+      trials.push_back({{0, chunks, "even-rates", 0, 1}, even_rates_us + 3e5 / chunks});
+    }
+    std::vector<std::string> policies;
+    for (const auto& batch : first_batches(engines, demand, {}, trials, kWorkBudget, false))
+      for (const Candidate& candidate : batch)
+        if (candidate.chunks == 4096) policies.push_back(candidate.policy);
+    return policies;
+  };
+  EXPECT_EQ(in_4096(1000, 1000), (std::vector<std::string>{"in-order", "even-rates"}));
+  EXPECT_EQ(in_4096(1000, 1100), (std::vector<std::string>{"in-order"}));
+}
+
+// Up to 1024 chunks; the other policy behind in 512 of them.
+TEST(Portfolio, OfPoliciesThatPipelineThoseAreLeftThatMayYetBeBest) {
+  const EngineInfo engine = find_engine("spanning");
+  const Candidate best{0, 2048, "in-order", 0, 1};
+  std::vector<Trial> trials{{{0, 1024, "in-order", 0, 1}, 1010},
+                            {best, 1000},
+                            {{0, 256, "even-rates", 0, 1}, 1300},
+                            {{0, 512, "even-rates", 0, 1}, 1200}};
+  EXPECT_EQ(untold_policies(engine, best, trials), (std::vector<std::string>{"even-rates"}));
+  trials.push_back({{0, 1024, "even-rates", 0, 1}, 1150});
+  EXPECT_EQ(untold_policies(engine, {0, 4096, "in-order", 0, 1}, trials),
+            (std::vector<std::string>{"in-order", "even-rates"}));
+  trials.push_back({{0, 2048, "even-rates", 0, 1}, 1140});
+  EXPECT_TRUE(untold_policies(engine, best, trials).empty());
+  EXPECT_EQ(untold_policies(engine, {0, 4096, "in-order", 0, 1}, trials),
+            (std::vector<std::string>{"in-order"}));
 }
 
 TEST(Portfolio, WhatPipelinesIsSplitFartherThanOthers) {
