@@ -24,15 +24,11 @@ Digraph switch_graph(const Topology& topology) {
   return graph;
 }
 
-bool is_direct(const Topology& topology, const Link& link) {
-  return topology.is_gpu(link.src) && topology.is_gpu(link.dst);
-}
-
-/// That a byte takes over links from or to a switch, each once, ascending.
+/// That a byte takes over links that others on its way may keep, each once, ascending.
 std::vector<double> different_us(const Topology& topology, const LinkRows& rows) {
   std::vector<double> all;
   for (std::size_t l = 0; l < topology.num_links(); ++l) {
-    if (!is_direct(topology, topology.links()[l])) all.push_back(rows.us(static_cast<int>(l)));
+    if (may_be_kept(topology, LinkId(l))) all.push_back(rows.us(static_cast<int>(l)));
   }
   std::ranges::sort(all);
   const auto same = [](double a, double b) { return b <= a * (1 + kSameSpeed); };
@@ -41,6 +37,11 @@ std::vector<double> different_us(const Topology& topology, const LinkRows& rows)
 }
 
 }  // namespace
+
+bool may_be_kept(const Topology& topology, LinkId link) {
+  const auto goes_on = [&](NodeId n) { return !topology.is_gpu(n) && !topology.node(n).stores(); };
+  return goes_on(topology.link(link).src) || goes_on(topology.link(link).dst);
+}
 
 bool speeds_differ(const Topology& topology) {
   return different_us(topology, LinkRows(topology)).size() > 1;
@@ -66,7 +67,7 @@ std::vector<std::vector<double>> PathsBetween::costs(const std::vector<double>& 
   for (const double slowest_us : slowest_us_) {
     std::vector<double> length = slowest_us > 0 ? rows_.link_costs(price, slowest_us) : alone;
     for (std::size_t l = 0; l < length.size() && slowest_us > 0; ++l) {
-      if (is_direct(topology_, topology_.links()[l])) {
+      if (!may_be_kept(topology_, LinkId(l))) {
         length[l] = alone[l];
       } else if (rows_.us(static_cast<int>(l)) > slowest_us * (1 + kSameSpeed)) {
         length[l] = kInfinity;

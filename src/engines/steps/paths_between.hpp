@@ -10,8 +10,10 @@
 
 namespace rondo {
 
-/// Whether links from or to switches have different bandwidths, so that it matters what becomes of their
-/// rest.
+/// Whether the slowest link on a path can keep this one: it leads from or to a switch that does not store.
+bool may_be_kept(const Topology& topology, LinkId link);
+
+/// Whether such links have different bandwidths, so that it matters what becomes of their rest.
 bool speeds_differ(const Topology& topology);
 
 /// Cheapest paths between GPUs through nodes that are none.
@@ -27,7 +29,8 @@ class PathsBetween {
   /// By the costs asked for last.
   std::vector<LinkId> path(int from, int to) const;
 
-  /// Whether no path costs less; else some may, and cost no more than is said of them.
+  /// Whether no path costs less; where there are many different bandwidths, and switches that store, a path
+  /// may cost less than is said of it.
   bool are_cheapest() const { return are_cheapest_; }
 
  private:

@@ -256,6 +256,12 @@ TEST(PathsBetween, GoByWhatTheSlowestLinkKeeps) {
   EXPECT_TRUE(whole.are_cheapest());
   EXPECT_TRUE(speeds_differ(*topology));
   EXPECT_FALSE(speeds_differ(*star(3)));
+  // A switch that stores sends on at another rate.
+  const auto stores = fabric({gpu(), gpu(), network_switch(Forwarding::store_and_forward)},
+                             {link(0, 2, 10), link(2, 1, 2), link(1, 2, 10), link(2, 0, 2)});
+  EXPECT_FALSE(speeds_differ(*stores));
+  const std::vector<GpuId> both = all_gpus(*stores);
+  EXPECT_NEAR(PathsBetween(*stores, both, LinkUse::whole).costs({1, 1e-6, 1, 1e-6})[0][1], 1e-4, 1e-8);
 }
 
 TEST(SpanningEngine, MakesSchedulesThatTheReplayAcceptsAndNearlyReachesThePacking) {
