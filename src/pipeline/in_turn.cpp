@@ -1,6 +1,7 @@
 #include "in_turn.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "replayed.hpp"
@@ -8,6 +9,14 @@
 #include "rondo/core/transfers.hpp"
 
 namespace rondo {
+namespace {
+
+/// Of the more chunks that one of two schedules has, how many times as many both may have together, unless
+/// these are many transfers.
+constexpr int kMostTimesAsMany = 4;
+constexpr double kMostTransfersToMeet = 4e5;
+
+}  // namespace
 
 std::vector<Send> in_turn(const Topology& topology, std::vector<Send> first,
                           const std::vector<Send>& second) {
@@ -53,6 +62,19 @@ std::vector<Send> cut_finer(const std::vector<Send>& sends, int slices) {
     send.arrival_us = send.end_us + latency_us;
   }
   return all;
+}
+
+std::vector<Send> cut_finer(const ProvenSchedule& whole, int slices) {
+  std::vector<Send> sends = whole.schedule.sends;
+  number_transfers(whole.topology, whole.demand, sends);
+  return cut_finer(sends, slices);
+}
+
+int common_chunks(int of_first, int of_second, double deliveries) {
+  const int more = std::max(of_first, of_second);
+  const int common = std::lcm(of_first, of_second);
+  const bool are_many = common > kMostTimesAsMany * more || deliveries * common > kMostTransfersToMeet;
+  return common > more && are_many ? 0 : common;
 }
 
 std::optional<Schedule> drawn_together(const Topology& topology, const Demand& demand,

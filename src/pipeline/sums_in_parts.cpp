@@ -6,7 +6,6 @@
 #include <bit>
 #include <functional>
 #include <iterator>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,10 +37,6 @@ constexpr int kMostSlices = 64;
 constexpr double kShareOfImprovement = 0.4;
 /// Of list scheduling, where parts overlap.
 constexpr double kShareOfListing = 0.5;
-/// Of the more chunks that one of the parts has, how many times as many both may have together, unless these
-/// are many transfers.
-constexpr int kMostTimesAsMany = 4;
-constexpr double kMostTransfersToMeet = 4e5;
 /// Of halves that overlap.
 constexpr double kMostTransfersOfHalves = 7e4;
 constexpr int kLeastChunksOfHalves = 8;
@@ -99,17 +94,11 @@ std::optional<BothParts> in_common_chunks(const Parts& parts, const ProvenSchedu
                                           ProvenSchedule spread) {
   const int of_sums = sums.demand.chunks_per_contribution();
   const int of_spread = spread.demand.chunks_per_contribution();
-  const int more = std::max(of_sums, of_spread);
-  const int common = std::lcm(of_sums, of_spread);
-  const double transfers = 2 * parts.spreading.num_deliveries() * common;
-  if (common > more && (common > kMostTimesAsMany * more || transfers > kMostTransfersToMeet))
-    return std::nullopt;
-  number_transfers(spread.topology, spread.demand, spread.schedule.sends);
-  spread.schedule.sends = cut_finer(spread.schedule.sends, common / of_spread);
+  const int common = common_chunks(of_sums, of_spread, 2 * parts.spreading.num_deliveries());
+  if (common == 0) return std::nullopt;
+  spread.schedule.sends = cut_finer(spread, common / of_spread);
   spread.demand = parts.spreading.with_chunks(common);
-  std::vector<Send> sends = sums.schedule.sends;
-  number_transfers(sums.topology, sums.demand, sends);
-  return BothParts{std::move(spread), cut_finer(sends, common / of_sums)};
+  return BothParts{std::move(spread), cut_finer(sums, common / of_sums)};
 }
 
 /// Whether sums choose their number of chunks: where those of what spreads are many, in which all policies
