@@ -166,12 +166,12 @@ std::optional<ProvenSchedule> in_halves(const Demand& demand, const ProvenSchedu
   };
   const int of_sums = chunks_of(gathering, halves->gathering);
   const int of_results = chunks_of(spreading, halves->spreading);
-  const bool are_both = of_sums > 0 && of_results > 0;
-  const int common =
-      are_both ? common_chunks(of_sums, of_results, 2 * halves->spreading.num_deliveries()) : 0;
-  if (of_sums == of_results) {
-    if (are_both) offer(*gathering, *spreading, of_sums);
-  } else if (common > 0 && !spreading->topology.has_message_costs()) {
+  const int common = of_sums == 0 || of_results == 0 ? 0
+                                                     : common_chunks(spreading->topology, of_sums, of_results,
+                                                                     2 * halves->spreading.num_deliveries());
+  if (common > 0 && of_sums == of_results) {
+    offer(*gathering, *spreading, common);
+  } else if (common > 0) {
     ProvenSchedule sums = *gathering;
     sums.schedule.sends = cut_finer(sums, common / of_sums);
     ProvenSchedule results = *spreading;

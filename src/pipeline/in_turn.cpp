@@ -70,7 +70,11 @@ std::vector<Send> cut_finer(const ProvenSchedule& whole, int slices) {
   return cut_finer(sends, slices);
 }
 
-int common_chunks(int of_first, int of_second, double deliveries) {
+int common_chunks(const Topology& topology, int of_first, int of_second, double deliveries) {
+  if (of_first == of_second) return of_first;
+  if (topology.has_message_costs() || topology.has_bandwidth_steps() ||
+      std::ranges::any_of(topology.nodes(), &Node::stores))
+    return 0;
   const int more = std::max(of_first, of_second);
   const int common = std::lcm(of_first, of_second);
   const bool are_many = common > kMostTimesAsMany * more || deliveries * common > kMostTransfersToMeet;

@@ -18,15 +18,15 @@ std::vector<Send> in_turn(const Topology& topology, std::vector<Send> first, con
 std::vector<Send> sliced(const std::vector<Send>& sends, int slices);
 
 /// The same one behind the other in the time of the whole, which is a schedule again where messages cost
-/// nothing.
+/// nothing, no switch stores and no bandwidth changes.
 std::vector<Send> cut_finer(const std::vector<Send>& sends, int slices);
 /// Its transfers numbered before.
 std::vector<Send> cut_finer(const ProvenSchedule& whole, int slices);
 
 /// In how many chunks a contribution two schedules of one transfer a chunk and delivery, of which there are
 /// `deliveries`, come together if they are cut finer: few more than they have. 0 where there is no such
-/// number.
-int common_chunks(int of_first, int of_second, double deliveries);
+/// number, or a schedule cannot be cut.
+int common_chunks(const Topology& topology, int of_first, int of_second, double deliveries);
 
 /// Each transfer as early as their order allows; nothing where the replay refuses that.
 std::optional<Schedule> drawn_together(const Topology& topology, const Demand& demand,

@@ -94,7 +94,7 @@ std::optional<BothParts> in_common_chunks(const Parts& parts, const ProvenSchedu
                                           ProvenSchedule spread) {
   const int of_sums = sums.demand.chunks_per_contribution();
   const int of_spread = spread.demand.chunks_per_contribution();
-  const int common = common_chunks(of_sums, of_spread, 2 * parts.spreading.num_deliveries());
+  const int common = common_chunks(spread.topology, of_sums, of_spread, 2 * parts.spreading.num_deliveries());
   if (common == 0) return std::nullopt;
   spread.schedule.sends = cut_finer(spread, common / of_spread);
   spread.demand = parts.spreading.with_chunks(common);

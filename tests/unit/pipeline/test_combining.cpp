@@ -114,6 +114,18 @@ TEST(AllReduce, CutsAScheduleFinerInItsTime) {
   EXPECT_EQ(finer.size(), 8U);
 }
 
+TEST(AllReduce, HalvesMeetInFewMoreChunksWhereTheyCanBeCut) {
+  const auto cut_through = star(3);
+  EXPECT_EQ(common_chunks(*cut_through, 4, 6, 10), 12);
+  EXPECT_EQ(common_chunks(*cut_through, 4, 8, 10), 8);
+  EXPECT_EQ(common_chunks(*cut_through, 64, 65, 10), 0);  // 64 times as many
+  EXPECT_EQ(common_chunks(*cut_through, 4, 6, 1e6), 0);
+  EXPECT_EQ(common_chunks(*cut_through, 4, 8, 1e6), 8);
+  const auto storing = star(3, Forwarding::store_and_forward);
+  EXPECT_EQ(common_chunks(*storing, 4, 6, 10), 0);
+  EXPECT_EQ(common_chunks(*storing, 6, 6, 10), 6);
+}
+
 // Switches that copy but do not add: a part is spread in 128 chunks and added up in 96, both cut into 384.
 TEST(AllReduce, AddsUpInOtherChunksThanItSpreads) {
   const auto tree =
