@@ -12,13 +12,17 @@ namespace rondo {
 
 LinkRows::LinkRows(const Topology& topology, double bytes)
     : us_(topology.num_links()), rows_of_(topology.num_links()) {
+  const auto goes_on = [&](NodeId n) { return !topology.is_gpu(n) && !topology.node(n).stores(); };
   for (std::size_t l = 0; l < topology.num_links(); ++l) {
     us_[l] = transmission_us(bytes, topology.links()[l].bandwidth_GBps);
     rows_of_[l].push_back(static_cast<int>(l));
+    const Link& link = topology.links()[l];
+    may_be_kept_.push_back(goes_on(link.src) || goes_on(link.dst) ? 1 : 0);
   }
   for (const SharedBandwidth& group : topology.shared_bandwidth()) {
     for (const LinkId l : group.links) rows_of_[l.index()].push_back(static_cast<int>(count()));
     us_.push_back(transmission_us(bytes, group.bandwidth_GBps));
+    may_be_kept_.push_back(0);
   }
 }
 
@@ -28,7 +32,9 @@ double LinkRows::least_us() const {
 
 double LinkRows::slowest_us(std::span<const LinkId> links) const {
   double most = 0;
-  for (const LinkId l : links) most = std::max(most, us_[l.index()]);
+  for (const LinkId l : links) {
+    if (may_be_kept(l)) most = std::max(most, us_[l.index()]);
+  }
   return most;
 }
 

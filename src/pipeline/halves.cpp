@@ -172,12 +172,8 @@ std::optional<ProvenSchedule> in_halves(const Demand& demand, const ProvenSchedu
   if (common > 0 && of_sums == of_results) {
     offer(*gathering, *spreading, common);
   } else if (common > 0) {
-    ProvenSchedule sums = *gathering;
-    sums.schedule.sends = cut_finer(sums, common / of_sums);
-    ProvenSchedule results = *spreading;
-    results.schedule.sends = cut_finer(results, common / of_results);
-    results.demand = halves->spreading.with_chunks(common);
-    offer(sums, results, common);
+    offer(cut_into(*gathering, halves->gathering, common), cut_into(*spreading, halves->spreading, common),
+          common);
   }
   if (of_results > 0) {
     const auto sums = sums_backwards(*spreading, halves->gathering.with_chunks(of_results));

@@ -64,10 +64,12 @@ std::vector<Send> cut_finer(const std::vector<Send>& sends, int slices) {
   return all;
 }
 
-std::vector<Send> cut_finer(const ProvenSchedule& whole, int slices) {
-  std::vector<Send> sends = whole.schedule.sends;
-  number_transfers(whole.topology, whole.demand, sends);
-  return cut_finer(sends, slices);
+ProvenSchedule cut_into(ProvenSchedule whole, const Demand& demand, int chunks) {
+  const int before = static_cast<int>(whole.demand.num_chunks() / demand.num_chunks());
+  number_transfers(whole.topology, whole.demand, whole.schedule.sends);
+  whole.schedule.sends = cut_finer(whole.schedule.sends, chunks / before);
+  whole.demand = demand.with_chunks(chunks);
+  return whole;
 }
 
 int common_chunks(const Topology& topology, int of_first, int of_second, double deliveries) {

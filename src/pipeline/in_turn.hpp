@@ -20,8 +20,9 @@ std::vector<Send> sliced(const std::vector<Send>& sends, int slices);
 /// The same one behind the other in the time of the whole, which is a schedule again where messages cost
 /// nothing, no switch stores and no bandwidth changes.
 std::vector<Send> cut_finer(const std::vector<Send>& sends, int slices);
-/// Its transfers numbered before.
-std::vector<Send> cut_finer(const ProvenSchedule& whole, int slices);
+/// A schedule of `demand`, which has one chunk a contribution, in more so cut that it has `chunks` of them;
+/// its transfers are numbered.
+ProvenSchedule cut_into(ProvenSchedule whole, const Demand& demand, int chunks);
 
 /// In how many chunks a contribution two schedules of one transfer a chunk and delivery, of which there are
 /// `deliveries`, come together if they are cut finer: few more than they have. 0 where there is no such

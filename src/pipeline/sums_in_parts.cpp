@@ -96,9 +96,8 @@ std::optional<BothParts> in_common_chunks(const Parts& parts, const ProvenSchedu
   const int of_spread = spread.demand.chunks_per_contribution();
   const int common = common_chunks(spread.topology, of_sums, of_spread, 2 * parts.spreading.num_deliveries());
   if (common == 0) return std::nullopt;
-  spread.schedule.sends = cut_finer(spread, common / of_spread);
-  spread.demand = parts.spreading.with_chunks(common);
-  return BothParts{std::move(spread), cut_finer(sums, common / of_sums)};
+  return BothParts{cut_into(std::move(spread), parts.spreading, common),
+                   cut_into(sums, parts.gathering, common).schedule.sends};
 }
 
 /// Whether sums choose their number of chunks: where those of what spreads are many, in which all policies

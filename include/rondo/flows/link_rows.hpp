@@ -19,11 +19,14 @@ class LinkRows {
   std::span<const int> of(LinkId link) const { return rows_of_[link.index()]; }
   /// That the bytes take over a row.
   double us(int row) const { return us_[static_cast<std::size_t>(row)]; }
-  /// That they keep a row busy in transfers that take `slowest_us` for as many: links to the end of those.
+  /// Whether the slowest link on a path can keep this one: it leads from or to a switch that does not store.
+  bool may_be_kept(LinkId link) const { return may_be_kept_[link.index()] != 0; }
+  /// That they keep a row busy in transfers that take `slowest_us` for as many: links that may be kept to the
+  /// end of those.
   double us(int row, double slowest_us) const {
-    return is_link(row) ? std::max(us(row), slowest_us) : us(row);
+    return may_be_kept_[static_cast<std::size_t>(row)] != 0 ? std::max(us(row), slowest_us) : us(row);
   }
-  /// Over the slowest of these links.
+  /// Over the slowest of these links that may be kept; 0 where there is none.
   double slowest_us(std::span<const LinkId> links) const;
   /// Over the fastest row.
   double least_us() const;
@@ -32,10 +35,9 @@ class LinkRows {
   std::vector<double> link_costs(std::span<const double> price, double slowest_us = 0) const;
 
  private:
-  bool is_link(int row) const { return static_cast<std::size_t>(row) < rows_of_.size(); }
-
   std::vector<double> us_;
   std::vector<std::vector<int>> rows_of_;
+  std::vector<char> may_be_kept_;  ///< per row; groups are not
 };
 
 /// Prices of which those from `first` on sum to 1, but for `share_of_other`, which is of other prices.

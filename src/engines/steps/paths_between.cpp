@@ -28,7 +28,7 @@ Digraph switch_graph(const Topology& topology) {
 std::vector<double> different_us(const Topology& topology, const LinkRows& rows) {
   std::vector<double> all;
   for (std::size_t l = 0; l < topology.num_links(); ++l) {
-    if (may_be_kept(topology, LinkId(l))) all.push_back(rows.us(static_cast<int>(l)));
+    if (rows.may_be_kept(LinkId(l))) all.push_back(rows.us(static_cast<int>(l)));
   }
   std::ranges::sort(all);
   const auto same = [](double a, double b) { return b <= a * (1 + kSameSpeed); };
@@ -37,11 +37,6 @@ std::vector<double> different_us(const Topology& topology, const LinkRows& rows)
 }
 
 }  // namespace
-
-bool may_be_kept(const Topology& topology, LinkId link) {
-  const auto goes_on = [&](NodeId n) { return !topology.is_gpu(n) && !topology.node(n).stores(); };
-  return goes_on(topology.link(link).src) || goes_on(topology.link(link).dst);
-}
 
 bool speeds_differ(const Topology& topology) {
   return different_us(topology, LinkRows(topology)).size() > 1;
@@ -63,15 +58,11 @@ std::vector<std::vector<double>> PathsBetween::costs(const std::vector<double>& 
   std::vector<std::vector<double>> cost(n, std::vector<double>(n, kInfinity));
   last_arc_.clear();
   found_by_.assign(n, std::vector<std::size_t>(n, 0));
-  const std::vector<double> alone = rows_.link_costs(price);
   for (const double slowest_us : slowest_us_) {
-    std::vector<double> length = slowest_us > 0 ? rows_.link_costs(price, slowest_us) : alone;
+    std::vector<double> length = rows_.link_costs(price, slowest_us);
     for (std::size_t l = 0; l < length.size() && slowest_us > 0; ++l) {
-      if (!may_be_kept(topology_, LinkId(l))) {
-        length[l] = alone[l];
-      } else if (rows_.us(static_cast<int>(l)) > slowest_us * (1 + kSameSpeed)) {
+      if (rows_.may_be_kept(LinkId(l)) && rows_.us(static_cast<int>(l)) > slowest_us * (1 + kSameSpeed))
         length[l] = kInfinity;
-      }
     }
     add_paths(length, cost);
   }

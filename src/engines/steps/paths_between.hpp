@@ -10,10 +10,7 @@
 
 namespace rondo {
 
-/// Whether the slowest link on a path can keep this one: it leads from or to a switch that does not store.
-bool may_be_kept(const Topology& topology, LinkId link);
-
-/// Whether such links have different bandwidths, so that it matters what becomes of their rest.
+/// Whether links that may be kept have different bandwidths, so that it matters what becomes of their rest.
 bool speeds_differ(const Topology& topology);
 
 /// Cheapest paths between GPUs through nodes that are none.

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <numeric>
 
-#include "paths_between.hpp"
 #include "rondo/core/index.hpp"
 #include "rondo/flows/link_rows.hpp"
 #include "tree_makers.hpp"
@@ -30,11 +28,7 @@ std::vector<double> normalised(std::vector<double> price) {
 class PackingLoop {
  public:
   PackingLoop(const Topology& topology, TreeMaker& trees, const MakeColumnMaster& make_master, LinkUse use)
-      : topology_(topology),
-        use_(use),
-        rows_(topology),
-        trees_(trees),
-        master_(make_master(static_cast<int>(rows_.count()), 1)) {
+      : use_(use), rows_(topology), trees_(trees), master_(make_master(static_cast<int>(rows_.count()), 1)) {
     // The greatest load of one tree is about 1, whatever the bandwidths.
     const std::vector<double> even = normalised(std::vector<double>(rows_.count(), 1.0));
     double cost = 0;
@@ -83,14 +77,9 @@ class PackingLoop {
   std::map<int, double> loads(const WeightedTree& tree) const {
     std::map<int, double> load;
     const auto add = [&](const MemberArc& arc) {
-      std::vector<LinkId> kept;
-      if (use_ == LinkUse::whole)
-        std::ranges::copy_if(arc.links, std::back_inserter(kept),
-                             [&](LinkId l) { return may_be_kept(topology_, l); });
-      const double slowest_us = rows_.slowest_us(kept);
+      const double slowest_us = use_ == LinkUse::whole ? rows_.slowest_us(arc.links) : 0;
       for (const LinkId l : arc.links) {
-        const double least_us = may_be_kept(topology_, l) ? slowest_us : 0;
-        for (const int row : rows_.of(l)) load[row] += rows_.us(row, least_us);
+        for (const int row : rows_.of(l)) load[row] += rows_.us(row, slowest_us);
       }
     };
     // What is listed both ways is used one way by sums and the other way by results.
@@ -139,7 +128,6 @@ class PackingLoop {
 
   static constexpr int kWarmUp = 200;
 
-  const Topology& topology_;
   LinkUse use_;
   LinkRows rows_;
   TreeMaker& trees_;

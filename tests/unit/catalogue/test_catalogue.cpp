@@ -35,6 +35,14 @@ class CatalogueTest : public testing::Test {
   static std::shared_ptr<const Topology> fabric(const std::string& spec = "ring:gpus=4") {
     return std::make_shared<const Topology>(generate_topology(spec));
   }
+  /// 1 MB among 4 GPUs in so many chunks, without local search.
+  ProvenSchedule solved(const std::shared_ptr<const Topology>& topology, Collective collective,
+                        int chunks) const {
+    SolveOptions options;
+    options.chunks = chunks;
+    options.improve_work = 0;
+    return synthesize({topology, make_demand(collective, 1e6, 4, 1), options}, {*alone_}).proven;
+  }
   static Series allgather(const Topology& topology) { return {fingerprint(topology), Collective::allgather}; }
 
   static BuildTask task(const std::shared_ptr<const Topology>& topology) {
@@ -341,14 +349,8 @@ TEST_F(CatalogueTest, NoScheduleOfTheBinsIsBetterAtACellThanItsOwn) {
 
 TEST_F(CatalogueTest, SumsAreMadeOfHalvesInOtherNumbersOfChunksOrBackwards) {
   const auto topology = fabric();
-  const auto solved = [&](Collective collective, int chunks) {
-    SolveOptions options;
-    options.chunks = chunks;
-    options.improve_work = 0;
-    return synthesize({topology, make_demand(collective, 1e6, 4, 1), options}, {*alone_}).proven;
-  };
-  const ProvenSchedule spreading = solved(Collective::allgather, 1);
-  const ProvenSchedule gathering = solved(Collective::reduce_scatter, 2);
+  const ProvenSchedule spreading = solved(topology, Collective::allgather, 1);
+  const ProvenSchedule gathering = solved(topology, Collective::reduce_scatter, 2);
   const Demand whole = make_demand(Collective::allreduce, 1e6, 4, 1);
   const auto both = in_halves(whole, &gathering, &spreading);
   const auto of_spreading = in_halves(whole, nullptr, &spreading);
@@ -364,7 +366,7 @@ TEST_F(CatalogueTest, SumsAreMadeOfHalvesInOtherNumbersOfChunksOrBackwards) {
   EXPECT_LE(of_spreading->schedule.finish_us, 2.0001 * spreading.schedule.finish_us);
   EXPECT_EQ(both->schedule.finish_us,
             std::min(of_spreading->schedule.finish_us, of_gathering->schedule.finish_us));
-  const ProvenSchedule other = solved(Collective::broadcast, 1);
+  const ProvenSchedule other = solved(topology, Collective::broadcast, 1);
   EXPECT_FALSE(in_halves(whole, nullptr, &other));
   EXPECT_FALSE(in_halves(make_demand(Collective::allgather, 1e6, 4, 1), &gathering, &spreading));
 }
@@ -379,14 +381,8 @@ TEST_F(CatalogueTest, HalvesInOtherNumbersOfChunksAreCutFiner) {
     data.links.push_back(back);
   }
   const auto topology = std::make_shared<const Topology>(data);
-  const auto solved = [&](Collective collective, int chunks) {
-    SolveOptions options;
-    options.chunks = chunks;
-    options.improve_work = 0;
-    return synthesize({topology, make_demand(collective, 1e6, 4, 1), options}, {*alone_}).proven;
-  };
-  const ProvenSchedule spreading = solved(Collective::allgather, 6);
-  const ProvenSchedule gathering = solved(Collective::reduce_scatter, 4);
+  const ProvenSchedule spreading = solved(topology, Collective::allgather, 6);
+  const ProvenSchedule gathering = solved(topology, Collective::reduce_scatter, 4);
   const Demand whole = make_demand(Collective::allreduce, 1e6, 4, 1);
   const auto both = in_halves(whole, &gathering, &spreading);
   ASSERT_TRUE(both);

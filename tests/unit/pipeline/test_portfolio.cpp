@@ -1,7 +1,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
+#include <string>
 
 #include "chunk_counts.hpp"
 #include "more_chunks.hpp"
@@ -9,6 +12,21 @@
 
 namespace rondo::test_portfolio {
 namespace {
+
+/// `most`: chunks that each policy of an engine came to.
+void try_first_batches(const std::vector<EngineInfo>& engines, const Demand& demand,
+                       const std::function<double(const Candidate&)>& ends_us,
+                       std::map<std::string, int>& most) {
+  std::vector<Trial> trials;
+  for (std::size_t i = 0; i < first_batches(engines, demand, {}, trials).size(); ++i) {
+    const auto batch = first_batches(engines, demand, {}, trials)[i];
+    ASSERT_FALSE(batch.empty());
+    for (const Candidate& c : batch) {
+      trials.push_back({c, ends_us(c)});
+      most[c.policy] = std::max(most[c.policy], c.chunks);
+    }
+  }
+}
 
 TEST(ChunkCounts, PowersOfTwoAndTheLargest) {
   const Demand demand = make_demand(Collective::allgather, 4 * 11'000, 4, 1);
@@ -43,16 +61,8 @@ TEST(Portfolio, PoliciesThatPipelineAreLeftOutOnceMoreChunksCannotHelpThem) {
     if (c.policy == "deep") return 99.0 + 9000.0 / c.chunks;  // behind until there are many chunks
     return c.policy == "even" ? 110.0 + 2000.0 / c.chunks : 200.0 + 4000.0 / c.chunks;
   };
-  std::vector<Trial> trials;
   std::map<std::string, int> most;
-  for (std::size_t i = 0; i < first_batches(engines, demand, {}, trials).size(); ++i) {
-    const auto batch = first_batches(engines, demand, {}, trials)[i];
-    ASSERT_FALSE(batch.empty());
-    for (const Candidate& c : batch) {
-      trials.push_back({c, ends_us(c)});
-      most[c.policy] = c.chunks;
-    }
-  }
+  ASSERT_NO_FATAL_FAILURE(try_first_batches(engines, demand, ends_us, most));
   EXPECT_GT(most["whole"], 4096);
   EXPECT_EQ(most["deep"], most["whole"]);
   // 1024 and 2048 chunks tell.
@@ -108,16 +118,8 @@ TEST(Portfolio, OfManyPairsPoliciesThatWereBehindAreNotTriedInMoreChunks) {
     const double us = 1000 + 40.0 / c.chunks;
     return c.policy == "alone" ? us : c.policy == "load" ? us + 5 : us + 20;
   };
-  std::vector<Trial> trials;
   std::map<std::string, int> most;
-  for (std::size_t i = 0; i < first_batches(engines, demand, {}, trials).size(); ++i) {
-    const auto batch = first_batches(engines, demand, {}, trials)[i];
-    ASSERT_FALSE(batch.empty());
-    for (const Candidate& c : batch) {
-      trials.push_back({c, ends_us(c)});
-      most[c.policy] = std::max(most[c.policy], c.chunks);
-    }
-  }
+  ASSERT_NO_FATAL_FAILURE(try_first_batches(engines, demand, ends_us, most));
   EXPECT_GE(most["alone"], 4);
   EXPECT_GE(most["load"], 4);
   EXPECT_EQ(most["bottleneck"], 1);
