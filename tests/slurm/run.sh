@@ -57,6 +57,7 @@ expect_same() {  # as the undisturbed run, which may still be at work
   wait_for $limit "undisturbed run" test -e by-submit/report.json
   [ "$(digest "$1")" = "$(digest by-submit)" ] || fail "$1: digest $(digest "$1") instead of $(digest by-submit)"
 }
+export RONDO_STEP_WAIT=60  # several times as long as a busy machine needs, and a part of the limit
 # Two ranks, where the undisturbed run has four.
 submit() { sbatch --parsable --output=%j.log --nodes=2 --ntasks-per-node=1 "$@"; }
 # submit_rounds DIR [options of sbatch]: returns once the run has a round.
@@ -124,6 +125,20 @@ case_node_lost() {  # its power fails, and the job goes on elsewhere
   ! on_n3 "$job" || fail "job $job ended on the lost node"
   expect_resumed lost "$job"
 }
+case_busy_nodes() {  # Slurm takes the nodes of the job for busy, here as another step has them
+  mkdir busy
+  cat > busy/srun <<SRUN
+#!/usr/bin/env bash
+[ -n "\${SLURM_RESTART_COUNT:-}" ] || { $(command -v srun) --mpi=none sleep $limit & sleep 3; }
+exec $(command -v srun) "\$@"
+SRUN
+  chmod +x busy/srun
+  PATH=$PWD/busy:$PATH RONDO_STEP_WAIT=5 submit_rounds waited
+  expect_completed "$job"
+  [ "$(restarts "$job")" -ge 1 ] || fail "job $job was not requeued"
+  grep -q 'ended with 76; back' "$job.log" || fail "no code 76 in $job.log"
+  expect_same waited
+}
 case_started_twice() {
   local second folder
   for folder in twice twice-2 twice-3; do
@@ -156,7 +171,7 @@ case_scaling() {
 }
 
 # The one that waits longest comes first.
-cases=(time_limit undisturbed mpirun killed_rank requeue node_down started_twice array scaling)
+cases=(time_limit undisturbed mpirun killed_rank requeue node_down busy_nodes started_twice array scaling)
 [ $# -eq 0 ] || read -r -a cases <<< "$(printf "%s\n" undisturbed "$@" | sort -u | xargs)"
 run_case() {
   local began tenths
